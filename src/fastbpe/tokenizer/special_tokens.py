@@ -148,7 +148,7 @@ class SpecialTokens:
         # Fast paths for the arguments of nearly every call.
         if isinstance(disallowed, str) and disallowed == "all":
             if isinstance(allowed, str) and allowed == "all":
-                return self._finder(self.set), None
+                return self.trusted, None
             if not allowed and isinstance(allowed, Collection):
                 return self.always, self.all
         allow = self._set(allowed, "allowed_special")

@@ -1,0 +1,7 @@
+"""python -m fastbpe.transformers: run a program with its tokenizers of transformers accelerated."""
+
+import sys
+
+from fastbpe.transformers.running import main
+
+sys.exit(main(sys.argv[1:]))

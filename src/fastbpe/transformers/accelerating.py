@@ -1,0 +1,144 @@
+"""accelerate() and status()."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+from fastbpe.transformers.classes import ENGINE, accelerated_class, engine_of, is_accelerated
+from fastbpe.transformers.encoding import DEFAULTS
+from fastbpe.transformers.engine import logger
+
+_DECODE = {"self", "token_ids", "skip_special_tokens", "clean_up_tokenization_spaces", "kwargs"}
+_SETTINGS = {
+    "self",
+    "padding_strategy",
+    "truncation_strategy",
+    "max_length",
+    "stride",
+    "pad_to_multiple_of",
+    "padding_side",
+}
+
+Accelerated = TypeVar("Accelerated")
+
+
+def accelerate(tokenizer: Accelerated) -> Accelerated:
+    """Let fastbpe answer a tokenizer of transformers, in place, with the same results.
+
+    The tokenizer keeps its backend. What fastbpe does not answer, the backend does, call by call: `status` tells
+    which. Changes of the tokenizer or of its backend are noticed. A tokenizer that fastbpe does not take (another
+    model than BPE, say) stays as it is; the logger "fastbpe.transformers" tells why, at level DEBUG.
+
+    Args:
+        tokenizer: a tokenizer of transformers: `PreTrainedTokenizerFast` or a class above it.
+
+    Returns:
+        The same object.
+
+    >>> import fastbpe, tempfile, transformers
+    >>> trained = fastbpe.train(["some text"] * 9, vocab_size=260, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = trained.export(f"{folder}/tokenizer.json")
+    ...     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=f"{folder}/tokenizer.json")
+    >>> accelerate(tokenizer) is tokenizer
+    True
+    >>> tokenizer("some text")["input_ids"] == trained.encode("some text")
+    True
+    """
+    if is_accelerated(tokenizer):
+        return tokenizer
+    reason = why_not(tokenizer)
+    if reason is None:
+        give_class(tokenizer)
+        engine = engine_of(tokenizer)
+        if engine.ready() is None:
+            reason = engine.reason
+            give_back(tokenizer)
+    if reason is not None:
+        logger.debug("fastbpe leaves %s as it is: %s", type(tokenizer).__name__, reason)
+    return tokenizer
+
+
+def unknown_interface() -> str | None:
+    """Tell why fastbpe cannot work with the installed transformers; None if it can.
+
+    The methods that it answers must have the arguments that it knows, whatever the version.
+    """
+    try:
+        from transformers.tokenization_utils_tokenizers import TokenizersBackend
+
+        found = inspect.signature(TokenizersBackend._encode_plus).parameters.keys()
+        decode = inspect.signature(TokenizersBackend._decode).parameters.keys()
+        settings = inspect.signature(TokenizersBackend.set_truncation_and_padding).parameters.keys()
+    except (ImportError, AttributeError) as error:
+        return f"it has no backend that fastbpe knows ({error}); versions 5.24 have"
+    known = {"self", "text", "text_pair", "kwargs", *DEFAULTS}
+    if found != known:
+        return f"its tokenizers take other arguments than those of 5.24: {', '.join(sorted(found ^ known))}"
+    if decode != _DECODE or settings != _SETTINGS:
+        return "its tokenizers decode, or set truncation, with other arguments than those of 5.24"
+    return None
+
+
+def why_not(tokenizer: Any) -> str | None:
+    """Tell why a tokenizer cannot be accelerated, as far as its class and the type of its model tell."""
+    reason = unknown_interface()
+    if reason is not None:
+        return reason
+    import tokenizers
+    from transformers.tokenization_utils_tokenizers import TokenizersBackend
+
+    if not isinstance(tokenizer, TokenizersBackend):
+        return "it is no tokenizer with a backend of tokenizers"
+    backend = tokenizer.__dict__.get("_tokenizer")
+    if type(backend) is not tokenizers.Tokenizer:
+        return f"its backend is {type(backend).__name__}, no tokenizers.Tokenizer"
+    kind = type(backend.model).__name__
+    return None if kind == "BPE" else f"its model is {kind}, not BPE"
+
+
+def give_class(tokenizer: Any) -> None:
+    """Swap the class of a tokenizer for its accelerated subclass."""
+    tokenizer.__class__ = accelerated_class(type(tokenizer))
+
+
+def give_back(tokenizer: Any) -> None:
+    """Give an accelerated tokenizer its own class back."""
+    tokenizer.__class__ = type(tokenizer)._fastbpe_base
+    tokenizer.__dict__.pop(ENGINE, None)
+
+
+def status(tokenizer: Any) -> dict[str, Any]:
+    """Tell what fastbpe answers for a tokenizer of transformers.
+
+    Returns:
+        A dict with
+
+        - "accelerated": True or False;
+        - "model": description of fastbpe's tokenizer, or None;
+        - "reason": why fastbpe does not answer, or None;
+        - "native": number of calls answered by fastbpe, by operation ("encode", "decode");
+        - "handed_over": number of calls answered by the backend, by operation and reason.
+
+    >>> import tokenizers, transformers
+    >>> backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}))
+    >>> status(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))["reason"]
+    'its model is WordLevel, not BPE'
+    """
+    if not is_accelerated(tokenizer):
+        reason = why_not(tokenizer) or "accelerate was not called, or fastbpe does not take the model"
+        return {"accelerated": False, "model": None, "reason": reason, "native": {}, "handed_over": {}}
+    engine = engine_of(tokenizer)
+    native = engine.ready()
+    handed_over: dict[str, dict[str, int]] = {}
+    for (operation, reason), n in sorted(engine.calls.items()):
+        if reason:
+            handed_over.setdefault(operation, {})[reason] = n
+    return {
+        "accelerated": True,
+        "model": None if native is None else repr(native),
+        "reason": engine.reason,
+        "native": {operation: n for (operation, reason), n in sorted(engine.calls.items()) if not reason},
+        "handed_over": handed_over,
+    }

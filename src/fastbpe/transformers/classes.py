@@ -1,0 +1,226 @@
+"""Class of an accelerated tokenizer: a subclass of its class whose hot methods fastbpe answers.
+
+The object keeps its `tokenizers.Tokenizer` in `_tokenizer`; only its class changes. So everything that is not
+overridden here, and every part of the backend that a program takes out, stays the original's.
+"""
+
+from __future__ import annotations
+
+import copy
+import copyreg
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from fastbpe.transformers.collector import paused
+from fastbpe.transformers.decoding import decode, decode_batch
+from fastbpe.transformers.encoding import HandOver, encode
+from fastbpe.transformers.engine import Engine
+from fastbpe.transformers.quick import call_plain, encode_plain
+
+MANY_TEXTS = 1000  # number from which a call without options pauses the garbage collector
+ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer, and never in its pickle
+_lock = threading.Lock()
+_classes: dict[type, type] = {}
+
+
+def engine_of(hf: Any) -> Engine:
+    """Return the engine of an accelerated tokenizer; make a new one if its backend was replaced."""
+    fields = hf.__dict__
+    engine = fields.get(ENGINE)
+    if engine is None or engine.original is not fields.get("_tokenizer"):
+        engine = fields[ENGINE] = Engine(fields.get("_tokenizer"))
+    return engine  # type: ignore[no-any-return]
+
+
+def is_accelerated(hf: Any) -> bool:
+    """Tell whether an object has a class of `accelerated_class`."""
+    return hasattr(type(hf), "_fastbpe_base")
+
+
+def accelerated_class(base: type) -> type:
+    """Return the accelerated subclass of a class of tokenizers; always the same one."""
+    with _lock:
+        if base not in _classes:
+            _classes[base] = _make(base)
+        return _classes[base]
+
+
+def _make(base: Any) -> type:
+    from transformers.tokenization_utils_tokenizers import TokenizersBackend
+
+    def is_stock(*names: str) -> bool:
+        return all(getattr(base, name, None) is getattr(TokenizersBackend, name) for name in names)
+
+    body: dict[str, Any] = {
+        "__module__": base.__module__,
+        "__qualname__": base.__qualname__,
+        "__doc__": base.__doc__,
+        "_fastbpe_base": base,
+        "__reduce_ex__": _reduce(base),
+        "__deepcopy__": _deepcopy,
+        "from_pretrained": _on_base(base, "from_pretrained"),
+        "convert_to_native_format": _on_base(base, "convert_to_native_format"),
+    }
+    if is_stock("_encode_plus"):
+        body["_encode_plus"] = _encode_plus(base)
+        if is_stock("__call__") and not hasattr(base, "_switch_to_input_mode"):
+            body["__call__"] = _call(base)
+        if is_stock("encode"):
+            body["encode"] = _encode(base)
+    if is_stock("_decode"):
+        body["_decode"] = _decode(base)
+        if is_stock("decode"):
+            body["decode"] = _decode_any(base)
+            if is_stock("batch_decode"):
+                body["batch_decode"] = _batch_decode(base)
+    return type(base.__name__, (base,), body)
+
+
+def _encode_plus(base: Any) -> Callable[..., Any]:
+    def _encode_plus(self: Any, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> Any:
+        engine = engine_of(self)
+        try:
+            if args:
+                raise HandOver("options given by position")
+            with paused():
+                made = encode(self, engine, text, text_pair, options)
+        except HandOver as reason:
+            engine.calls["encode", str(reason)] += 1
+            return base._encode_plus(self, text, text_pair, *args, **options)
+        engine.calls["encode", ""] += 1
+        return made
+
+    return _like(_encode_plus, base._encode_plus)
+
+
+def _call(base: Any) -> Callable[..., Any]:
+    def __call__(self: Any, text: Any = None, *args: Any, **options: Any) -> Any:
+        if not args and not options:
+            engine = engine_of(self)
+            # Fewer lists start no collection, or one: a pause would only put it off.
+            with paused() if type(text) is list and len(text) > MANY_TEXTS else nullcontext():
+                made = call_plain(self, engine, text)
+            if made is not None:
+                engine.calls["encode", ""] += 1
+                return made
+        return base.__call__(self, text, *args, **options)
+
+    return _like(__call__, base.__call__)
+
+
+def _encode(base: Any) -> Callable[..., Any]:
+    def encode(self: Any, text: Any, *args: Any, **options: Any) -> Any:
+        adds_special = options.get("add_special_tokens", True)
+        if not args and type(text) is str and len(options) == ("add_special_tokens" in options):
+            engine = engine_of(self)
+            rows = (
+                encode_plain(self, engine, text, adds_special=adds_special) if type(adds_special) is bool else None
+            )
+            if rows is not None:
+                engine.calls["encode", ""] += 1
+                return rows[0]
+        return base.encode(self, text, *args, **options)
+
+    return _like(encode, base.encode)
+
+
+def _decode(base: Any) -> Callable[..., Any]:
+    def _decode(self: Any, token_ids: Any, *args: Any, **options: Any) -> Any:
+        engine = engine_of(self)
+        try:
+            if args:
+                raise HandOver("options given by position")
+            text = decode(self, engine, token_ids, options)
+        except HandOver as reason:
+            engine.calls["decode", str(reason)] += 1
+            return base._decode(self, token_ids, *args, **options)
+        engine.calls["decode", ""] += 1
+        return text
+
+    return _like(_decode, base._decode)
+
+
+def _decode_any(base: Any) -> Callable[..., Any]:
+    def decode(self: Any, token_ids: Any, skip_special_tokens: bool = False, **options: Any) -> Any:
+        if type(token_ids) is list and token_ids and all(type(ids) is list for ids in token_ids):
+            engine = engine_of(self)
+            options["skip_special_tokens"] = skip_special_tokens
+            try:
+                texts = decode_batch(self, engine, token_ids, options)
+            except HandOver:
+                return base.decode(self, token_ids, **options)  # each list is decoded, and counted, by itself
+            engine.calls["decode", ""] += len(texts)
+            return texts
+        return base.decode(self, token_ids, skip_special_tokens, **options)
+
+    return _like(decode, base.decode)
+
+
+def _batch_decode(base: Any) -> Callable[..., Any]:
+    def batch_decode(self: Any, sequences: Any, *args: Any, **options: Any) -> Any:
+        if type(sequences) is list and sequences and not args and all(type(ids) is list for ids in sequences):
+            return self.decode(sequences, **options)
+        return base.batch_decode(self, sequences, *args, **options)
+
+    return _like(batch_decode, base.batch_decode)
+
+
+def _like(method: Callable[..., Any], stock: Any) -> Callable[..., Any]:
+    method.__qualname__, method.__module__, method.__doc__ = stock.__qualname__, stock.__module__, stock.__doc__
+    method.__wrapped__ = stock  # type: ignore[attr-defined]  # inspect.signature shows the stock signature
+    return method
+
+
+def _reduce(base: Any) -> Callable[..., Any]:
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        function, args, *rest = base.__reduce_ex__(self, max(2, int(protocol)))
+        if rest and isinstance(rest[0], dict):
+            rest[0] = {name: value for name, value in rest[0].items() if name != ENGINE}
+        if function is copyreg.__newobj__:  # type: ignore[attr-defined]
+            return (new, (base, *args[1:]), *rest)
+        return (remake, (function, args), *rest)
+
+    return __reduce_ex__
+
+
+def new(base: Any, *args: Any) -> Any:
+    """Make an empty accelerated tokenizer, for unpickling."""
+    cls = accelerated_class(base)
+    return cls.__new__(cls, *args)
+
+
+def remake(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Make an accelerated tokenizer by the function that its own class names for unpickling."""
+    made = function(*args)
+    if not is_accelerated(made):
+        made.__class__ = accelerated_class(type(made))
+    return made
+
+
+def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+    function, args, *rest = self.__reduce_ex__(4)
+    copied = memo[id(self)] = function(*(args if function is new else copy.deepcopy(args, memo)))
+    if rest and rest[0] is not None:
+        copied.__dict__.update(copy.deepcopy(rest[0], memo))
+    engine = self.__dict__.get(ENGINE)
+    if (
+        engine is not None
+        and engine.original is self.__dict__.get("_tokenizer")
+        and "_tokenizer" in copied.__dict__
+    ):
+        copied.__dict__[ENGINE] = engine.copy_for(copied.__dict__["_tokenizer"])
+    return copied
+
+
+def _on_base(base: Any, name: str) -> Any:
+    """Return a class method that calls the stock one with the stock class, which it may look at."""
+
+    def call(cls: Any, *args: Any, **options: Any) -> Any:
+        made = getattr(base, name)(*args, **options)
+        if type(made) is base:
+            made.__class__ = accelerated_class(base)
+        return made
+
+    return classmethod(_like(call, getattr(base, name).__func__))

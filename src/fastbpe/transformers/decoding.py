@@ -1,0 +1,79 @@
+"""Decoding of a call of `_decode`, answered by fastbpe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastbpe.errors import FastbpeError
+from fastbpe.transformers.encoding import HandOver
+from fastbpe.transformers.engine import Engine
+
+_NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)
+
+
+def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> str:
+    """Answer a call of `_decode`.
+
+    Args:
+        hf: the tokenizer of transformers.
+        engine: its engine.
+        token_ids: an id or a list of ids.
+        options: keyword arguments of the call.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    if isinstance(token_ids, int):
+        token_ids = [token_ids]
+    if not isinstance(token_ids, (list, tuple)):
+        raise HandOver("ids that are no list")
+    skips = skips_of(options)
+    cleans = clean_up_of(hf, engine, options)
+    tokenizer = engine.ready()
+    if tokenizer is None or not engine.decodes:
+        raise HandOver(engine.reason or "a decoder that does not join tokens")
+    try:
+        text = tokenizer.decode(token_ids, skip_special_tokens=skips)
+    except _NOT_TEXT:
+        raise HandOver("ids without a token, or that are no ids") from None
+    return hf.clean_up_tokenization(text) if cleans else text
+
+
+def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, Any]) -> list[str]:
+    """Answer a call of `decode` for lists of ids. Arguments and errors are those of `decode`."""
+    skips = skips_of(options)
+    cleans = clean_up_of(hf, engine, options)
+    tokenizer = engine.ready()
+    if tokenizer is None or not engine.decodes:
+        raise HandOver(engine.reason or "a decoder that does not join tokens")
+    try:
+        texts = tokenizer.decode_batch(batch, skip_special_tokens=skips)
+    except _NOT_TEXT:
+        raise HandOver("ids without a token, or that are no ids") from None
+    return [hf.clean_up_tokenization(text) for text in texts] if cleans else texts
+
+
+def skips_of(options: dict[str, Any]) -> bool:
+    """Tell whether special tokens are left out. Raises HandOver for what is no bool: tokenizers refuses it."""
+    skips = options.get("skip_special_tokens", False)
+    if type(skips) is not bool:
+        raise HandOver("an argument of another type")
+    return skips
+
+
+def clean_up_of(hf: Any, engine: Engine, options: dict[str, Any]) -> bool:
+    """Tell whether spaces are cleaned up after decoding.
+
+    Raises HandOver where transformers would warn that it does not, which it does once.
+    """
+    asked = options.get("clean_up_tokenization_spaces")
+    if asked is None:
+        asked = hf.clean_up_tokenization_spaces
+    if not asked:
+        return False
+    if hf.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output:
+        return True
+    if not engine.warned_of_clean_up:
+        engine.warned_of_clean_up = True
+        raise HandOver("a warning of transformers")
+    return False

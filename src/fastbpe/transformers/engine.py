@@ -1,0 +1,170 @@
+"""Engine: fastbpe's tokenizer for one `tokenizers.Tokenizer`, kept as long as that stays as it was."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import weakref
+from collections import Counter
+from typing import Any
+
+import tokenizers
+
+from fastbpe.errors import FastbpeError
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.transformers.frames import Frame, find_frame
+from fastbpe.transformers.snapshot import State, Twin, component_state, read_state
+from fastbpe.transformers.watching import watch
+
+logger = logging.getLogger("fastbpe.transformers")
+
+_NOT_READ: Any = object()
+_engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
+_SETTINGS = ("truncation", "padding")
+
+
+class Engine:
+    """Native answers for one `tokenizers.Tokenizer`.
+
+    `ready` compares the tokenizer's state with the state for which the tables were made, and makes them again if
+    it differs. Threads may share an engine.
+
+    Args:
+        original: the tokenizer.
+
+    Attributes:
+        reason: why fastbpe does not take the tokenizer; None if it does.
+        n_changes: list of one number: changes of the original that were counted.
+        texts: text of each id in a stream, by skip_special_tokens and id; see `streams`.
+        calls: number of calls by (operation, reason); the reason is "" for native answers.
+    """
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+        self.reason: str | None = None
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
+        self.warned_of_clean_up = False
+        self.decodes = False  # the decoder is one that joins bytes
+        self._state: State | None = None
+        self._tokenizer: Tokenizer | None = None
+        self._post: Any = _NOT_READ
+        self._built_post: Any = _NOT_READ
+        self._frames: dict[tuple[bool, bool], Frame | None] = {}
+        self._twin: Twin | None = None
+        self._lock = threading.RLock()
+        self.n_changes = [0]
+        if type(original) is tokenizers.Tokenizer:
+            self.n_changes = watch(original)
+            _engines[original] = weakref.ref(self)
+
+    def ready(self) -> Tokenizer | None:
+        """Return fastbpe's tokenizer for the original as it is now; None if fastbpe does not take it."""
+        try:
+            if self.read_state() == self._state:
+                return self._tokenizer
+        except Exception:  # tokenizers raises plain Exception for components written in Python
+            if self._state is None and self.reason is not None:
+                return None
+        with self._lock:
+            self._make()
+        return self._tokenizer
+
+    def read_state(self) -> State:
+        """Read the state of the original. Raises an exception of tokenizers for components written in Python."""
+        return read_state(self.original, self.n_changes[0])
+
+    def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
+        """Return the frame that the post-processor puts around texts; None if it has no fixed one."""
+        post, key = self._read_post(), (pair, add_special_tokens)
+        frames = self._frames
+        if post == self._post and key in frames:
+            return frames[key]
+        with self._lock:
+            if post != self._post:
+                self._frames, self._twin, self._post = {}, None, post
+            if key not in self._frames:
+                self._frames[key] = find_frame(self.original, pair=pair, add_special_tokens=add_special_tokens)
+            return self._frames[key]
+
+    def trims_offsets(self) -> bool:
+        """Tell whether the post-processor may leave white space out of offsets."""
+        return b'"trim_offsets":true' in (self._read_post() or b"")
+
+    def with_offsets(self) -> Tokenizer | None:
+        """Return a tokenizer whose offsets are those of the original's post-processor of now."""
+        if self.ready() is not None and self._read_post() != self._built_post:
+            with self._lock:
+                self._make()
+        return self._tokenizer
+
+    def twin(self) -> Twin:
+        """Return an independent copy of the original, as it is now."""
+        twin = self._twin
+        if twin is None:
+            with self._lock:
+                twin = self._twin = Twin(self.original)
+        return twin
+
+    def copy_for(self, original: Any) -> Engine:
+        """Return an engine for a copy of the original. It shares the tables if the copy has the same state."""
+        copied = Engine(original)
+        with self._lock:
+            try:
+                same = self._state is not None and self.read_state() == self._state
+                state = copied.read_state()
+            except Exception:
+                return copied
+            if same and self._state is not None and state[:2] == self._state[:2]:
+                copied._state, copied._tokenizer, copied.reason = state, self._tokenizer, self.reason
+                copied._built_post, copied.decodes = self._built_post, self.decodes
+        return copied
+
+    def _read_post(self) -> Any:
+        try:
+            return component_state(self.original.post_processor)
+        except Exception:
+            return b""  # written in Python: `_make` refuses it
+
+    def _make(self) -> None:
+        original = self.original
+        self._tokenizer, self._twin, self._frames, self._post = None, None, {}, _NOT_READ
+        self._state, self.reason, self.texts = None, None, {False: {}, True: {}}
+        try:
+            if type(original.model).__name__ != "BPE":
+                raise FastbpeError(f"its model is {type(original.model).__name__}, not BPE")
+            state, post = self.read_state(), component_state(original.post_processor)
+            text = without_settings(original.to_str())
+            tokenizer = load(text.encode())
+            self.decodes = tokenizer.mode == "codepoint" or b'"ByteLevel"' in (state.components[2] or b"")
+            if self.read_state() == state:  # else another thread changed it meanwhile: the next call makes it
+                self._tokenizer, self._state, self._built_post = tokenizer, state, post
+        except Exception as error:  # whatever the file holds: the original answers
+            self.reason = f"{type(error).__name__}: {error}"
+            logger.debug("fastbpe leaves a tokenizer to tokenizers: %s", self.reason)
+            try:
+                self._state = self.read_state()
+            except Exception:
+                self._state = None
+
+
+def engine_for(original: Any) -> Engine | None:
+    """Return the newest engine of a `tokenizers.Tokenizer`; None if it has none."""
+    found = _engines.get(original)
+    return None if found is None else found()
+
+
+def without_settings(text: str) -> str:
+    """Set truncation and padding of a tokenizer.json to null. They are settings of calls and not of the model."""
+    decoder = json.JSONDecoder()
+    for name in _SETTINGS:
+        key = f'"{name}":'
+        start = text.find(key)
+        if start < 0 or start > text.find('"model":'):
+            continue
+        start += len(key)
+        _, end = decoder.raw_decode(text, start)
+        text = f"{text[:start]}null{text[end:]}"
+    return text

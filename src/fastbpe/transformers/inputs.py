@@ -1,0 +1,71 @@
+"""Inputs of a call, sorted by kind: texts, pairs of texts, or words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Inputs(NamedTuple):
+    """Inputs that fastbpe encodes.
+
+    firsts: first text of each row; or its words.
+    seconds: second text of each row; None: there is none.
+    batch: the same as `encode_batch` of the original takes them.
+    is_batched: the caller gave several rows.
+    """
+
+    firsts: list[Any]
+    seconds: list[Any] | None
+    batch: list[Any]
+    is_batched: bool
+
+
+def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inputs | None:
+    """Sort the inputs of a call; None for those that the original must judge.
+
+    A text has the type str itself and no lone surrogate: for others tokenizers raises errors of its own.
+    """
+    if is_split_into_words:
+        return _sort_words(text) if text_pair is None else None
+    if type(text) is str:
+        if not text_pair:
+            return Inputs([text], None, [text], False) if are_texts((text,)) else None
+        if type(text_pair) is str and are_texts((text, text_pair)):
+            return Inputs([text], [text_pair], [(text, text_pair)], False)
+        return None
+    if type(text) not in (list, tuple) or not text:
+        return None
+    if text_pair is not None:
+        if type(text_pair) not in (list, tuple) or len(text_pair) != len(text):
+            return None
+        if not (are_texts(text) and are_texts(text_pair)):
+            return None
+        return Inputs(list(text), list(text_pair), [*zip(text, text_pair, strict=True)], True)
+    if type(text[0]) is tuple:
+        if not all(type(row) is tuple and len(row) == 2 and are_texts(row) for row in text):
+            return None
+        return Inputs([row[0] for row in text], [row[1] for row in text], list(text), True)
+    return Inputs(list(text), None, list(text), True) if are_texts(text) else None
+
+
+def _sort_words(text: Any) -> Inputs | None:
+    if type(text) not in (list, tuple) or not text:
+        return None
+    is_batched = type(text[0]) in (list, tuple)
+    rows = list(text) if is_batched else [text]
+    if not all(type(row) in (list, tuple) and are_texts(row) for row in rows):
+        return None
+    return Inputs([list(row) for row in rows], None, rows, is_batched)
+
+
+def are_texts(texts: Any) -> bool:
+    """Tell whether all items are str, of that type itself, without lone surrogates."""
+    for text in texts:
+        if type(text) is not str:
+            return False
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                return False
+    return True

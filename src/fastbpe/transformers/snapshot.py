@@ -1,0 +1,101 @@
+"""State of a `tokenizers.Tokenizer` that decides ids and texts, and an independent copy with that state."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, NamedTuple
+
+import tokenizers
+
+#: Options of a BPE model that a program may set in place.
+MODEL_OPTIONS = (
+    "dropout",
+    "unk_token",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "fuse_unk",
+    "byte_fallback",
+    "ignore_merges",
+)
+COMPONENTS = ("normalizer", "pre_tokenizer", "decoder")
+
+
+class State(NamedTuple):
+    """Settings that decide ids, besides the post-processor. Equal states give equal ids.
+
+    components: pickled state of each of COMPONENTS; None where there is none.
+    options: value of each of MODEL_OPTIONS.
+    n_changes: changes of vocabulary and added tokens.
+    """
+
+    components: tuple[Any, ...]
+    options: tuple[Any, ...]
+    n_changes: int
+
+
+def read_state(tokenizer: Any, n_changes: int) -> State:
+    """Read the state of a tokenizer with a BPE model; a few microseconds.
+
+    Args:
+        tokenizer: a `tokenizers.Tokenizer`.
+        n_changes: changes counted so far.
+
+    Raises an exception of tokenizers if a component is written in Python: such have no state.
+    """
+    model = tokenizer.model
+    return State(
+        (
+            component_state(tokenizer.normalizer),
+            component_state(tokenizer.pre_tokenizer),
+            component_state(tokenizer.decoder),
+        ),
+        (
+            model.dropout,
+            model.unk_token,
+            model.continuing_subword_prefix,
+            model.end_of_word_suffix,
+            model.fuse_unk,
+            model.byte_fallback,
+            model.ignore_merges,
+        ),
+        n_changes,
+    )
+
+
+def component_state(component: Any) -> Any:
+    """Return the pickled state of a component of a tokenizer; None if there is none."""
+    return None if component is None else component.__getstate__()
+
+
+class Twin:
+    """Copy of a tokenizer as it is now, which shares the vocabulary and no later change.
+
+    It is made at the first use: most batches are never asked for more than their ids.
+
+    Args:
+        tokenizer: the tokenizer to copy.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        names = (*COMPONENTS, "post_processor")
+        self._model = tokenizer.model
+        self._components = {name: pickle.dumps(getattr(tokenizer, name)) for name in names}
+        self._added = tokenizer.get_added_tokens_decoder()
+        self._made: Any = None
+
+    def get(self) -> Any:
+        """Return the copy. Raises ValueError if its added tokens would not be the same."""
+        if self._made is None:
+            made: Any = tokenizers.Tokenizer(self._model)
+            for name, pickled in self._components.items():
+                component = pickle.loads(pickled)
+                if component is not None:
+                    setattr(made, name, component)
+            for _, token in sorted(self._added.items()):
+                (made.add_special_tokens if token.special else made.add_tokens)([token])
+            if {i: repr(token) for i, token in made.get_added_tokens_decoder().items()} != {
+                i: repr(token) for i, token in self._added.items()
+            }:
+                raise ValueError("the added tokens cannot be added again with the same ids")
+            self._made = made
+        return self._made

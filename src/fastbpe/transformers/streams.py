@@ -1,0 +1,132 @@
+"""DecodeStream: a stand-in for `tokenizers.decoders.DecodeStream` that knows the text of most ids.
+
+The class of tokenizers decodes all ids since the text before last, at each step. After it has given text, an id
+whose text is whole by itself gives just that text, so a table answers. All other ids (parts of a character, the
+first ids, skipped ones) go to a stream of tokenizers that begins with the same ids.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import tokenizers.decoders
+
+from fastbpe.transformers.engine import Engine, engine_for
+
+STOCK: Any = tokenizers.decoders.DecodeStream
+
+_BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+_REPLACEMENT = "\ufffd"
+
+
+class DecodeStream:
+    """Stream that decodes ids as they come. Arguments and results are those of tokenizers' class.
+
+    Args:
+        ids: ids that came before.
+        skip_special_tokens: leave special tokens out.
+    """
+
+    __slots__ = (
+        "_counter",
+        "_engine",
+        "_last",
+        "_pushed",
+        "_quick",
+        "_seen",
+        "_skips",
+        "_stock",
+        "_texts",
+        "_tokenizer",
+    )
+
+    def __init__(self, ids: Any = None, skip_special_tokens: bool | None = False) -> None:
+        self._stock: Any = STOCK(ids, skip_special_tokens)
+        self._skips = skip_special_tokens
+        self._pushed: list[int] = []  # ids since the last text
+        self._last: list[int] | int = (
+            0  # ids since the text before the last: those that the stock stream would keep
+        )
+        self._tokenizer: Any = None
+        self._quick: Any = None  # the tokenizer while the table may answer; None while `_stock` is at work
+        self._engine: Engine | None = None
+        self._texts: dict[int, str | None] = {}
+        self._counter = [0]
+        self._seen = -1
+
+    def step(self, tokenizer: Any, id: Any) -> str | None:
+        """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
+        if tokenizer is self._quick and self._counter[0] == self._seen:
+            try:
+                text = self._texts[id]
+            except (KeyError, TypeError):
+                text = self._look_up(id)
+            if text is not None:
+                self._last = id
+                return text
+        return self._step(tokenizer, id)
+
+    def _recent(self) -> list[int]:
+        return self._last if isinstance(self._last, list) else [self._last]
+
+    def _step(self, tokenizer: Any, id: Any) -> str | None:
+        """Let a stream of tokenizers decode the id."""
+        if self._quick is not None:
+            self._stock, self._quick = STOCK(self._recent(), self._skips), None
+        text: str | None = self._stock.step(tokenizer, id)
+        self._pushed += id if isinstance(id, list) else [id]
+        if text is None:
+            return None
+        self._last, self._pushed = self._pushed, []
+        if tokenizer is not self._tokenizer or self._counter[0] != self._seen:
+            self._attach(tokenizer)
+        if self._engine is not None and text and self._last:
+            self._quick = tokenizer
+        return text
+
+    def _attach(self, tokenizer: Any) -> None:
+        """Find the engine of a tokenizer."""
+        self._tokenizer, self._engine = tokenizer, engine_for(tokenizer)
+        engine = self._engine
+        if engine is None:
+            return
+        self._counter, self._seen = engine.n_changes, engine.n_changes[0]
+        if engine.ready() is None or not engine.decodes:
+            self._engine = None
+        else:
+            self._texts = engine.texts[bool(self._skips)]
+
+    def _look_up(self, id: Any) -> str | None:
+        """Find the text that an id adds after others; None if it depends on them."""
+        engine = self._engine
+        if engine is None or type(id) is not int:
+            return None
+        tokenizer = engine.ready()
+        if tokenizer is None or engine.texts[bool(self._skips)] is not self._texts:
+            self._seen = -1  # made again meanwhile
+            return None
+        token = engine.original.id_to_token(id) if 0 <= id < 1 << 32 else None
+        text: str | None = None
+        if token is not None and not (tokenizer.mode == "codepoint" and _BYTE.fullmatch(token)):
+            before = self._recent()[-1:]
+            skips = bool(self._skips)
+            start = engine.original.decode(before, skip_special_tokens=skips)
+            whole = engine.original.decode([*before, id], skip_special_tokens=skips)
+            single = engine.original.decode([id], skip_special_tokens=skips)
+            if start and whole.startswith(start) and _REPLACEMENT not in whole:
+                added = whole[len(start) :]
+                text = added if added in (single, f" {single}") else None
+        self._texts[id] = text or None
+        return text or None
+
+    def __copy__(self) -> DecodeStream:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DecodeStream:
+        made = DecodeStream.__new__(DecodeStream)
+        for name in self.__slots__:
+            setattr(made, name, getattr(self, name))
+        made._stock, made._pushed = copy.deepcopy(self._stock), [*self._pushed]
+        return made

@@ -1,0 +1,72 @@
+"""Truncation by the rules of tokenizers: strategies, sides, and the parts that are cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Truncation(NamedTuple):
+    """Truncation of texts that get a frame of ids.
+
+    limit: most ids of a text, or of two together, without the frame.
+    stride: ids that a part shares with the one before.
+    strategy: "longest_first", "only_first" or "only_second".
+    left: cut ids off at the left side.
+    """
+
+    limit: int
+    stride: int
+    strategy: str
+    left: bool
+
+
+def read_truncation(settings: Mapping[str, Any], n_added: int) -> Truncation | None:
+    """Read the settings of a `tokenizers.Tokenizer`; None if it must apply them itself, or raise.
+
+    Args:
+        settings: its property `truncation`.
+        n_added: number of ids of the frame.
+    """
+    limit = settings["max_length"] - n_added
+    if limit <= 0 or settings["stride"] >= limit:
+        return None
+    return Truncation(limit, settings["stride"], settings["strategy"], settings["direction"] == "left")
+
+
+def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tuple[int, int] | None:
+    """Return how many ids of two texts are kept; None if tokenizers raises an error for them."""
+    limit, strategy = truncation.limit, truncation.strategy
+    n_over = n_first + n_second - limit
+    if n_over <= 0:
+        return n_first, n_second
+    if strategy == "only_first":
+        return (n_first - n_over, n_second) if n_first > n_over else None
+    if strategy == "only_second":
+        return (n_first, n_second - n_over) if n_second > n_over else None
+    # Longest first: the shorter text is kept whole, unless both are longer than half of the limit.
+    short = min(n_first, n_second)
+    long = limit - short
+    if short > limit or long < short:
+        short, long = limit // 2, limit - limit // 2
+    return (short, long) if n_first <= n_second else (long, short)
+
+
+def parts_of(truncation: Truncation, n: int) -> list[tuple[int, int]]:
+    """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order."""
+    limit = truncation.limit
+    if n <= limit:
+        return [(0, n)]
+    step = limit - truncation.stride
+    parts = []
+    if truncation.left:
+        for end in range(n, 0, -step):
+            parts.append((max(end - limit, 0), end))
+            if end <= limit:
+                break
+    else:
+        for start in range(0, n, step):
+            parts.append((start, min(start + limit, n)))
+            if start + limit >= n:
+                break
+    return parts

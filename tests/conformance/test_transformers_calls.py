@@ -1,0 +1,127 @@
+"""Accelerated tokenizers of transformers beside stock ones: calls give the same values, types and exceptions."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+import transformers
+
+from fastbpe.transformers import accelerate, status
+from helpers.sampling import SEED
+from helpers.transformers_grid import CALLS, FILES, MADE, TRAINED, answer, difference, json_of, make, random_texts
+
+MODELS = (*TRAINED, *FILES, *MADE)
+HOT = {
+    "ids": {},
+    "ids only": {"add_special_tokens": False, "return_attention_mask": False},
+    "split": {"split_special_tokens": True},
+    "offsets": {"return_offsets_mapping": True, "return_special_tokens_mask": True},
+    "cut and pad": {"truncation": True, "max_length": 12, "padding": True, "return_tensors": "np"},
+}
+
+
+@lru_cache
+def twins(name: str) -> tuple[Any, Any]:
+    return accelerate(make(name)), make(name)
+
+
+def fresh(name: str) -> tuple[Any, Any]:
+    """Return twins with settings as new ones."""
+    both = twins(name)
+    for tokenizer in both:
+        tokenizer.padding_side = tokenizer.truncation_side = "right"
+    return both
+
+
+def test_grid_has_as_many_calls_as_promised() -> None:
+    assert len(CALLS) >= 120
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(4)
+def test_every_call_answers_like_stock(name: str) -> None:
+    failed = []
+    for shape, call in CALLS.items():
+        ours, stock = fresh(name)
+        if found := difference(answer(call, ours), answer(call, stock)):
+            failed.append(f"{shape}: {found}")
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("shape", HOT)
+@pytest.mark.sample(12)
+def test_random_texts_answer_like_stock(name: str, shape: str) -> None:
+    rng = random.Random(f"{SEED} {name} {shape}")
+    ours, stock = fresh(name)
+    texts = random_texts(rng, 60)
+    for text in ([*texts], *texts[:20]):
+        call = lambda t, x=text: t(x, **HOT[shape])  # noqa: E731
+        assert not difference(answer(call, ours), answer(call, stock), repr(text)[:500])
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(4)
+def test_random_ids_decode_like_stock(name: str) -> None:
+    rng = random.Random(f"{SEED} {name}")
+    ours, stock = fresh(name)
+    batch = [[rng.randrange(len(stock)) for _ in range(rng.choice([1, 2, 5, 20]))] for _ in range(100)]
+    batch += [[rng.randrange(600) for _ in range(9)] for _ in range(100)]
+    for skips in (False, True):
+        call = lambda t, s=skips: t.batch_decode(batch, skip_special_tokens=s)  # noqa: E731
+        assert not difference(answer(call, ours), answer(call, stock))
+        for ids in batch[:50]:
+            call = lambda t, s=skips, i=ids: t.decode(i, skip_special_tokens=s)  # noqa: E731
+            assert not difference(answer(call, ours), answer(call, stock), repr(ids))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(4)
+def test_hot_calls_are_answered_natively(name: str) -> None:
+    ours = accelerate(make(name))
+    for options in HOT.values():
+        ours(["Hello world", "é 5"], **options)
+    ours.batch_decode([[5, 6], [7]])
+    told = status(ours)
+    assert told["native"] == {"encode": len(HOT), "decode": 2}
+    assert not told["handed_over"]
+
+
+@pytest.mark.parametrize(
+    ("class_name", "name"),
+    [
+        ("LlamaTokenizer", "small_llama"),
+        ("GPT2Tokenizer", "small_bytes"),
+        ("RobertaTokenizer", "small_bytes"),
+        ("WhisperTokenizer", "whisper"),
+        ("CodeLlamaTokenizer", "openllama"),
+        ("Qwen2Tokenizer", "qwen2"),
+    ],
+)
+@pytest.mark.sample(2)
+def test_classes_of_models_answer_like_stock(class_name: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(json_of(name), encoding="utf-8")
+    config = {"tokenizer_class": class_name, "pad_token": "<pad>"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    stock = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours = accelerate(transformers.AutoTokenizer.from_pretrained(tmp_path))
+    assert type(stock).__name__ == class_name
+    assert status(ours)["accelerated"]
+    again = type(ours).from_pretrained(tmp_path)
+    failed = []
+    for shape, call in CALLS.items():
+        for tokenizer in (ours, again, stock):
+            tokenizer.padding_side = tokenizer.truncation_side = "right"
+        expected = answer(call, stock)
+        for tokenizer in (ours, again):
+            if found := difference(answer(call, tokenizer), expected):
+                failed.append(f"{shape}: {found}")
+    assert not failed, "\n".join(failed)

@@ -1,0 +1,235 @@
+"""Accelerated tokenizers that change, are copied or are shared: always equal to a stock twin."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import operator
+import pickle
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+import tokenizers
+from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
+
+from fastbpe.transformers import accelerate, status
+from helpers.sampling import SEED, n_rounds
+from helpers.transformers_grid import TEXTS, answer, difference, make
+
+Call = Any
+
+
+def encoded(tokenizer: Any) -> Any:
+    texts = [*TEXTS, "new1 <new> b <think> x"]
+    return (
+        tokenizer(texts, return_offsets_mapping=True, return_special_tokens_mask=True),
+        tokenizer(texts, texts[::-1], return_token_type_ids=True),
+        tokenizer.batch_decode(tokenizer(texts)["input_ids"], skip_special_tokens=True),
+        tokenizer.decode(tokenizer(texts[3])["input_ids"]),
+        len(tokenizer),
+    )
+
+
+def set_part(name: str, make_part: Any) -> Call:
+    def change(tokenizer: Any) -> None:
+        setattr(tokenizer.backend_tokenizer, name, make_part())
+
+    return change
+
+
+def mutate_in_place(tokenizer: Any) -> None:
+    part = tokenizer.backend_tokenizer.pre_tokenizer
+    if isinstance(part, (pre_tokenizers.ByteLevel, pre_tokenizers.Metaspace)):
+        if isinstance(part, pre_tokenizers.ByteLevel):
+            part.add_prefix_space = not part.add_prefix_space
+        else:
+            part.prepend_scheme = "never"
+
+
+def drop_some(tokenizer: Any) -> None:
+    tokenizer._tokenizer.model.dropout = 0.0 if tokenizer._tokenizer.model.dropout is None else None
+
+
+def replace_backend(tokenizer: Any) -> None:
+    other = tokenizers.Tokenizer.from_str(tokenizer._tokenizer.to_str())
+    other.add_tokens(["another"])
+    tokenizer._tokenizer = other
+
+
+def template() -> Any:
+    return processors.TemplateProcessing(
+        single="<a> $A <b>", pair="<a> $A <b> $B:1", special_tokens=[("<a>", 5), ("<b>", 6)]
+    )
+
+
+CHANGES: dict[str, Call] = {
+    "add tokens": lambda t: t.add_tokens(["new1", "<new>"]),
+    "add special tokens": lambda t: t.add_special_tokens({"additional_special_tokens": ["<sp1>", "b"]}),
+    "add with flags": lambda t: t.add_tokens([AddedToken("x", lstrip=True, rstrip=True, normalized=False)]),
+    "change flags": lambda t: t._tokenizer.add_special_tokens([AddedToken("new1", single_word=True)]),
+    "add to backend": lambda t: t.backend_tokenizer.add_tokens(["two  "]),
+    "template": set_part("post_processor", template),
+    "no post-processor": set_part("post_processor", lambda: processors.ByteLevel(trim_offsets=True)),
+    "lower": set_part("normalizer", normalizers.Lowercase),
+    "nfd": set_part("normalizer", normalizers.NFD),
+    "no normalizer": set_part("normalizer", lambda: None),
+    "pre-tokenizer": set_part("pre_tokenizer", lambda: pre_tokenizers.ByteLevel(add_prefix_space=False)),
+    "no pre-tokenizer": set_part("pre_tokenizer", lambda: None),
+    "whitespace": set_part("pre_tokenizer", pre_tokenizers.Whitespace),
+    "decoder": set_part("decoder", decoders.ByteLevel),
+    "no decoder": set_part("decoder", lambda: None),
+    "in place": mutate_in_place,
+    "dropout": drop_some,
+    "ignore merges": lambda t: setattr(t._tokenizer.model, "ignore_merges", not t._tokenizer.model.ignore_merges),
+    "split special": lambda t: setattr(t, "split_special_tokens", not t.split_special_tokens),
+    "truncate": lambda t: t._tokenizer.enable_truncation(5),
+    "pad": lambda t: t._tokenizer.enable_padding(length=9),
+    "sides": lambda t: (setattr(t, "padding_side", "left"), setattr(t, "truncation_side", "left")),
+    "add bos": lambda t: (setattr(t, "bos_token", t.convert_ids_to_tokens(1)), setattr(t, "add_bos_token", True)),
+    "backend": replace_backend,
+    "no backend": lambda t: setattr(t, "_tokenizer", None),
+    "length": lambda t: setattr(t, "model_max_length", 4),
+    "inputs": lambda t: setattr(t, "model_input_names", ["input_ids", "token_type_ids"]),
+    "clean up": lambda t: setattr(t, "clean_up_tokenization_spaces", True),
+}
+
+
+@pytest.mark.parametrize("name", ["small_bytes", "small_llama", "phi2", "phi3", "mistral"])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.sample(20)
+def test_one_change_is_noticed(name: str, change: str) -> None:
+    ours, stock = accelerate(make(name)), make(name)
+    assert not difference(answer(encoded, ours), answer(encoded, stock))
+    answer(CHANGES[change], ours)
+    answer(CHANGES[change], stock)
+    assert not difference(answer(encoded, ours), answer(encoded, stock), change)
+
+
+@pytest.mark.parametrize("name", ["small_bytes", "small_llama"])
+@pytest.mark.parametrize("seed", range(n_rounds(2, 30, 300)))
+def test_random_changes_are_noticed(name: str, seed: int) -> None:
+    rng = random.Random(f"{SEED} {name} {seed}")
+    ours, stock = accelerate(make(name)), make(name)
+    done: list[str] = []
+    for _ in range(8):
+        change = rng.choice([*(name for name in CHANGES if name != "no backend"), "deepcopy", "pickle"])
+        done.append(change)
+        if change in CHANGES:
+            assert not difference(answer(CHANGES[change], ours), answer(CHANGES[change], stock), str(done))
+        elif change == "deepcopy":
+            ours, stock = copy.deepcopy(ours), copy.deepcopy(stock)
+        else:
+            ours, stock = pickle.loads(pickle.dumps(ours)), pickle.loads(pickle.dumps(stock))
+        assert not difference(answer(encoded, ours), answer(encoded, stock), str(done))
+
+
+def test_adding_tokens_keeps_answers_native() -> None:
+    ours = accelerate(make("small_bytes"))
+    for token in ("one", "two"):
+        ours.add_tokens([token])
+        assert ours.tokenize(f"a{token}") == ["a", token]
+    assert not status(ours)["handed_over"]
+
+
+def test_unsupported_change_hands_over_until_it_is_undone() -> None:
+    ours = accelerate(make("small_bytes"))
+    kept = ours.backend_tokenizer.pre_tokenizer
+    ours.backend_tokenizer.pre_tokenizer = pre_tokenizers.UnicodeScripts()
+    ours("a")
+    assert status(ours)["reason"]
+    assert sum(status(ours)["handed_over"]["encode"].values()) == 1
+    ours.backend_tokenizer.pre_tokenizer = kept
+    ours("a")
+    assert status(ours)["reason"] is None
+    assert status(ours)["native"] == {"encode": 1}
+
+
+def test_pickle_is_the_same_before_and_after_use() -> None:
+    ours = accelerate(make("small_bytes"))
+    before = pickle.dumps(ours)
+    encoded(ours)
+    ours("a")
+    stock = make("small_bytes")
+    encoded(stock)
+    stock("a")
+    assert (pickle.dumps(ours) == before) == (pickle.dumps(stock) == pickle.dumps(make("small_bytes")))
+    loaded = pickle.loads(before)
+    assert status(loaded)["accelerated"]
+    assert not difference(encoded(loaded), encoded(make("small_bytes")))
+
+
+def test_copies_do_not_share_changes() -> None:
+    ours = accelerate(make("small_bytes"))
+    ours("a")
+    copied = copy.deepcopy(ours)
+    copied.add_tokens(["zzzz"])
+    assert "zzzz" in copied.tokenize("zzzz")
+    assert "zzzz" not in ours.tokenize("zzzz")
+    assert status(copied)["accelerated"]
+
+
+def test_encodings_stay_those_of_their_call() -> None:
+    both = accelerate(make("small_bytes")), make("small_bytes")
+    kept = []
+    for tokenizer in both:
+        made = tokenizer(TEXTS, padding=True, truncation=True, max_length=9)
+        tokenizer.add_tokens(["Hello", "x"])
+        tokenizer.backend_tokenizer.normalizer = normalizers.Lowercase()
+        tokenizer(TEXTS)
+        kept.append(made)
+    assert not difference(*kept)
+
+
+def test_saved_files_are_the_same(tmp_path: Path) -> None:
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    for name, tokenizer in (("ours", ours), ("stock", stock)):
+        tokenizer("a", truncation=True, max_length=5)
+        tokenizer.save_pretrained(tmp_path / name)
+    files = sorted(path.name for path in (tmp_path / "stock").iterdir())
+    assert sorted(path.name for path in (tmp_path / "ours").iterdir()) == files
+    for file in files:
+        assert (tmp_path / "ours" / file).read_bytes() == (tmp_path / "stock" / file).read_bytes()
+    loaded = type(ours).from_pretrained(tmp_path / "ours")
+    assert status(loaded)["accelerated"]
+    assert not difference(encoded(loaded), encoded(type(stock).from_pretrained(tmp_path / "stock")))
+
+
+def test_training_a_new_one_is_the_same() -> None:
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    made = [t.train_new_from_iterator([["some text some"] * 9], 300) for t in (ours, stock)]
+    assert made[0]._tokenizer.to_str() == made[1]._tokenizer.to_str()
+    assert not difference(encoded(made[0]), encoded(made[1]))
+
+
+def test_threads_may_share_a_tokenizer() -> None:
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    expected = [stock([text] * 9)["input_ids"] for text in TEXTS]
+    failed: list[Any] = []
+
+    def work(i: int) -> None:
+        for _ in range(50):
+            if ours([TEXTS[i]] * 9)["input_ids"] != expected[i]:
+                failed.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(TEXTS))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore")
+def test_worker_processes_answer_the_same(method: str) -> None:
+    ours = accelerate(make("small_bytes"))
+    ids = ours.encode(TEXTS[0])
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        found = pool.map_async(operator.methodcaller("encode", TEXTS[0]), [ours, ours])
+        assert found.get(timeout=300) == [ids, ids]

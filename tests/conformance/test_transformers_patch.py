@@ -1,0 +1,269 @@
+"""patch(), unpatch(), streams, servers and programs that one cannot edit."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import random
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+import tokenizers
+import transformers
+from tokenizers import models
+
+import fastbpe.transformers as door
+from fastbpe.transformers import accelerating, sglang, vllm
+from helpers.sampling import SEED
+from helpers.transformers_grid import FILES, TEXTS, TRAINED, make, random_texts
+
+Stock = tokenizers.decoders.DecodeStream
+
+
+@pytest.fixture(autouse=True)
+def unpatched() -> Iterator[None]:
+    yield
+    door.unpatch()
+
+
+def is_accelerated(tokenizer: Any) -> bool:
+    return bool(door.status(tokenizer)["accelerated"])
+
+
+def test_patch_accelerates_what_is_made_afterwards(tmp_path: Path) -> None:
+    before = make("small_bytes")
+    door.patch()
+    made = make("small_bytes")
+    made.save_pretrained(tmp_path)
+    loaded = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert not is_accelerated(before)
+    assert is_accelerated(made)
+    assert is_accelerated(loaded)
+    assert loaded(TEXTS)["input_ids"] == before(TEXTS)["input_ids"]
+
+
+def test_patch_takes_existing_tokenizers_on_request() -> None:
+    before = make("small_bytes")
+    door.patch(existing=True)
+    assert is_accelerated(before)
+
+
+def test_unpatch_gives_everything_back() -> None:
+    init = transformers.PreTrainedTokenizerFast.__init__
+    kept = door.accelerate(make("small_bytes"))
+    door.patch()
+    door.patch()
+    made = make("small_bytes")
+    ids = made(TEXTS)["input_ids"]
+    door.unpatch()
+    assert transformers.PreTrainedTokenizerFast.__init__ is init
+    assert tokenizers.decoders.DecodeStream is Stock
+    assert not is_accelerated(made)
+    assert is_accelerated(kept)
+    assert not is_accelerated(make("small_bytes"))
+    assert made(TEXTS)["input_ids"] == ids
+
+
+def test_methods_of_tokenizers_are_stock_again_without_accelerated_ones(tmp_path: Path) -> None:
+    code = (
+        "import gc, tokenizers\n"
+        "from tokenizers import models\n"
+        "from transformers import PreTrainedTokenizerFast\n"
+        "import fastbpe.transformers as door\n"
+        "stock = tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model\n"
+        "door.patch()\n"
+        "made = PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(models.BPE()))\n"
+        "made('a')\n"
+        "print(tokenizers.Tokenizer.add_tokens is stock[0])\n"
+        "del made\n"
+        "gc.collect()\n"
+        "door.unpatch()\n"
+        "print((tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model) == stock)\n"
+    )
+    done = run("-c", code, cwd=tmp_path)
+    assert done.stdout == "False\nTrue\n", done.stderr
+
+
+def test_other_models_stay_stock(caplog: pytest.LogCaptureFixture) -> None:
+    backend = tokenizers.Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    words = transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
+    with caplog.at_level(logging.DEBUG, "fastbpe.transformers"):
+        assert door.accelerate(words) is words
+    assert "its model is WordLevel" in caplog.text
+    assert type(words) is transformers.PreTrainedTokenizerFast
+    assert door.status(words)["reason"] == "its model is WordLevel, not BPE"
+    assert door.accelerate("no tokenizer") == "no tokenizer"
+
+
+def test_accelerate_again_changes_nothing() -> None:
+    made = door.accelerate(make("small_bytes"))
+    cls = type(made)
+    assert door.accelerate(made) is made
+    assert type(made) is cls
+    assert isinstance(made, transformers.PreTrainedTokenizerFast)
+
+
+def test_unknown_interface_leaves_tokenizers_stock(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(accelerating.DEFAULTS, "an_argument", None)
+    door.patch()
+    assert "leaves transformers as it is" in caplog.text
+    made = make("small_bytes")
+    assert not is_accelerated(door.accelerate(made))
+
+
+@pytest.mark.parametrize("name", [*TRAINED, *FILES])
+@pytest.mark.sample(3)
+def test_streams_decode_like_stock(name: str) -> None:
+    stock = make(name)
+    door.patch()
+    ours = make(name)
+    rng = random.Random(f"{SEED} {name}")
+    lists = [stock(text)["input_ids"] for text in random_texts(rng, 40) + TEXTS]
+    lists += [[rng.randrange(len(stock)) for _ in range(30)] for _ in range(20)]
+    for ids in lists:
+        for skips in (False, True):
+            results = []
+            for cls, tokenizer in ((Stock, stock), (tokenizers.decoders.DecodeStream, ours)):
+                stream, out = cls(skip_special_tokens=skips), []
+                try:
+                    for i, token_id in enumerate(ids):
+                        out.append(stream.step(tokenizer._tokenizer, token_id))
+                        if i == 4:
+                            stream = copy.copy(stream)
+                        if i == 8:
+                            out.append(stream.step(tokenizer._tokenizer, ids[:3]))
+                except Exception as error:
+                    out.append(repr(error))
+                results.append(out)
+            assert results[0] == results[1], ids
+
+
+def test_streams_continue_after_ids_and_notice_changes() -> None:
+    stock = make("small_bytes")
+    door.patch()
+    ours = make("small_bytes")
+    ids = stock("some text for a stream", add_special_tokens=False)["input_ids"]
+    results = []
+    for cls, tokenizer in ((Stock, stock), (tokenizers.decoders.DecodeStream, ours)):
+        stream, out = cls(ids=ids[:2]), []
+        out += [stream.step(tokenizer._tokenizer, i) for i in ids[2:6]]
+        tokenizer._tokenizer.decoder = tokenizers.decoders.Fuse()
+        stream = cls()
+        out += [stream.step(tokenizer._tokenizer, i) for i in ids[6:]]
+        results.append(out)
+    assert results[0] == results[1]
+    with pytest.raises(TypeError):
+        tokenizers.decoders.DecodeStream().step("no tokenizer", 1)
+
+
+def test_names_imported_before_are_replaced_and_given_back() -> None:
+    module = types.ModuleType("imported_before")
+    module.DecodeStream = Stock  # type: ignore[attr-defined]
+    sys.modules["imported_before"] = module
+    try:
+        door.patch()
+        assert module.DecodeStream is not Stock
+        door.unpatch()
+        assert module.DecodeStream is Stock
+    finally:
+        del sys.modules["imported_before"]
+
+
+def test_sglang_door_serves_its_calls() -> None:
+    stock = make("small_bytes")
+    sglang.patch_transformers()
+    ours = copy.deepcopy(make("small_bytes"))
+    assert ours(TEXTS)["input_ids"] == stock(TEXTS)["input_ids"]
+    assert [ours.encode(text) for text in TEXTS] == [stock.encode(text) for text in TEXTS]
+    assert ours.batch_decode(ours(TEXTS)["input_ids"]) == stock.batch_decode(stock(TEXTS)["input_ids"])
+    assert not door.status(ours)["handed_over"]
+
+
+def test_vllm_door_registers_a_class_that_loads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The stub has the shape of vllm.tokenizers: a registry of (mode, module, class), and CachedHfTokenizer."""
+    registered: dict[str, tuple[str, str]] = {}
+
+    class TokenizerRegistry:
+        @staticmethod
+        def register(mode: str, module: str, class_name: str) -> None:
+            registered[mode] = (module, class_name)
+
+    class CachedHfTokenizer:
+        @classmethod
+        def from_pretrained(cls, path: str, *args: Any, **options: Any) -> Any:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+
+            class Cached(type(tokenizer)):  # type: ignore[misc]
+                def __reduce__(self) -> Any:
+                    return CachedHfTokenizer.from_pretrained, (path,)
+
+            tokenizer.__class__ = Cached
+            return tokenizer
+
+    package, registry, hf = (types.ModuleType(name) for name in ("vllm", "vllm.tokenizers", "vllm.tokenizers.hf"))
+    registry.TokenizerRegistry = TokenizerRegistry  # type: ignore[attr-defined]
+    hf.CachedHfTokenizer = CachedHfTokenizer  # type: ignore[attr-defined]
+    for module in (package, registry, hf):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.delitem(vllm.__dict__, vllm.CLASS, raising=False)
+    vllm.register()
+    module_name, class_name = registered["fastbpe"]
+    make("small_bytes").save_pretrained(tmp_path)
+    loader = getattr(__import__(module_name, fromlist=[class_name]), class_name)
+    loaded = loader.from_pretrained(str(tmp_path), trust_remote_code=False)
+    assert is_accelerated(loaded)
+    assert loaded.encode(TEXTS[0]) == make("small_bytes").encode(TEXTS[0])
+    copied = copy.deepcopy(loaded)
+    assert is_accelerated(copied)
+    assert copied.encode(TEXTS[0]) == loaded.encode(TEXTS[0])
+
+
+def test_vllm_door_does_nothing_without_vllm() -> None:
+    vllm.register()
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_scripts_run_patched(tmp_path: Path) -> None:
+    make("small_bytes").save_pretrained(tmp_path / "model")
+    script = (
+        "import sys, helper\n"
+        "from transformers import AutoTokenizer\n"
+        "from fastbpe.transformers import status\n"
+        "if __name__ == '__main__':\n"
+        "    tokenizer = AutoTokenizer.from_pretrained('model')\n"
+        "    print(status(tokenizer)['accelerated'], len(tokenizer('Hi')['input_ids']) > 2, sys.argv)\n"
+        "    sys.exit(3)\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    (tmp_path / "helper.py").write_text("")
+    done = run("-m", "fastbpe.transformers", "script.py", "--epochs", "1", cwd=tmp_path)
+    assert done.stdout == "True True ['script.py', '--epochs', '1']\n", done.stderr
+    assert done.returncode == 3
+    done = run("-m", "fastbpe.transformers", "-m", "script", cwd=tmp_path)
+    assert done.stdout.startswith("True True"), done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["-x"], ["-m"], ["no_such_file.py"]])
+def test_wrong_usage_ends_with_status_2(arguments: list[str], tmp_path: Path) -> None:
+    done = run("-m", "fastbpe.transformers", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "python -m fastbpe.transformers" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_import_of_fastbpe_does_not_import_transformers(tmp_path: Path) -> None:
+    code = "import sys, fastbpe; print('transformers' in sys.modules, 'tokenizers' in sys.modules)"
+    assert run("-c", code, cwd=tmp_path).stdout == "False False\n"
