@@ -13,7 +13,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy
 import pytest
 
 import fastbpe

@@ -3,7 +3,6 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.merge.merge_dropout cimport Dropout
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer
 
@@ -30,9 +29,6 @@ cdef class TokenEncoder:
     ) except -1 nogil
     cdef int _encode_with_dropout(
         self, const uint8_t* data, size_t n, double rate, uint64_t seed, Scratch* scratch
-    ) except -1 nogil
-    cdef int _merge_with_dropout(
-        self, const uint8_t* data, size_t n, Dropout* dropout, Scratch* scratch
     ) except -1 nogil
     cdef int _measure(self, Scratch* scratch, Tokens out) except -1 nogil
     cdef size_t measure(

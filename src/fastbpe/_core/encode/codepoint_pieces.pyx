@@ -19,8 +19,8 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
-from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
-from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
+from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables
