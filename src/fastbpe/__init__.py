@@ -32,6 +32,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.memory import release_memory
+    from fastbpe.tokenizer.alignment import align
     from fastbpe.tokenizer.sequences import SequenceTokenizer
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
@@ -57,6 +58,7 @@ __all__ = [
     "TrainingWarning",
     "VocabularyError",
     "__version__",
+    "align",
     "count_pieces",
     "load",
     "release_memory",
@@ -70,6 +72,7 @@ _LATER = {
     "IdMap": "vocabularies.id_map",
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences",
+    "align": "tokenizer.alignment",
     "count_pieces": "training.piece_counting",
     "release_memory": "memory",
     "train": "training.train",

@@ -145,6 +145,14 @@ CALLS: dict[str, Row] = {
         {"source": ["xy"], "mode": "codepoint", "pattern": None, "special_tokens": ["<x>"], **READING},
     ),
     "release_memory": Row({}, {}),
+    "align": Row(
+        {"text": TEXT, "a": tokenizer(), "b": tokenizer()},
+        {
+            "text": "b",
+            "a": Tokenizer.from_merges([], pattern=None),
+            "b": Tokenizer.from_merges([], pattern=None),
+        },
+    ),
     "load": Row(
         {"path_or_bytes": "{tiktoken}", "pattern": "gpt2"},
         {"path_or_bytes": "no", "pattern": "cl100k", "special_tokens": {"<y>": 300}, "cache_bytes": -1},

@@ -10,16 +10,13 @@ import copy
 import copyreg
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
-from fastbpe.transformers.collector import paused
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encoding import HandOver, encode
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.quick import call_plain, encode_plain
 
-MANY_TEXTS = 1000  # number from which a call without options pauses the garbage collector
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer, and never in its pickle
 _lock = threading.Lock()
 _classes: dict[type, type] = {}
@@ -84,8 +81,7 @@ def _encode_plus(base: Any) -> Callable[..., Any]:
         try:
             if args:
                 raise HandOver("options given by position")
-            with paused():
-                made = encode(self, engine, text, text_pair, options)
+            made = encode(self, engine, text, text_pair, options)
         except HandOver as reason:
             engine.calls["encode", str(reason)] += 1
             return base._encode_plus(self, text, text_pair, *args, **options)
@@ -99,9 +95,7 @@ def _call(base: Any) -> Callable[..., Any]:
     def __call__(self: Any, text: Any = None, *args: Any, **options: Any) -> Any:
         if not args and not options:
             engine = engine_of(self)
-            # Fewer lists start no collection, or one: a pause would only put it off.
-            with paused() if type(text) is list and len(text) > MANY_TEXTS else nullcontext():
-                made = call_plain(self, engine, text)
+            made = call_plain(self, engine, text)
             if made is not None:
                 engine.calls["encode", ""] += 1
                 return made

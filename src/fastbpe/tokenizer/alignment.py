@@ -1,0 +1,79 @@
+"""Alignment of the tokens of two tokenizers on one text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+
+class Aligned(NamedTuple):
+    """Part of a text in which both tokenizers begin and end a token.
+
+    first: list of int – ids of the first tokenizer.
+    second: list of int – ids of the second one.
+    start: int – offset of the part, in characters.
+    end: int – its end.
+    """
+
+    first: list[int]
+    second: list[int]
+    start: int
+    end: int
+
+
+def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
+    """Cut a text into the shortest parts that both tokenizers cut out, with the ids of each.
+
+    Special tokens are encoded like any text. The parts cover the text, and the ids of all parts, one after
+    another, are the ids of the whole. Tokens that share a character are in one part. A token without characters,
+    such as a space that a normalizer put before the text, is in the part that begins where it stands. A part that
+    a normalizer removed has no ids.
+
+    Args:
+        text: str.
+        a: the first tokenizer, in either mode.
+        b: the second one.
+
+    Raises:
+        TypeError: the text is no str.
+
+    >>> from fastbpe import Tokenizer, align
+    >>> one = Tokenizer.from_merges([(97, 98)], pattern=None)
+    >>> other = Tokenizer.from_merges([(98, 99)], pattern=None)
+    >>> [*map(tuple, align("abcd", one, other))]
+    [([256, 99], [97, 256], 0, 3), ([100], [100], 3, 4)]
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, not {type(text).__name__}; decode the bytes first")
+    sides = [tokenizer.encode_with_offsets(text, disallowed_special=()) for tokenizer in (a, b)]
+    cuts = _common_cuts(len(text), [spans for _, spans in sides])
+    parts = [Aligned([], [], start, end) for start, end in pairwise(cuts)]
+    if not parts:  # an empty text, for which a template of a normalizer may still give ids
+        parts = [Aligned([], [], 0, 0)] if any(ids for ids, _ in sides) else []
+    for side, (ids, spans) in enumerate(sides):
+        for token_id, (start, _) in zip(ids, spans, strict=True):
+            at = min(bisect_right(cuts, start) - 1, len(parts) - 1)
+            parts[at][side].append(token_id)  # type: ignore[union-attr]  # fields 0 and 1 are lists
+    return parts
+
+
+def _common_cuts(n: int, sides: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
+    """Return the offsets, sorted, at which some token begins or ends and that no token spans; with 0 and n."""
+    spanned = [0] * (n + 1)  # differences: how many tokens span each offset
+    edges = {0, n}
+    for spans in sides:
+        for start, end in spans:
+            edges |= {start, end}
+            if end - start > 1:
+                spanned[start + 1] += 1
+                spanned[end] -= 1
+    cuts, depth = [], 0
+    for at, change in enumerate(spanned):
+        depth += change
+        if not depth and at in edges:
+            cuts.append(at)
+    return cuts
