@@ -141,7 +141,7 @@ class TestIds:
         for line in some(lines, 1500):
             shown = tokenizer.show(line)
             assert shown.ids == tokenizer.encode_ordinary(line)
-            assert read(shown._repr_html_()).ids == shown.ids
+            assert read(shown._repr_html_()).ids == shown.ids[: html.MAX_NOTEBOOK_TOKENS]
 
     def test_special_tokens_are_text_unless_allowed(self):
         tokenizer = byte_level()
