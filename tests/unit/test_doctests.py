@@ -24,6 +24,8 @@ def module_names() -> list[str]:
 
 @pytest.mark.parametrize("name", module_names())
 def test_examples_of_a_module_do_what_they_show(name: str) -> None:
+    if name.startswith("fastbpe.transformers."):
+        pytest.importorskip("transformers", reason="its examples load tokenizers of transformers")
     results = doctest.testmod(importlib.import_module(name))
     assert not results.failed
 
