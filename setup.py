@@ -17,6 +17,12 @@ from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/fastbpe")
 CORE = PACKAGE / "_core"
+# Module of the code that Cython would repeat in each module, such as memory views. All modules together take 5.4 MB,
+# and 8.7 without it (CPython 3.11, x86-64, 2026-11-25).
+SHARED = "fastbpe._core._cython_shared"
+# Modules whose methods are called once for each short text keep that code: a call of `encode` on 100 bytes takes
+# 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25).
+OFTEN_CALLED = {"encoder", "decoder", "stream_decoder", "_methods", "_facts"}
 COVERAGE = bool(os.environ.get("FASTBPE_COVERAGE"))
 
 if sys.platform == "win32":
@@ -49,30 +55,46 @@ def included_headers(source: Path) -> set[Path]:
     return found
 
 
-extensions = cythonize(
-    [
-        Extension(
-            ".".join(source.relative_to("src").with_suffix("").parts),
-            [source.as_posix()],
-            include_dirs=[CORE.as_posix()],
-            define_macros=[("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else [],
-            extra_compile_args=compile_args,
-            extra_link_args=link_args,
-        )
-        for source in sorted(PACKAGE.rglob("*.pyx"))
-    ],
-    build_dir=None if COVERAGE else "build/cython",
-    nthreads=os.cpu_count() or 1,
-    compiler_directives={
-        "language_level": "3",
-        "boundscheck": False,
-        "wraparound": False,
-        "cdivision": True,
-        "initializedcheck": False,
-        "embedsignature": True,
-        "linetrace": COVERAGE,
-    },
-)
+def make_extension(name: str, source: Path) -> Extension:
+    """Describe the extension `name`, which is compiled from `source`."""
+    return Extension(
+        name,
+        [source.as_posix()],
+        include_dirs=[CORE.as_posix()],
+        define_macros=[("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else [],
+        extra_compile_args=compile_args,
+        extra_link_args=link_args,
+    )
+
+
+def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
+    """Translate to C. Code that Cython would repeat in each module comes from the module `shared`, unless None."""
+    translated: list[Extension] = cythonize(
+        extensions,
+        shared_utility_qualified_name=shared,
+        build_dir=None if COVERAGE else "build/cython",
+        nthreads=os.cpu_count() or 1,
+        compiler_directives={
+            "language_level": "3",
+            "boundscheck": False,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+            "embedsignature": True,
+            "linetrace": COVERAGE,
+        },
+    )
+    return translated
+
+
+sources = {
+    source: make_extension(".".join(source.relative_to("src").with_suffix("").parts), source)
+    for source in sorted(PACKAGE.rglob("*.pyx"))
+}
+shared_module = make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c"))
+extensions = to_c(
+    [shared_module, *(module for source, module in sources.items() if source.stem not in OFTEN_CALLED)], SHARED
+) + to_c([module for source, module in sources.items() if source.stem in OFTEN_CALLED], None)
 for extension in extensions:  # an edited header rebuilds the extensions that include it, and no others
     (source,) = extension.sources
     extension.depends = sorted(header.as_posix() for header in included_headers(Path(source)))
