@@ -17,8 +17,8 @@ from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/fastbpe")
 CORE = PACKAGE / "_core"
-# Module of the code that Cython would repeat in each module, such as memory views. All modules together take 5.4 MB,
-# and 8.7 without it (CPython 3.11, x86-64, 2026-11-25).
+# Module of the code that Cython would repeat in each module, such as memory views. All modules take 5.4 MB, 8.7
+# without it (CPython 3.11, x86-64, 2026-11-25).
 SHARED = "fastbpe._core._cython_shared"
 # Modules whose methods are called once for each short text keep that code: a call of `encode` on 100 bytes takes
 # 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25).
