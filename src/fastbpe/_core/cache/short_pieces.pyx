@@ -18,7 +18,7 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.cache.cache_state cimport IN_ARENA, PENDING, Cache, Entry, Probe
 from fastbpe._core.cache.long_pieces cimport arena_reserve
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
-from fastbpe._core.common.memory cimport populate, zeros
+from fastbpe._core.common.memory cimport zeros
 
 cdef extern from "simd/entries.h" nogil:
     bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)
@@ -118,7 +118,6 @@ cdef int grow_entries(Cache* cache) except -1 nogil:
     if n_old and (n_new <= n_old or n_new > n_max):
         return 0
     if n_new <= cache.n_reserved:
-        populate(&old[n_old], (n_new - n_old) * sizeof(Entry))
         memset(&old[n_old], 0, (n_new - n_old) * sizeof(Entry))
         _spread(cache, old, n_old, n_new)
         return 0

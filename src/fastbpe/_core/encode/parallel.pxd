@@ -48,7 +48,6 @@ cdef class Jobs:
     cdef size_t _error_number  # index of that job
     cdef object _bad_text  # error of the first text that is none; _texts end before it
     cdef Ids* _out  # where the ids are to stay, for run_into(); NULL: in the arena
-    cdef bint _is_fresh  # that memory may have no pages yet
     cdef int _plan(self) except -1
     cdef int _plan_parts(self, size_t text) except -1
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL

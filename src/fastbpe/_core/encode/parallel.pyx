@@ -17,7 +17,6 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.common.atomics cimport add, is_set, set_flag
-from fastbpe._core.common.memory cimport populate
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.cache.pending_pieces cimport note_count, settle
 from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
@@ -182,7 +181,7 @@ cdef class Jobs:
             return self.run(n_threads)
         if not has_capacity:
             ids_expect(out, self.max_ids)  # pages come with their first use
-        self._out, self._is_fresh = out, not has_capacity
+        self._out = out
         self._jobs[0].offset = total
         self._jobs[0].n_known = 1
         try:
@@ -358,8 +357,6 @@ cdef class Jobs:
         cdef size_t at = add(&self._arena.n, n_ids)
         if at + n_ids <= self._arena.capacity:
             job.ids = self._arena.items + at
-            if self._is_fresh:
-                populate(job.ids, n_ids * sizeof(uint32_t))
         else:
             job.ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
             if job.ids == NULL:
@@ -405,8 +402,6 @@ cdef class Jobs:
             if job.offset + job.n_ids > self._out.capacity:
                 continue
             if job.n_ids:
-                if self._is_fresh:
-                    populate(self._out.items + job.offset, job.n_ids * sizeof(uint32_t))
                 memcpy(
                     self._out.items + job.offset, job.ids if job.owns_ids else scratch.ids.items,
                     job.n_ids * sizeof(uint32_t),
@@ -443,7 +438,7 @@ cdef class Jobs:
             # One block for the ids of all threads, kept for the next call: pages of fresh memory cost time. Pages
             # that are never touched cost nothing. The ids of a single job stay in the scratch.
             if self.n_jobs > 1:
-                self._arena = self._pool.take_arena(self.max_ids, &self._is_fresh)
+                self._arena = self._pool.take_arena(self.max_ids)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
                 if self._jobs[number].is_part:

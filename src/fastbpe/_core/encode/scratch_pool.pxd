@@ -55,7 +55,7 @@ cdef class ScratchPool:
     cdef void _share_cache_bytes(self) noexcept
     cdef size_t used_bytes(self) noexcept
     cdef size_t free_spare(self) noexcept
-    cdef Ids take_arena(self, size_t capacity, bint* is_fresh) noexcept
+    cdef Ids take_arena(self, size_t capacity) noexcept
     cdef void give_arena(self, Ids arena) noexcept
 
 

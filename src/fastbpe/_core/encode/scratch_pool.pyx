@@ -108,19 +108,18 @@ cdef class ScratchPool:
         ids_free(&self._spare_arena)
         return n_bytes
 
-    cdef Ids take_arena(self, size_t capacity, bint* is_fresh) noexcept:
+    cdef Ids take_arena(self, size_t capacity) noexcept:
         """Lend a block for the ids of several threads; its capacity is 0 without memory.
 
         capacity: ids.
-        is_fresh: set to True if the block may have no pages yet. A block that was given back has them: for fresh
-            ones the system would take a third of a warm call.
+
+        A block that was given back has its pages: for fresh ones the system would take a third of a warm call.
 
         Requires: the GIL. The caller hands the block back to give_arena(), with n as far as ids were written.
         """
         cdef Ids arena = self._spare_arena
         self._spare_arena = Ids(NULL, 0, 0)
-        is_fresh[0] = arena.capacity < capacity
-        if is_fresh[0]:
+        if arena.capacity < capacity:
             free(arena.items)
             arena = Ids(<uint32_t*> malloc(capacity * sizeof(uint32_t)), 0, capacity)
             if arena.items == NULL:
