@@ -36,6 +36,22 @@ export function showNote(element, said) {
   element.hidden = !said;
 }
 
+const LARGE = 20_000; // characters of a paste that the browser itself would take seconds for
+
+/**
+ * Take large pastes into a text field without the browser's editing: its time grows with the square of the number of
+ * lines (Chromium: 3 s for 200 KB, over a minute for 1 MB). Undo forgets such a paste.
+ */
+export function takeLargePastes(field) {
+  field.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (text.length < LARGE) return;
+    event.preventDefault();
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input"));
+  });
+}
+
 /** Offer bytes as a file to keep. */
 export function keepAsFile(blob, name) {
   const link = make("a", { href: URL.createObjectURL(blob), download: name });

@@ -40,7 +40,7 @@ async function begin() {
   fill();
   tokenizers.onChange(fill);
   const text = new TextPage(facts, tokenizers);
-  const train = new TrainPage(facts, tokenizers);
+  const train = new TrainPage(facts, tokenizers, text);
   const pages = { text, chat: new ChatPage(facts, tokenizers), word: new WordPage(), train };
   tokenizers.onChange(() => [pages.chat, pages.word].forEach((page) => page.refresh()));
 

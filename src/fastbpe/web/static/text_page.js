@@ -1,6 +1,6 @@
 // First view: a text, and its tokens as each of up to four tokenizers sees them.
 import { bookOf, complain, encode, share } from "./api.js";
-import { byId, counted, fillSelect, keepAsFile, make } from "./dom.js";
+import { byId, counted, fillSelect, keepAsFile, make, takeLargePastes } from "./dom.js";
 import { TokenView } from "./token_view.js";
 
 const QUIET = 700; // milliseconds without typing after which a screen reader hears the counts
@@ -11,7 +11,12 @@ export class TextPage {
     this.tokenizers = tokenizers;
     this.panels = [];
     this.text = byId("text");
-    this.text.addEventListener("input", () => this.refresh());
+    this.exact = null;
+    takeLargePastes(this.text);
+    this.text.addEventListener("input", () => {
+      this.exact = null;
+      this.refresh();
+    });
     byId("special").addEventListener("change", () => this.refresh());
     byId("add-panel").addEventListener("click", () => this.addPanel());
     byId("share").addEventListener("click", () => this.share());
@@ -19,9 +24,17 @@ export class TextPage {
     tokenizers.onChange(() => this.panels.forEach((panel) => panel.fill(tokenizers.list)));
   }
 
+  /** Show a text that was not typed. The field turns its CR LF into LF: until it is edited, the text itself counts. */
   setText(text) {
     this.text.value = text;
+    this.exact = text;
     return this.refresh();
+  }
+
+  /** Return the text; a lone surrogate is U+FFFD, as it is once it is sent. */
+  get content() {
+    const text = this.exact ?? this.text.value;
+    return text.isWellFormed?.() === false ? text.toWellFormed() : text;
   }
 
   /** Add a panel for a tokenizer; without a key, for one that has no panel yet. */
@@ -61,7 +74,7 @@ export class TextPage {
     while (this.isStale && this.panels.length) {
       this.isStale = false;
       const { panels } = this;
-      const text = this.text.value.toWellFormed?.() ?? this.text.value;
+      const text = this.content;
       try {
         const found = await encode(panels.map((panel) => panel.key), text, byId("special").checked);
         complain("");
@@ -86,7 +99,7 @@ export class TextPage {
   async share() {
     try {
       const keys = this.panels.map((panel) => panel.key);
-      keepAsFile(await share(keys, this.text.value, byId("special").checked), "tokens.html");
+      keepAsFile(await share(keys, this.content, byId("special").checked), "tokens.html");
     } catch (error) {
       complain(error.message);
     }

@@ -2,7 +2,7 @@
 
 const MIN_TOKENS = 40; // of a block, unless the text ends
 const MAX_TOKENS = 400; // of a block; a longer line is cut there
-const BEFORE_AND_AFTER = 600; // pixels that are drawn beyond the view
+const BEFORE_AND_AFTER = 250; // pixels that are drawn beyond the view
 
 /**
  * Cut tokens into blocks.

@@ -162,10 +162,6 @@ export class TokenView {
         class: `c${i % N_COLOURS} ${token.kind}`,
         role: "option",
         id: `${this.prefix}-${i}`,
-        "aria-label": this.label(token),
-        "aria-selected": i === this.active,
-        "aria-posinset": i + 1,
-        "aria-setsize": ids.length,
       });
       element.append(appendParts(one, token.parts));
       if (token.ends_line && i < last - 1) element.append("\n");
@@ -225,10 +221,15 @@ export class TokenView {
       old.setAttribute("aria-selected", "false");
     }
     const element = this.active < 0 ? null : byId(`${this.prefix}-${this.active}`);
-    element?.classList.add("active");
-    element?.setAttribute("aria-selected", "true");
-    if (element) this.list.setAttribute("aria-activedescendant", element.id);
-    else this.list.removeAttribute("aria-activedescendant");
+    if (element) {
+      const { ids, book } = this.tokens;
+      element.classList.add("active");
+      element.setAttribute("aria-selected", "true");
+      element.setAttribute("aria-label", this.label(book.get(ids[this.active], this.source(this.active))));
+      element.setAttribute("aria-posinset", this.active + 1); // most tokens are not in the page
+      element.setAttribute("aria-setsize", ids.length);
+      this.list.setAttribute("aria-activedescendant", element.id);
+    } else this.list.removeAttribute("aria-activedescendant");
     this.detail.textContent = this.active < 0 ? "" : this.describe(this.active);
   }
 

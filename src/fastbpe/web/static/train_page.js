@@ -1,6 +1,6 @@
 // Train view: a small vocabulary learns from a text, and its growth can be watched.
 import { bookOf, complain, encode, file, train } from "./api.js";
-import { byId, counted, fillSelect, keepAsFile, make } from "./dom.js";
+import { byId, counted, fillSelect, keepAsFile, make, takeLargePastes } from "./dom.js";
 import { appendParts, TokenView } from "./token_view.js";
 
 const MAX_TRAINED = 8; // as in fastbpe.web.shelf
@@ -11,7 +11,8 @@ const FRAMES = 60; // of the animation
 const FRAME = 120; // milliseconds
 
 export class TrainPage {
-  constructor(facts, tokenizers) {
+  constructor(facts, tokenizers, textPage) {
+    this.exact = null;
     this.tokenizers = tokenizers;
     this.view = new TokenView(byId("learned-view"), "Tokens of the text's beginning", facts.kinds);
     fillSelect(byId("train-pattern"), facts.patterns.map((name) => [name, name]));
@@ -21,7 +22,9 @@ export class TrainPage {
       event.preventDefault();
       this.train();
     });
-    byId("take-text").addEventListener("click", () => this.setText(byId("text").value));
+    takeLargePastes(byId("train-text"));
+    byId("train-text").addEventListener("input", () => (this.exact = null));
+    byId("take-text").addEventListener("click", () => this.setText(textPage.content));
     byId("learned-size").addEventListener("input", () => this.stop());
     byId("learned-size").addEventListener("input", () => this.show());
     byId("play").addEventListener("click", () => (this.timer ? this.stop() : this.play()));
@@ -32,13 +35,14 @@ export class TrainPage {
 
   setText(text, name) {
     byId("train-text").value = text;
+    this.exact = text;
     if (name) byId("train-name").value = name.slice(0, 60);
     byId("train-said").textContent = counted(text.length, "character");
   }
 
   async train() {
     this.stop();
-    const text = byId("train-text").value;
+    const text = this.exact ?? byId("train-text").value;
     const bar = byId("train-progress");
     const said = byId("train-said");
     const options = {
