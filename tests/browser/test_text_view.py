@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +12,10 @@ import pytest
 from fastbpe import Tokenizer
 from helpers.sampling import SEED, some
 from helpers.shared_data import data_file, standard_library
+from helpers.waiting import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-SECONDS = 60  # of patience
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds. Playwright's own waiting for scripts is refused by the page's policy."""
-    end = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < end, "it did not become true"
-        time.sleep(0.02)
-
 
 DROP = """([text, name]) => {
   const data = new DataTransfer();
@@ -242,6 +230,20 @@ def test_view_keeps_its_place_while_one_types(page: Page, tokenizers: dict[str, 
         page.keyboard.type("é")
         wait_for_counts(page, tokenizers["code"].count(text + "é" * n))
     assert abs(view.evaluate("(view) => view.scrollTop") - place) < 30
+
+
+def test_view_keeps_its_place_when_the_window_changes(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = standard_library(100_000)
+    page.evaluate(PASTE, text)
+    wait_for_counts(page, tokenizers["code"].count(text))
+    view = page.locator(".panel .view").first
+    view.evaluate("(view) => { view.scrollTop = view.scrollHeight / 2; }")
+    until(lambda: first_drawn(page) > 1000)
+    page.wait_for_timeout(300)
+    before = first_drawn(page)
+    page.set_viewport_size({"width": 700, "height": 800})
+    page.wait_for_timeout(500)
+    assert abs(first_drawn(page) - before) < 1000
 
 
 def test_ids_equal_encode_for_every_line_of_emoji_mixed(page: Page, tokenizers: dict[str, Tokenizer]) -> None:

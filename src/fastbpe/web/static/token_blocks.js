@@ -77,6 +77,13 @@ export class Heights {
     }
   }
 
+  /** Return the block at a height. */
+  at(y) {
+    let block = 0;
+    for (let sum = 0; block < this.heights.length - 1 && (sum += this.heights[block]) <= y; ) block++;
+    return block;
+  }
+
   /** Return the height before a block. */
   before(block) {
     let sum = 0;

@@ -92,14 +92,19 @@ export class TokenView {
   }
 
   measure() {
-    if (this.list.clientWidth === this.width) return;
-    this.guess();
-    this.draw();
+    if (this.list.clientWidth !== this.width) this.redraw();
   }
 
-  redraw() {
+  /** Draw after the heights of all blocks have changed, with the same block at the top of the view. */
+  async redraw() {
+    const { scrollTop } = this.list;
+    const block = this.heights.at(scrollTop);
+    const within = scrollTop - this.heights.before(block);
     this.guess();
-    this.draw();
+    await this.draw();
+    if (!scrollTop) return;
+    this.list.scrollTop = this.heights.before(block) + within;
+    await this.draw();
   }
 
   later() {
