@@ -222,7 +222,9 @@ def test_view_keeps_its_place_while_one_types(page: Page, tokenizers: dict[str, 
     page.evaluate(PASTE, text)
     wait_for_counts(page, tokenizers["code"].count(text))
     view = page.locator(".panel .view").first
+    until(lambda: view.evaluate("(view) => view.scrollHeight") > 20_000)
     view.evaluate("(view) => { view.scrollTop = view.scrollHeight / 2; }")
+    until(lambda: first_drawn(page) > 1000)
     page.wait_for_timeout(300)
     place = view.evaluate("(view) => view.scrollTop")
     page.locator("#text").press("Control+End")
@@ -237,6 +239,7 @@ def test_view_keeps_its_place_when_the_window_changes(page: Page, tokenizers: di
     page.evaluate(PASTE, text)
     wait_for_counts(page, tokenizers["code"].count(text))
     view = page.locator(".panel .view").first
+    until(lambda: view.evaluate("(view) => view.scrollHeight") > 20_000)
     view.evaluate("(view) => { view.scrollTop = view.scrollHeight / 2; }")
     until(lambda: first_drawn(page) > 1000)
     page.wait_for_timeout(300)
