@@ -117,7 +117,7 @@ def test_special_tokens_become_ids_only_when_asked(page: Page, tokenizers: dict[
     trusted = code.encode(text, allowed_special="all")
     note = page.locator(".panel .note").first.inner_text()
     assert "<|im_start|>, <|im_end|>" in note
-    assert f"As ids: {len(trusted)} tokens. As text: {code.count(text)} tokens." in note
+    assert f"{len(trusted)} tokens if they become ids, {code.count(text)} as text," in note
     assert "could steer a model" in note
     assert page.locator(".panel").nth(1).locator(".note").is_hidden()
     page.get_by_label("Special tokens become ids").check()
@@ -133,7 +133,7 @@ def test_added_token_is_told_apart(page: Page, tokenizers: dict[str, Tokenizer])
     page.fill("#text", "a<think>b")
     wait_for_counts(page, tokenizers["unsplit"].count("a<think>b"), 2)
     assert page.locator(".panel").nth(2).locator("bdi.added").all_text_contents() == ["<think>"]
-    assert "Added tokens become ids in any text: <think>." in page.locator(".panel .note").nth(2).inner_text()
+    assert "Added tokens, ids in any text: <think>." in page.locator(".panel .note").nth(2).inner_text()
 
 
 def test_white_space_is_shown_unless_told_otherwise(page: Page, tokenizers: dict[str, Tokenizer]) -> None:

@@ -204,6 +204,16 @@ def test_chat_makes_special_tokens_of_the_template_alone(client_of) -> None:
     assert found["n_content"] == len(messages[0]["content"])
 
 
+@pytest.mark.parametrize("template", [template.name for template in TEMPLATES])
+@pytest.mark.parametrize("text", [*HOSTILE, "a\ud800", "\ud83d\ude00"])
+def test_chat_takes_any_text(client: TestClient, small: Tokenizer, template: str, text: str) -> None:
+    body = json.dumps([{"role": "user", "content": text}, {"role": "assistant", "content": text}])
+    for key in (0, 1):
+        answer = client.post(f"/api/chat?with={key}&template={template}", content=body.encode())
+        assert answer.status_code == 200
+        assert small.special_tokens["<|end|>"] not in answer.json()["ids"]
+
+
 def test_chat_names_the_special_tokens_that_a_vocabulary_lacks(client: TestClient) -> None:
     found = client.post("/api/chat?with=0&template=Llama 2", json=[]).json()
     assert found["missing"] == ["<s>", "</s>"]

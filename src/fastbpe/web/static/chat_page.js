@@ -36,7 +36,7 @@ export class ChatPage {
     const select = make("select", { "aria-label": "Role" });
     fillSelect(select, this.facts.roles.map((name) => [name, name]));
     select.value = role;
-    const text = make("textarea", { rows: 2, spellcheck: "false", "aria-label": "Message", dir: "auto" });
+    const text = make("textarea", { rows: 3, spellcheck: "false", "aria-label": "Message", dir: "auto" });
     text.value = content;
     const drop = make("button", { type: "button", "aria-label": "Remove this message" }, "Remove");
     const item = make("li", {}, select, text, drop);

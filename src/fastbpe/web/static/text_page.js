@@ -209,13 +209,12 @@ function showTrust(note, { found, sizes }) {
   if (!sizes) return;
   const named = (list) => list.map(({ name, count }) => (count > 1 ? `${name} (${count} times)` : name)).join(", ");
   const said = [];
-  if (found.special.length) said.push(`This text names special tokens: ${named(found.special)}.`);
-  if (found.added.length) said.push(`Added tokens become ids in any text: ${named(found.added)}.`);
+  if (found.special.length) said.push(`Special tokens in this text: ${named(found.special)}.`);
+  if (found.added.length) said.push(`Added tokens, ids in any text: ${named(found.added)}.`);
   said.push(
-    `As ids: ${counted(sizes.trusted, "token")}. As text: ${counted(sizes.text, "token")}.`,
-    `Untrusted (encode_parts): ${counted(sizes.untrusted, "token")}.`,
-    "Whoever wrote this text could steer a model, if special tokens in it became ids."
+    `${counted(sizes.trusted, "token")} if they become ids, ${sizes.text} as text,`,
+    `${sizes.untrusted} as an untrusted part of encode_parts.`
   );
-  if (!found.special.length) said.pop();
+  if (found.special.length) said.push("If they became ids, the author of the text could steer a model.");
   note.append(said.join(" "));
 }
