@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from fastbpe.web.server import WebServer
 
-PATIENCE = 60_000  # milliseconds
+PATIENCE = 300_000  # milliseconds
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 Open = Callable[..., Page]

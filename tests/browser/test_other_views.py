@@ -40,6 +40,13 @@ def test_chat_names_what_a_vocabulary_lacks(page: Page) -> None:
     assert page.locator("#chat-view bdi.special").count() == 0
 
 
+def test_word_view_waits_for_its_word(page: Page) -> None:
+    page.route("**/api/word*", lambda route: None)  # no answer comes
+    page.get_by_role("tab", name="Word").click()
+    for name in ("First", "Back", "Next", "Last"):
+        assert page.get_by_role("button", name=name).is_disabled()
+
+
 def test_word_is_merged_step_by_step(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
     page.get_by_role("tab", name="Word").click()
     page.locator("#word").fill(" return")

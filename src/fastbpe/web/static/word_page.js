@@ -7,8 +7,8 @@ const N_COLOURS = 4;
 
 export class WordPage {
   constructor() {
-    this.steps = [];
     this.slider = byId("word-step");
+    this.set({ pieces: [], ids: [], agrees: true });
     byId("word").addEventListener("input", () => this.refresh());
     byId("word-tokenizer").addEventListener("change", () => this.refresh());
     this.slider.addEventListener("input", () => this.show());
@@ -69,7 +69,7 @@ export class WordPage {
     const { ids, agrees } = this.found;
     const whole = this.pieces.filter((piece) => piece.whole !== null && this.steps.length).length;
     const notes = [];
-    if (n === this.steps.length) {
+    if (this.pieces.length && n === this.steps.length) {
       notes.push(`encode gives ${counted(ids.length, "token")}: ${ids.join(", ")}.`);
       if (whole && ids.length < this.after(n).flat().length) {
         notes.push("A piece that is a token is found whole, before merging; merging alone ends elsewhere.");
