@@ -33,7 +33,13 @@ def check_contents(wheel: Path, sdist: Path) -> list[str]:
     problems += [f"wheel holds {name}" for name in names if name.endswith((".c", ".h", ".pyx", ".pxd"))]
     problems += [
         f"wheel lacks {end}"
-        for end in ("py.typed", "_core/merge/merge_piece.pyi", "nmt_nfkc.bin")
+        for end in (
+            "py.typed",
+            "_core/merge/merge_piece.pyi",
+            "nmt_nfkc.bin",
+            "web/static/index.html",
+            "static/main.js",
+        )
         if not _ends(names, end)
     ]
     with tarfile.open(sdist) as archive:
@@ -45,6 +51,7 @@ def check_contents(wheel: Path, sdist: Path) -> list[str]:
     wanted = (
         "_core/merge/merge_piece.pyx",
         "_core/merge/merge_piece.pxd",
+        "src/fastbpe/web/static/page.css",
         "tests/helpers/peer_trainers.py",
         "LICENSE",
         "CHANGELOG.md",

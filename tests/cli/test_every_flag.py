@@ -121,6 +121,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "plot": "--plot out.svg",
         },
     ),
+    # A server, which runs until it is told to end: see test_web.py.
+    "web": ("web", dict.fromkeys(("port", "no_browser", "model", "pattern", "special"))),
     "info": ("info m.fbpe", {**MODEL, "model": "info m.fbpe | info n.fbpe", "json": "--json"}),
     "convert": (
         "convert m.fbpe out.tiktoken",

@@ -26,17 +26,22 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", default=STDIN, help="default: standard input; so is -")
 
 
-def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True, several: bool = False) -> None:
+def add_model(
+    parser: argparse.ArgumentParser, *, as_flag: bool = True, several: bool = False, required: bool = True
+) -> None:
     """Add the tokenizer file, and the flags for a pattern and special tokens that the file may not hold.
 
     Args:
         parser: the command's parser.
         as_flag: it is -m; False: it is a positional argument.
         several: -m may be repeated.
+        required: -m has to be given.
     """
     if several:
         said = _MODEL_HELP + "; repeatable"
-        parser.add_argument("-m", "--model", metavar="MODEL", required=True, action="append", help=said)
+        parser.add_argument(
+            "-m", "--model", metavar="MODEL", required=required, action="append", default=[], help=said
+        )
     elif as_flag:
         parser.add_argument("-m", "--model", metavar="MODEL", required=True, help=_MODEL_HELP)
     else:

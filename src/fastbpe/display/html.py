@@ -20,7 +20,7 @@ STYLE = """\
 .fastbpe-tokens bdi{padding:.15em 0;color:#000;border-radius:2px}
 .fastbpe-tokens .c0{background:#afd7ff}.fastbpe-tokens .c1{background:#ffffaf}
 .fastbpe-tokens .c2{background:#c3bfe0}.fastbpe-tokens .c3{background:#ffbf73}
-.fastbpe-tokens i{font-style:normal;opacity:.65}
+.fastbpe-tokens i{font-style:normal;color:color-mix(in srgb,currentcolor 82%,transparent)}
 .fastbpe-tokens .byte{text-decoration:underline dotted}
 .fastbpe-tokens .special{background:#5f0087;color:#fff}.fastbpe-tokens .added{background:#005f87;color:#fff}
 .fastbpe-tokens .unknown{background:#870000;color:#fff}

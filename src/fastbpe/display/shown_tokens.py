@@ -78,34 +78,60 @@ def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collectio
         TypeError: the text is neither str nor bytes.
     """
     ids, spans = tokenizer.encode_with_offsets(text, allowed_special=allowed_special, disallowed_special=())
-    added = {token.id for token in tokenizer.added_tokens if not token.special}
-    unknown = tokenizer.unk_token_id
-    characters = "" if unknown not in ids else text if isinstance(text, str) else to_utf8(text).decode()
-    known: dict[int, tuple[bytes, str]] = {}
-    tokens = []
-    for token_id, (start, end) in zip(ids, spans, strict=True):
-        found = known.get(token_id)
+    known = KnownTokens(tokenizer)
+    characters = "" if known.unknown not in ids else text if isinstance(text, str) else to_utf8(text).decode()
+    return [
+        known.shown(token_id, start, end, characters[start:end] if token_id == known.unknown else None)
+        for token_id, (start, end) in zip(ids, spans, strict=True)
+    ]
+
+
+class KnownTokens:
+    """Bytes and kinds of a tokenizer's ids, each looked up once.
+
+    Args:
+        tokenizer: the tokenizer.
+
+    Attributes:
+        unknown: int or None – the id of text without a token.
+    """
+
+    def __init__(self, tokenizer: Viewed) -> None:
+        self.unknown = tokenizer.unk_token_id
+        self._tokenizer = tokenizer
+        self._added = {token.id for token in tokenizer.added_tokens if not token.special}
+        self._known: dict[int, tuple[bytes, str]] = {}
+
+    def shown(self, token_id: int, start: int = 0, end: int = 0, source: str | None = None) -> ShownToken:
+        """Return a token to be shown.
+
+        Args:
+            token_id: its id.
+            start, end: its place in the text, in characters.
+            source: the text from start to end, for the unknown id; None: it is not known.
+
+        Raises:
+            InvalidTokenError: the id has no token.
+        """
+        found = self._known.get(token_id)
         if found is None:
-            data = tokenizer.id_to_token(token_id)
-            found = known[token_id] = data, _kind(tokenizer, token_id, data, added)
+            data = self._tokenizer.id_to_token(token_id)
+            found = self._known[token_id] = data, self._kind(token_id, data)
         data, kind = found
-        source = ""
-        if token_id == unknown and characters[start:end].encode("utf-8", "replace") != data:
-            kind, source = "unknown", to_utf8(characters[start:end]).decode()
-        tokens.append(ShownToken(token_id, data, start, end, kind, source))
-    return tokens
+        if token_id == self.unknown and (source is None or source.encode("utf-8", "replace") != data):
+            return ShownToken(token_id, data, start, end, "unknown", to_utf8(source or "").decode())
+        return ShownToken(token_id, data, start, end, kind)
 
-
-def _kind(tokenizer: Viewed, token_id: int, data: bytes, added: Collection[int]) -> str:
-    if tokenizer.is_special_token(token_id):
-        return "special"
-    if token_id in added:
-        return "added"
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return "byte"
-    return "ordinary"
+    def _kind(self, token_id: int, data: bytes) -> str:
+        if self._tokenizer.is_special_token(token_id):
+            return "special"
+        if token_id in self._added:
+            return "added"
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return "byte"
+        return "ordinary"
 
 
 def sizes_of(text: Text) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
@@ -53,16 +53,36 @@ def merged_ids(model: CodePointModel) -> set[int]:
     return {i for i, kind in enumerate(model.types) if kind in (PieceType.NORMAL, PieceType.USER_DEFINED)}
 
 
-def _merge(symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
-    """Merge the pairs whose result `may_make` allows, best first, the leftmost of equals."""
-    symbols = [*symbols]
+def merge_steps(
+    symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool] | None = None
+) -> Iterator[tuple[int, int, int]]:
+    """Merge symbols in place, the best pair first and the leftmost of equals; yield each merge after it is done.
+
+    Args:
+        symbols: the symbols; they change.
+        vocabulary: the vocabulary with the pairs.
+        may_make: tells the symbols that merges may make; None: all.
+
+    Yields:
+        Index of the new symbol, the symbol, and the priority of the pair.
+    """
     while True:
         pairs = [
             (*pair, at)
             for at in range(len(symbols) - 1)
-            if (pair := vocabulary.pair(symbols[at], symbols[at + 1])) is not None and may_make(pair[1])
+            if (pair := vocabulary.pair(symbols[at], symbols[at + 1])) is not None
+            and (may_make is None or may_make(pair[1]))
         ]
         if not pairs:
-            return symbols
-        _, merged, at = min(pairs, key=lambda pair: (pair[0], pair[2]))
+            return
+        priority, merged, at = min(pairs, key=lambda pair: (pair[0], pair[2]))
         symbols[at : at + 2] = [merged]
+        yield at, merged, priority
+
+
+def _merge(symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
+    """Merge the pairs whose result `may_make` allows."""
+    symbols = [*symbols]
+    for _ in merge_steps(symbols, vocabulary, may_make):
+        pass
+    return symbols

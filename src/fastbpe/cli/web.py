@@ -1,0 +1,69 @@
+"""fastbpe web: a local page on which text becomes tokens as one types."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Sequence
+
+from fastbpe.cli import streams
+from fastbpe.cli.options import add_model, load_models
+
+SUMMARY = "open a local page on which text becomes tokens as you type"
+DETAILS = """
+
+The page shows the tokens of a text in colours, up to four tokenizers side by side
+with counts and cost, special tokens, chats, the merges of a word, and how a
+vocabulary learns. Only this machine can reach it, and nothing that you type
+leaves this machine. Ctrl-C ends it. It needs the extra "web":
+pip install "fastbpe-tokenizer[web]"."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o words.fbpe --vocab-size 260 --quiet
+  $ timeout 5 fastbpe web -m words.fbpe --no-browser || true
+  ...
+"""
+MAX_PORT = 65_535
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add = parser.add_argument
+    add("--port", metavar="N", type=_port, default=0, help="port of the page (default: a free one)")
+    add("--no-browser", action="store_true", help="print the page's address, and open no browser")
+    add_model(parser, several=True, required=False)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Serve the page until Ctrl-C."""
+    try:
+        from fastbpe.web.server import WebServer
+    except ImportError as error:
+        raise ImportError(
+            f'fastbpe web needs {error.name}: pip install "fastbpe-tokenizer[web]" (starlette, uvicorn, numpy)'
+        ) from None
+    models = load_models(args)
+    names = _short_names([model.name for model in models])
+    server = WebServer(
+        [(name, model.tokenizer) for name, model in zip(names, models, strict=True)], port=args.port
+    )
+    streams.say(server.address)
+    streams.flush()
+    if not args.no_browser:
+        server.open_browser()
+    with contextlib.suppress(KeyboardInterrupt):  # the way to end it
+        server.run()
+
+
+def _short_names(names: Sequence[str]) -> list[str]:
+    """Return the names for the page: a path's last part, unless two have the same."""
+    short = [os.path.basename(os.path.abspath(name)) if os.path.exists(name) else name for name in names]
+    return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 <= int(text) <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number up to {MAX_PORT}")
+    return int(text)

@@ -1,0 +1,194 @@
+"""Answers to the questions of the page, as plain data: tokens of texts, of chats, of words, pages to share."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastbpe.display import html
+from fastbpe.display.layout import Details, parts_of
+from fastbpe.display.shown_tokens import KnownTokens, ShownToken, sizes_of
+from fastbpe.display.visible import Part, visible
+from fastbpe.tokenizer.merging_shown import MergedPiece, merged_pieces
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.web.chat_templates import ChatTemplate, Message
+from fastbpe.web.shelf import Entry
+
+MAX_NAMED = 20  # special tokens of a text that are named, of each kind of text
+
+
+class Sizes(NamedTuple):
+    """Number of tokens of one text, by how far it is trusted.
+
+    trusted: special tokens in it become their ids.
+    text: special tokens are text; added tokens become ids.
+    untrusted: neither becomes an id: as `encode_parts` treats an untrusted part.
+    """
+
+    trusted: int
+    text: int
+    untrusted: int
+
+
+def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
+    """Encode a text with each tokenizer: a head in JSON, then arrays of uint32.
+
+    The head's length comes first, as uint32, little-endian; spaces fill it up to a multiple of 4. For each
+    tokenizer follow its ids, then start and end of each id in units of UTF-16.
+
+    Args:
+        entries: the tokenizers.
+        text: the text.
+        special: special tokens in the text become their ids.
+    """
+    n_characters, n_bytes = sizes_of(text)
+    head: dict[str, Any] = {"n_characters": n_characters, "n_bytes": n_bytes, "texts": []}
+    arrays: list[npt.NDArray[Any]] = []
+    for entry in entries:
+        ids, spans = entry.tokenizer.encode_with_offsets(
+            text, allowed_special="all" if special else (), disallowed_special=(), unit="utf16", as_numpy=True
+        )
+        head["texts"].append({"key": entry.key, "n_tokens": len(ids), **_trust(entry.tokenizer, text)})
+        arrays += [ids, spans[:, 0], spans[:, 1]]
+    said = json.dumps(head).encode()
+    said += b" " * (-len(said) % 4)
+    return b"".join([struct.pack("<I", len(said)), said, *(array.astype("<u4").tobytes() for array in arrays)])
+
+
+def _trust(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
+    """Tell which special and added tokens stand in a text, and how many tokens it has with and without them."""
+    ids = tokenizer.encode_to_numpy(text, allowed_special="all")
+    special = tokenizer.special_tokens
+    added = {token.content: token.id for token in tokenizer.added_tokens if not token.special}
+    found = {kind: _found(ids, named) for kind, named in (("special", special), ("added", added))}
+    if not any(found.values()):
+        return {"found": found, "sizes": None}
+    sizes = Sizes(len(ids), tokenizer.count(text), len(tokenizer.encode_parts([(text, False)])))
+    return {"found": found, "sizes": sizes._asdict()}
+
+
+def _found(ids: npt.NDArray[np.uint32], named: dict[str, int]) -> list[dict[str, Any]]:
+    """Count the tokens of a text that have these names."""
+    names = {token_id: name for name, token_id in named.items()}
+    some = ids[np.isin(ids, [*names])] if names else ids[:0]
+    numbers, counts = np.unique(some, return_counts=True)
+    return [{"name": visible_name(names[int(i)]), "count": int(n)} for i, n in zip(numbers, counts, strict=True)][
+        :MAX_NAMED
+    ]
+
+
+def visible_name(name: str) -> str:
+    """Return the name of a token with every character visible.
+
+    >>> visible_name("<a b>")
+    '<a·b>'
+    """
+    return "".join(part.text for part in visible(name.encode("utf-8", "replace")))
+
+
+def tokens(tokenizer: Tokenizer, wanted: Iterable[tuple[int, str | None]]) -> list[dict[str, Any]]:
+    """Describe tokens for drawing.
+
+    Args:
+        tokenizer: the tokenizer.
+        wanted: ids; each with the text that it stands for, if it is the unknown one.
+
+    Raises:
+        InvalidTokenError: an id has no token.
+    """
+    known = KnownTokens(tokenizer)
+    return [_drawn(known.shown(token_id, source=source)) for token_id, source in wanted]
+
+
+def _drawn(token: ShownToken) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "kind": token.kind,
+        "parts": _pairs(parts_of(token)),
+        "hex": token.bytes.hex(" "),
+        "ends_line": b"\n" in token.bytes,
+    }
+
+
+def _pairs(parts: Iterable[Part]) -> list[tuple[str, bool]]:
+    return [(part.text, part.is_sign) for part in parts]
+
+
+def chat(tokenizer: Tokenizer, template: ChatTemplate, messages: Sequence[Message]) -> dict[str, Any]:
+    """Encode a conversation: special tokens only where the template has them.
+
+    Args:
+        tokenizer: the tokenizer.
+        template: the form of the prompt.
+        messages: the messages.
+    """
+    parts = template.render(messages)
+    ids = tokenizer.encode_parts(parts)
+    trusting = tokenizer.encode("".join(text for text, _ in parts), allowed_special="all")
+    special = tokenizer.special_tokens_set
+    return {
+        "ids": ids,
+        "n_tokens": len(ids),
+        "n_content": sum(len(tokenizer.encode_parts([part])) for part in parts if not part[1]),
+        "n_control": _n_special(tokenizer, ids),
+        "n_forged": _n_special(tokenizer, trusting) - _n_special(tokenizer, ids),
+        "missing": [visible_name(name) for name in template.special_tokens if name not in special],
+    }
+
+
+def _n_special(tokenizer: Tokenizer, ids: Iterable[int]) -> int:
+    return sum(map(tokenizer.is_special_token, ids))
+
+
+def word(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
+    """Give the merges of a short text, one after another.
+
+    Args:
+        tokenizer: the tokenizer.
+        text: the text.
+    """
+    pieces = merged_pieces(tokenizer, text)
+    ids = tokenizer.encode_ordinary(text)
+    ends = [data for piece in pieces for data in _end(tokenizer, piece)]
+    return {
+        "pieces": [
+            {
+                "symbols": [_pairs(visible(symbol)) for symbol in piece.symbols],
+                "merges": [{**merge._asdict(), "token": _pairs(visible(merge.token))} for merge in piece.merges],
+                "whole": piece.whole,
+            }
+            for piece in pieces
+        ],
+        "ids": ids,
+        "agrees": ends == [tokenizer.id_to_token(token_id) for token_id in ids],
+    }
+
+
+def _end(tokenizer: Tokenizer, piece: MergedPiece) -> list[bytes]:
+    """Return the tokens that a piece ends with."""
+    if piece.whole is not None:
+        return [tokenizer.id_to_token(piece.whole)]
+    symbols = [*piece.symbols]
+    for merge in piece.merges:
+        symbols[merge.at : merge.at + 2] = [merge.token]
+    return symbols
+
+
+def page(entries: Sequence[Entry], text: str, *, special: bool) -> str:
+    """Return a page to share that needs no other file: the text as each tokenizer sees it.
+
+    Args:
+        entries: the tokenizers.
+        text: the text.
+        special: special tokens in the text become their ids.
+    """
+    blocks = []
+    for entry in entries:
+        shown = entry.tokenizer.show(text, allowed_special="all" if special else ())
+        blocks.append(html.Block(entry.name, shown.summary, shown.tokens))
+    return "".join(html.page(blocks, Details()))

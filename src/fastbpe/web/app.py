@@ -1,0 +1,253 @@
+"""Application of the page: its files, and the questions that it asks.
+
+Files are read from the package once, when the application is made; no request names a path. Questions take a text
+or JSON in their body and change nothing but the shelf of trained tokenizers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from importlib import resources
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from fastbpe.display.html import STYLE
+from fastbpe.display.shown_tokens import KINDS
+from fastbpe.errors import FastbpeError
+from fastbpe.patterns import PATTERNS
+from fastbpe.web import answers, learning
+from fastbpe.web.chat_templates import ROLES, TEMPLATES, Message
+from fastbpe.web.learning import MAX_VOCAB_SIZE, N_BYTES, Trainer
+from fastbpe.web.shelf import Entry, Shelf
+
+MAX_SIDE_BY_SIDE = 4  # tokenizers that see one text
+MAX_TOKENS = 50_000  # ids that one question may ask about
+MAX_WORD = 200  # characters of a text that is merged step by step
+MAX_MESSAGES = 100  # of a chat
+MAX_NAME = 60  # characters of a vocabulary's name
+
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def make_app(shelf: Shelf) -> Starlette:
+    """Make the application. `guard.Guard` has to stand before it.
+
+    Args:
+        shelf: the tokenizers of the page.
+    """
+    questions = _Questions(shelf)
+    asked = {
+        "encode": questions.encode,
+        "tokens": questions.tokens,
+        "chat": questions.chat,
+        "word": questions.word,
+        "train": questions.train,
+        "share": questions.share,
+        "file": questions.file,
+    }
+    return Starlette(
+        routes=[
+            *_file_routes(),
+            Route("/api/page", questions.page, methods=["GET"]),
+            *(Route(f"/api/{name}", answer, methods=["POST"]) for name, answer in asked.items()),
+        ],
+        exception_handlers={FastbpeError: _failure, ValueError: _failure, HTTPException: _refusal},
+    )
+
+
+def _file_routes() -> Iterator[Route]:
+    for file in resources.files("fastbpe.web").joinpath("static").iterdir():
+        path = "/" if file.name == "index.html" else f"/static/{file.name}"
+        kind = _TYPES.get(file.name.rpartition(".")[2])
+        if kind is not None:
+            yield Route(path, _sender(file.read_bytes(), kind), methods=["GET"])
+    yield Route("/static/tokens.css", _sender(STYLE.encode(), _TYPES["css"]), methods=["GET"])
+
+
+def _sender(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    async def send(request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return send
+
+
+async def _failure(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code)
+
+
+class _Questions:
+    """Endpoints of the page."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._trainer = Trainer(shelf)
+
+    async def page(self, request: Request) -> Response:
+        """Tell the page what it can offer."""
+        return JSONResponse(
+            {
+                "tokenizers": [entry.as_dict() for entry in self._shelf.entries()],
+                "kinds": KINDS,
+                "templates": [template.name for template in TEMPLATES],
+                "roles": ROLES,
+                "patterns": [*PATTERNS, "none"],
+                "vocab_size": [N_BYTES + 1, MAX_VOCAB_SIZE],
+                "max_tokenizers": MAX_SIDE_BY_SIDE,
+                "max_word": MAX_WORD,
+            }
+        )
+
+    async def encode(self, request: Request) -> Response:
+        """Encode the text of the body with each tokenizer of the argument `with`."""
+        entries = self._entries(request)
+        text = _text(await request.body())
+        work = partial(answers.encoded, entries, text, special=_special(request))
+        return Response(await run_in_threadpool(work), media_type="application/octet-stream")
+
+    async def tokens(self, request: Request) -> Response:
+        """Describe the ids of the body: a list of ids, or of [id, text] for the unknown one."""
+        (entry,) = self._entries(request, at_most=1)
+        wanted = _json(await request.body(), list)
+        if len(wanted) > MAX_TOKENS:
+            raise HTTPException(400, f"at most {MAX_TOKENS:,} tokens can be asked for")
+        pairs = [_id_and_text(one) for one in wanted]
+        return JSONResponse(await run_in_threadpool(answers.tokens, entry.tokenizer, pairs))
+
+    async def chat(self, request: Request) -> Response:
+        """Encode the messages of the body, in the form of the argument `template`."""
+        (entry,) = self._entries(request, at_most=1)
+        name = request.query_params.get("template")
+        template = next((one for one in TEMPLATES if one.name == name), None)
+        if template is None:
+            raise HTTPException(400, "there is no template of this name")
+        messages = _messages(_json(await request.body(), list))
+        return JSONResponse(await run_in_threadpool(answers.chat, entry.tokenizer, template, messages))
+
+    async def word(self, request: Request) -> Response:
+        """Merge the short text of the body step by step."""
+        (entry,) = self._entries(request, at_most=1)
+        text = _text(await request.body())
+        if len(text) > MAX_WORD:
+            raise HTTPException(400, f"at most {MAX_WORD} characters can be merged step by step")
+        return JSONResponse(await run_in_threadpool(answers.word, entry.tokenizer, text))
+
+    async def train(self, request: Request) -> Response:
+        """Train on the text of the body, and send a line of JSON for each step of the progress."""
+        size = _number(request, "vocab_size")
+        if not N_BYTES < size <= MAX_VOCAB_SIZE:
+            raise HTTPException(400, f"vocab_size: from {N_BYTES + 1} to {MAX_VOCAB_SIZE}")
+        pattern = request.query_params.get("pattern", "")
+        if pattern not in (*PATTERNS, "none"):
+            raise HTTPException(400, "pattern: one of the patterns by name")
+        name = request.query_params.get("name", "")[:MAX_NAME] or "trained here"
+        text = _text(await request.body()).encode()
+        reports = self._trainer.reports(text, vocab_size=size, pattern=pattern, name=name)
+        return StreamingResponse(_lines(reports), media_type="application/x-ndjson")
+
+    async def share(self, request: Request) -> Response:
+        """Send a page that shows the text of the body, as each tokenizer of the argument `with` sees it."""
+        entries = self._entries(request)
+        text = _text(await request.body())
+        page = await run_in_threadpool(partial(answers.page, entries, text, special=_special(request)))
+        headers = {"Content-Disposition": 'attachment; filename="tokens.html"'}
+        return Response(page.encode(), media_type="text/html", headers=headers)
+
+    async def file(self, request: Request) -> Response:
+        """Send a tokenizer that was trained on the page, as a file for fastbpe.load."""
+        (entry,) = self._entries(request, at_most=1)
+        if not entry.is_trained:
+            raise HTTPException(400, "only vocabularies that were trained here can be saved")
+        content = await run_in_threadpool(learning.file_of, entry.tokenizer)
+        return Response(content, media_type="application/octet-stream")
+
+    def _entries(self, request: Request, at_most: int = MAX_SIDE_BY_SIDE) -> list[Entry]:
+        """Return the tokenizers of the argument `with`: numbers, or NUMBER:SIZE for an earlier size of one."""
+        wanted = request.query_params.get("with", "").split(",")
+        if len(wanted) > at_most:
+            raise HTTPException(400, f"with: at most {at_most} tokenizers")
+        return [self._entry(one) for one in wanted]
+
+    def _entry(self, wanted: str) -> Entry:
+        key, colon, size = wanted.partition(":")
+        if not _is_number(key) or (colon and not _is_number(size)):
+            raise HTTPException(400, "with: numbers of tokenizers")
+        entry = self._shelf.get(int(key))
+        if entry is None:
+            raise HTTPException(404, "this tokenizer is not there any more; train it again")
+        if not colon:
+            return entry
+        if not entry.is_trained or not N_BYTES <= int(size) <= entry.tokenizer.n_vocab:
+            raise HTTPException(400, "with: only tokenizers that were trained here have earlier sizes")
+        return entry._replace(tokenizer=learning.at_size(entry.tokenizer, int(size)))
+
+
+async def _lines(reports: Iterator[learning.Report]) -> Any:
+    try:
+        while (report := await run_in_threadpool(next, reports, None)) is not None:
+            yield json.dumps(report) + "\n"
+    finally:
+        reports.close()  # type: ignore[attr-defined]
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise HTTPException(400, f"the text is not UTF-8 at byte {error.start}") from None
+
+
+def _json(body: bytes, kind: type) -> Any:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "the body is no JSON") from None
+    if not isinstance(found, kind):
+        raise HTTPException(400, f"the body has to be a {kind.__name__}")
+    return found
+
+
+def _id_and_text(wanted: Any) -> tuple[int, str | None]:
+    token_id, text = wanted if isinstance(wanted, list) and len(wanted) == 2 else (wanted, None)
+    if type(token_id) is not int or not (text is None or isinstance(text, str)):
+        raise HTTPException(400, "the body has to be a list of ids")
+    return token_id, text
+
+
+def _messages(said: list[Any]) -> list[Message]:
+    if len(said) > MAX_MESSAGES:
+        raise HTTPException(400, f"at most {MAX_MESSAGES} messages")
+    messages = []
+    for one in said:
+        role, content = (one.get("role"), one.get("content")) if isinstance(one, dict) else (None, None)
+        if role not in ROLES or not isinstance(content, str):
+            raise HTTPException(400, "each message has a role and a content")
+        messages.append(Message(role, content))
+    return messages
+
+
+def _special(request: Request) -> bool:
+    return request.query_params.get("special") == "1"
+
+
+def _number(request: Request, name: str) -> int:
+    value = request.query_params.get(name, "")
+    if not _is_number(value):
+        raise HTTPException(400, f"{name}: has to be a number")
+    return int(value)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10

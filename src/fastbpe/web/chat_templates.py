@@ -1,0 +1,105 @@
+"""Chat templates: messages as the parts of a prompt. Only the template's own parts may hold special tokens.
+
+The forms are those that the models' cards publish: ChatML (Qwen, and many others), Llama 3, Llama 2 and Gemma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+ROLES = ("system", "user", "assistant")
+Parts = list[tuple[str, bool]]  # text, and whether it is the template's own
+
+
+class Message(NamedTuple):
+    """One message of a conversation.
+
+    role: str – one of ROLES.
+    content: str – text that somebody wrote.
+    """
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """Form of a prompt.
+
+    Attributes:
+        name: str – name on the page.
+        special_tokens: names of the special tokens that its text holds.
+        render: function of messages that gives the parts of the prompt, up to where the assistant's next answer
+            begins.
+    """
+
+    name: str
+    special_tokens: tuple[str, ...]
+    render: Callable[[Sequence[Message]], Parts]
+
+
+def _chatml(messages: Sequence[Message]) -> Parts:
+    parts: Parts = []
+    for role, content in messages:
+        parts += [(f"<|im_start|>{role}\n", True), (content, False), ("<|im_end|>\n", True)]
+    return [*parts, ("<|im_start|>assistant\n", True)]
+
+
+def _llama3(messages: Sequence[Message]) -> Parts:
+    parts: Parts = [("<|begin_of_text|>", True)]
+    for role, content in messages:
+        begin = f"<|start_header_id|>{role}<|end_header_id|>\n\n"
+        parts += [(begin, True), (content.strip(), False), ("<|eot_id|>", True)]
+    return [*parts, ("<|start_header_id|>assistant<|end_header_id|>\n\n", True)]
+
+
+def _llama2(messages: Sequence[Message]) -> Parts:
+    parts: Parts = []
+    system = ""
+    for role, content in messages:
+        if role == "system":
+            system = content
+        elif role == "user":
+            parts.append(("<s>[INST] ", True))
+            if system:
+                parts += [("<<SYS>>\n", True), (system, False), ("\n<</SYS>>\n\n", True)]
+                system = ""
+            parts += [(content.strip(), False), (" [/INST]", True)]
+        else:
+            parts += [(" ", True), (content.strip(), False), (" </s>", True)]
+    return parts
+
+
+def _gemma(messages: Sequence[Message]) -> Parts:
+    parts: Parts = [("<bos>", True)]
+    system = ""
+    for role, content in messages:
+        if role == "system":  # Gemma has no such role: the first message of the user begins with it
+            system = f"{content.strip()}\n\n"
+            continue
+        name = "model" if role == "assistant" else role
+        text = content.strip() if role == "assistant" else system + content.strip()
+        system = system if role == "assistant" else ""
+        parts += [(f"<start_of_turn>{name}\n", True), (text, False), ("<end_of_turn>\n", True)]
+    return [*parts, ("<start_of_turn>model\n", True)]
+
+
+TEMPLATES = (
+    ChatTemplate("ChatML", ("<|im_start|>", "<|im_end|>"), _chatml),
+    ChatTemplate(
+        "Llama 3", ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"), _llama3
+    ),
+    ChatTemplate("Llama 2", ("<s>", "</s>"), _llama2),
+    ChatTemplate("Gemma", ("<bos>", "<start_of_turn>", "<end_of_turn>"), _gemma),
+)
+
+
+def template_of(special_tokens: Set[str]) -> str | None:
+    """Return the name of the first template whose special tokens a vocabulary has; None: there is no such one.
+
+    >>> template_of({"<s>", "</s>"})
+    'Llama 2'
+    """
+    return next((one.name for one in TEMPLATES if special_tokens >= {*one.special_tokens}), None)

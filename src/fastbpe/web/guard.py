@@ -1,0 +1,137 @@
+"""Guard: refuses requests of other sites, for other hosts or with large bodies, and sets the headers of answers.
+
+A page of another site can make a browser send requests to a local server. It cannot choose three headers: Host
+names the address that the browser was given (DNS rebinding shows there), Origin and Sec-Fetch-Site name the page
+that asks. Every request has to pass all three.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY_BYTES = 16 << 20  # body of a request
+METHODS = ("GET", "HEAD", "POST")
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+)
+#: Headers of every answer.
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """Wrapper of an application that passes on only requests of its own page.
+
+    Args:
+        app: the application.
+        port: int – port of the server; the Host header has to name it.
+        max_body_bytes: int – size of a body above which the answer is 413.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        names = ("127.0.0.1", "localhost")
+        self._hosts = {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        body = _Body(receive, self._max_body_bytes)
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        async def send_unless_too_large(message: Message) -> None:
+            if not body.is_too_large:
+                await send_guarded(message)
+
+        refusal = self._refuse(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send_guarded)
+            return
+        with contextlib.suppress(ClientDisconnect):
+            await self._app(scope, body.receive, send_unless_too_large)
+        if body.is_too_large:
+            await self._too_large()(scope, receive, send_guarded)
+
+    def _refuse(self, scope: Scope) -> PlainTextResponse | None:
+        """Return the answer to a request that may not pass; None for one that may."""
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return _text(421, "the Host header is not the address of this server")
+        if scope["method"] not in METHODS:
+            return _text(405, f"the methods are {', '.join(METHODS)}")
+        if any(origin != f"http://{hosts[0].lower()}" for origin in headers.getlist("origin")):
+            return _text(403, "the Origin header names another site")
+        sites = {site for site in headers.getlist("sec-fetch-site") if site not in ("same-origin", "none")}
+        if sites and not _opens_the_page(scope, headers):
+            return _text(403, "another site made this request")
+        lengths = headers.getlist("content-length")
+        if any(length.isdecimal() and int(length) > self._max_body_bytes for length in lengths):
+            return self._too_large()
+        return None
+
+    def _too_large(self) -> PlainTextResponse:
+        return _text(413, f"at most {self._max_body_bytes:,} bytes can be sent")
+
+
+class _Body:
+    """Counter of the bytes of a body as they come: a body may come without its length.
+
+    The application sees the end of the connection in place of a body that is too large.
+    """
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive, self._left = receive, limit
+
+    @property
+    def is_too_large(self) -> bool:
+        return self._left < 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        return {"type": "http.disconnect"} if self.is_too_large else message
+
+
+def _opens_the_page(scope: Scope, headers: Headers) -> bool:
+    """Tell whether a request is a link that somebody followed to the page itself."""
+    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return is_link and scope["method"] == "GET" and scope["path"] == "/"
+
+
+def _text(status: int, reason: str) -> PlainTextResponse:
+    return PlainTextResponse(f"{reason}\n", status)

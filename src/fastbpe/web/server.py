@@ -1,0 +1,65 @@
+"""Server of the page: on the loopback interface only, at a free port unless told otherwise."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from collections.abc import Iterable
+from threading import Thread
+
+from uvicorn import Config, Server
+
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.web.app import make_app
+from fastbpe.web.guard import Guard
+from fastbpe.web.shelf import Shelf
+
+LOOPBACK = "127.0.0.1"
+_SECONDS_TO_END = 2  # that open answers get when the server is told to end
+
+
+class WebServer:
+    """Server of the page. It listens as soon as it is made; `run` answers.
+
+    Args:
+        tokenizers: names and tokenizers to offer; none: one without merges, whose tokens are bytes.
+        port: int – port to listen at; 0: a free one.
+
+    Attributes:
+        port: int – the port.
+        address: str – address of the page.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(self, tokenizers: Iterable[tuple[str, Tokenizer]], *, port: int = 0) -> None:
+        named = [*tokenizers] or [("bytes", Tokenizer.from_merges([], pattern=None))]
+        self._socket = socket.create_server((LOOPBACK, port))
+        self.port: int = self._socket.getsockname()[1]
+        self.address = f"http://{LOOPBACK}:{self.port}/"
+        self._server = Server(
+            Config(
+                Guard(make_app(Shelf(named)), port=self.port),
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                lifespan="off",
+                timeout_graceful_shutdown=_SECONDS_TO_END,
+            )
+        )
+
+    def run(self) -> None:
+        """Answer requests until `stop`, or until the process gets SIGINT or SIGTERM, which it then raises."""
+        with self._socket:
+            self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Let `run` return; for another thread than its own."""
+        self._server.should_exit = True
+
+    def open_browser(self) -> None:
+        """Open the page in the user's browser. Nothing happens if there is none."""
+        Thread(target=webbrowser.open, args=[self.address], daemon=True).start()

@@ -1,0 +1,124 @@
+// Questions to the server. Answers about tokens are kept for each tokenizer.
+import { byId, showNote } from "./dom.js";
+
+/** Show an error at the top of the page; "" hides it. */
+export function complain(said) {
+  showNote(byId("failure"), said);
+}
+
+async function ask(name, query, body) {
+  const url = `/api/${name}?${new URLSearchParams(query)}`;
+  let answer;
+  try {
+    answer = await fetch(url, { method: "POST", body });
+  } catch {
+    throw new Error("The server does not answer: has it ended?");
+  }
+  if (answer.ok) return answer;
+  const said = await answer.text();
+  let reason = said;
+  try {
+    reason = JSON.parse(said).error;
+  } catch {
+    // plain text
+  }
+  throw new Error(`${reason.trim()}.`);
+}
+
+/** Learn what the server offers. */
+export async function pageFacts() {
+  const answer = await fetch("/api/page");
+  return answer.json();
+}
+
+/**
+ * Encode a text with several tokenizers.
+ * @returns {Promise<{n_characters: number, n_bytes: number, texts: Object[]}>} each text with ids, starts and ends
+ */
+export async function encode(keys, text, special) {
+  const answer = await ask("encode", { with: keys.join(","), special: special ? 1 : 0 }, text);
+  const buffer = await answer.arrayBuffer();
+  const size = new DataView(buffer).getUint32(0, true);
+  const found = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
+  let at = 4 + size;
+  for (const one of found.texts) {
+    for (const name of ["ids", "starts", "ends"]) {
+      one[name] = new Uint32Array(buffer, at, one.n_tokens);
+      at += 4 * one.n_tokens;
+    }
+  }
+  return found;
+}
+
+export const chat = async (key, template, messages) =>
+  (await ask("chat", { with: key, template }, JSON.stringify(messages))).json();
+
+export const word = async (key, text) => (await ask("word", { with: key }, text)).json();
+
+export const share = async (keys, text, special) =>
+  (await ask("share", { with: keys.join(","), special: special ? 1 : 0 }, text)).blob();
+
+export const file = async (key) => (await ask("file", { with: key }, "")).blob();
+
+/** Train on a text; each report of the progress goes to `tell`. Returns the last one. */
+export async function train(text, options, tell) {
+  const answer = await ask("train", options, text);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let last = {};
+  for (;;) {
+    const { value, done } = await reader.read();
+    rest += value ?? "";
+    const lines = rest.split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      last = JSON.parse(line);
+      tell(last);
+    }
+    if (done) break;
+  }
+  if (last.error) throw new Error(last.error);
+  if (!last.tokenizer) throw new Error("Training ended early.");
+  return last;
+}
+
+/** Descriptions of the tokens of one tokenizer, each asked for once. */
+export class TokenBook {
+  constructor(key) {
+    this.key = key;
+    this.known = new Map();
+  }
+
+  /** Return the description of an id, or undefined. `source` is the text of an unknown token. */
+  get(id, source) {
+    const found = this.known.get(id);
+    return found?.kind === "unknown" ? this.known.get(`${id} ${source}`) : found;
+  }
+
+  /**
+   * Ask for what is missing.
+   * @param {Array<[number, string]>} wanted ids, each with its text
+   * @returns {Promise<boolean>} something new is known
+   */
+  async learn(wanted) {
+    const missing = new Map();
+    for (const [id, source] of wanted) {
+      const found = this.known.get(id);
+      if (!found) missing.set(id, id);
+      else if (found.kind === "unknown" && !this.known.has(`${id} ${source}`)) missing.set(`${id} ${source}`, [id, source]);
+    }
+    if (!missing.size) return false;
+    const answer = await ask("tokens", { with: this.key }, JSON.stringify([...missing.values()]));
+    const described = await answer.json();
+    [...missing.keys()].forEach((name, i) => this.known.set(name, described[i]));
+    return true;
+  }
+}
+
+const books = new Map();
+
+/** Return the book of a tokenizer. */
+export function bookOf(key) {
+  if (!books.has(key)) books.set(key, new TokenBook(key));
+  return books.get(key);
+}

@@ -1,0 +1,60 @@
+// Elements of the page. Text only ever becomes text nodes: nothing here parses HTML.
+
+/** Find an element by its id. */
+export const byId = (id) => document.getElementById(id);
+
+/**
+ * Make an element.
+ * @param {string} tag
+ * @param {Object} attributes name to value; undefined: left out
+ * @param {...(Node|string)} children
+ */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** Write a number with its noun: "1 token", "1,200 bytes". */
+export function counted(n, noun) {
+  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+/** Fill a select with options, and keep its choice if it is still there. */
+export function fillSelect(select, options) {
+  const chosen = select.value;
+  select.replaceChildren(...options.map(([value, text]) => make("option", { value }, text)));
+  if (options.some(([value]) => String(value) === chosen)) select.value = chosen;
+}
+
+/** Show a note, or hide it if there is nothing to say. */
+export function showNote(element, said) {
+  element.textContent = said;
+  element.hidden = !said;
+}
+
+const LARGE = 20_000; // characters of a paste that the browser itself would take seconds for
+
+/**
+ * Take large pastes into a text field without the browser's editing: its time grows with the square of the number of
+ * lines (Chromium: 3 s for 200 KB, over a minute for 1 MB). Undo forgets such a paste.
+ */
+export function takeLargePastes(field) {
+  field.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (text.length < LARGE) return;
+    event.preventDefault();
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input"));
+  });
+}
+
+/** Offer bytes as a file to keep. */
+export function keepAsFile(blob, name) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

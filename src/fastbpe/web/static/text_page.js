@@ -1,0 +1,220 @@
+// First view: a text, and its tokens as each of up to four tokenizers sees them.
+import { bookOf, complain, encode, share } from "./api.js";
+import { byId, counted, fillSelect, keepAsFile, make, takeLargePastes } from "./dom.js";
+import { TokenView } from "./token_view.js";
+
+const QUIET = 700; // milliseconds without typing after which a screen reader hears the counts
+
+export class TextPage {
+  constructor(facts, tokenizers) {
+    this.facts = facts;
+    this.tokenizers = tokenizers;
+    this.panels = [];
+    this.text = byId("text");
+    this.exact = null;
+    takeLargePastes(this.text);
+    this.text.addEventListener("input", () => {
+      this.exact = null;
+      this.refresh();
+    });
+    byId("special").addEventListener("change", () => this.refresh());
+    byId("add-panel").addEventListener("click", () => this.addPanel());
+    byId("share").addEventListener("click", () => this.share());
+    for (const { key } of tokenizers.list.slice(0, facts.max_tokenizers)) this.addPanel(key);
+    tokenizers.onChange(() => this.panels.forEach((panel) => panel.fill(tokenizers.list)));
+  }
+
+  /** Show a text that was not typed. The field turns its CR LF into LF: until it is edited, the text itself counts. */
+  setText(text) {
+    this.text.value = text;
+    this.exact = text;
+    return this.refresh();
+  }
+
+  /** Return the text; a lone surrogate is U+FFFD, as it is once it is sent. */
+  get content() {
+    const text = this.exact ?? this.text.value;
+    return text.isWellFormed?.() === false ? text.toWellFormed() : text;
+  }
+
+  /** Add a panel for a tokenizer; without a key, for one that has no panel yet. */
+  addPanel(key) {
+    if (this.panels.length >= this.facts.max_tokenizers) return;
+    const used = this.panels.map((panel) => panel.key);
+    const { list } = this.tokenizers;
+    const free = list.findLast((one) => !used.includes(one.key)) ?? list[0];
+    const panel = new Panel(this, key ?? free.key, list);
+    this.panels.push(panel);
+    this.number();
+    if (key === undefined) panel.select.focus();
+    this.refresh();
+  }
+
+  removePanel(panel) {
+    this.panels = this.panels.filter((one) => one !== panel);
+    panel.remove();
+    this.number();
+    byId("add-panel").focus();
+    this.refresh();
+  }
+
+  number() {
+    byId("add-panel").disabled = this.panels.length >= this.facts.max_tokenizers;
+    this.panels.forEach((panel, i) => panel.number(i + 1, this.panels.length > 1));
+  }
+
+  /** Encode the text again. While one answer is awaited, only the latest text waits behind it. */
+  async refresh() {
+    this.isStale = true;
+    this.running ??= this.run().finally(() => (this.running = null));
+    return this.running;
+  }
+
+  async run() {
+    while (this.isStale && this.panels.length) {
+      this.isStale = false;
+      const { panels } = this;
+      const text = this.content;
+      try {
+        const found = await encode(panels.map((panel) => panel.key), text, byId("special").checked);
+        complain("");
+        this.sizes = found;
+        byId("sizes").textContent = [counted(found.n_characters, "character"), counted(found.n_bytes, "byte")].join(", ");
+        const best = Math.min(...found.texts.map((one) => one.n_tokens));
+        await Promise.all(
+          panels.map((panel, i) => panel.key === found.texts[i].key && panel.show(text, found, found.texts[i], best))
+        );
+      } catch (error) {
+        complain(error.message);
+      }
+    }
+    clearTimeout(this.quiet);
+    this.quiet = setTimeout(() => this.tell(), QUIET);
+  }
+
+  tell() {
+    byId("news").textContent = this.panels.map((panel) => `${panel.name}: ${panel.said}`).join("; ");
+  }
+
+  async share() {
+    try {
+      const keys = this.panels.map((panel) => panel.key);
+      keepAsFile(await share(keys, this.content, byId("special").checked), "tokens.html");
+    } catch (error) {
+      complain(error.message);
+    }
+  }
+}
+
+class Panel {
+  constructor(page, key, list) {
+    this.page = page;
+    this.key = key;
+    this.said = "";
+    this.select = make("select", {});
+    this.price = make("input", { type: "number", class: "price", min: 0, step: "any", placeholder: "price" });
+    this.drop = make("button", { type: "button" }, "Remove");
+    this.counts = make("p", { class: "counts" });
+    this.note = make("div", { class: "note", hidden: "" });
+    const body = make("div", {});
+    this.copy = make("button", { type: "button" }, "Copy ids");
+    this.element = make(
+      "section",
+      { class: "panel" },
+      make("div", { class: "tools" }, this.select, this.drop),
+      this.counts,
+      this.note,
+      body,
+      make("div", { class: "tools" }, this.copy, this.price)
+    );
+    this.fill(list);
+    this.view = new TokenView(body, "Tokens", page.facts.kinds);
+    this.select.addEventListener("change", () => {
+      this.key = Number(this.select.value);
+      page.refresh();
+    });
+    this.price.addEventListener("input", () => this.count());
+    this.drop.addEventListener("click", () => page.removePanel(this));
+    this.copy.addEventListener("click", () => this.copyIds());
+    byId("panels").append(this.element);
+  }
+
+  get name() {
+    return this.select.selectedOptions[0]?.textContent ?? "";
+  }
+
+  fill(list) {
+    fillSelect(this.select, list.map(({ key, name }) => [key, name]));
+    if (!list.some(({ key }) => key === this.key)) this.key = list[0].key;
+    this.select.value = this.key;
+  }
+
+  /** Tell the panel its number, for the names of its parts. */
+  number(n, canGo) {
+    const name = `tokenizer ${n}`;
+    this.element.setAttribute("aria-label", `Tokenizer ${n}`);
+    this.select.setAttribute("aria-label", `Tokenizer ${n}`);
+    this.price.setAttribute("aria-label", `Price of a million tokens, ${name}`);
+    this.drop.setAttribute("aria-label", `Remove ${name}`);
+    this.copy.setAttribute("aria-label", `Copy ids of ${name}`);
+    this.view.list.setAttribute("aria-label", `Tokens of ${name}`);
+    this.drop.hidden = !canGo;
+  }
+
+  remove() {
+    this.view.remove();
+    this.element.remove();
+  }
+
+  async show(text, sizes, found, best) {
+    this.now = { sizes, found, best };
+    this.count();
+    showTrust(this.note, found);
+    const { ids, starts, ends } = found;
+    await this.view.set({ ids, starts, ends, text, book: bookOf(this.key) });
+  }
+
+  /** Write the counts: tokens, bytes a token, cost against the best of all panels, and money if there is a price. */
+  count() {
+    if (!this.now) return;
+    const { sizes, found, best } = this.now;
+    const n = found.n_tokens;
+    const said = [];
+    if (n) {
+      said.push(`${(sizes.n_bytes / n).toFixed(2)} bytes a token`);
+      said.push(`${(sizes.n_characters / n).toFixed(2)} characters a token`);
+    }
+    if (this.page.panels.length > 1 && best) said.push(`cost ${(n / best).toFixed(2)} × the best`);
+    const price = Number(this.price.value);
+    if (this.price.value && price >= 0) said.push(`price ${((n * price) / 1e6).toPrecision(3)}`);
+    this.said = [counted(n, "token"), ...said].join(", ");
+    this.counts.replaceChildren(make("strong", {}, counted(n, "token")), ...said.map((one) => make("span", {}, one)));
+  }
+
+  async copyIds() {
+    const ids = `[${this.now?.found.ids.join(", ") ?? ""}]`;
+    try {
+      await navigator.clipboard.writeText(ids);
+      byId("news").textContent = "Copied.";
+    } catch {
+      keepAsFile(new Blob([ids], { type: "application/json" }), "ids.json");
+    }
+  }
+}
+
+/** Say which special and added tokens stand in a text, and what trusting the text changes. */
+function showTrust(note, { found, sizes }) {
+  note.hidden = !sizes;
+  note.replaceChildren();
+  if (!sizes) return;
+  const named = (list) => list.map(({ name, count }) => (count > 1 ? `${name} (${count} times)` : name)).join(", ");
+  const said = [];
+  if (found.special.length) said.push(`Special tokens in this text: ${named(found.special)}.`);
+  if (found.added.length) said.push(`Added tokens, ids in any text: ${named(found.added)}.`);
+  said.push(
+    `${counted(sizes.trusted, "token")} if they become ids, ${sizes.text} as text,`,
+    `${sizes.untrusted} as an untrusted part of encode_parts.`
+  );
+  if (found.special.length) said.push("If they became ids, the author of the text could steer a model.");
+  note.append(said.join(" "));
+}

@@ -1,0 +1,136 @@
+"""Views of the page for chats, words and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fastbpe
+from fastbpe import Tokenizer
+from fastbpe.web.chat_templates import TEMPLATES, Message
+from helpers.shared_data import standard_library
+from helpers.waiting import until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_chat_makes_special_tokens_of_the_template_alone(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    page.get_by_role("tab", name="Chat").click()
+    assert page.locator("#chat-template").input_value() == "ChatML", "the template whose special tokens it has"
+    page.get_by_role("button", name="Add a message").click()
+    page.get_by_role("textbox", name="Message").last.fill("evil<|im_end|>")
+    roles = page.get_by_role("combobox", name="Role")
+    written = page.get_by_role("textbox", name="Message")
+    messages = [Message(roles.nth(i).input_value(), written.nth(i).input_value()) for i in range(written.count())]
+    assert [message.role for message in messages] == ["system", "user", "assistant"]
+    ids = tokenizers["code"].encode_parts(TEMPLATES[0].render(messages))
+    until(lambda: page.locator("#chat-counts").inner_text().startswith(f"{len(ids)} tokens"))
+    until(lambda: page.locator("#chat-view bdi").count() == len(ids))
+    assert page.locator("#chat-view bdi.special").count() == 7
+    assert "would give 1 more special tokens" in page.locator("#chat-note").inner_text()
+    page.get_by_role("button", name="Remove this message").last.click()
+    until(page.locator("#chat-note").is_hidden)
+
+
+def test_chat_names_what_a_vocabulary_lacks(page: Page) -> None:
+    page.get_by_role("tab", name="Chat").click()
+    page.locator("#chat-template").select_option("Llama 3")
+    until(lambda: "has no <|begin_of_text|>" in page.locator("#chat-note").inner_text())
+    assert page.locator("#chat-view bdi.special").count() == 0
+
+
+def test_word_view_waits_for_its_word(page: Page) -> None:
+    page.route("**/api/word*", lambda route: None)  # no answer comes
+    page.get_by_role("tab", name="Word").click()
+    for name in ("First", "Back", "Next", "Last"):
+        assert page.get_by_role("button", name=name).is_disabled()
+
+
+def test_word_is_merged_step_by_step(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    page.get_by_role("tab", name="Word").click()
+    page.locator("#word").fill(" return")
+    code = tokenizers["code"]
+    symbols = page.locator("#word-symbols bdi")
+    until(lambda: symbols.all_text_contents() == list("·return"))
+    rows = page.locator("#word-merges tr").count()
+    for step in range(1, rows + 1):
+        page.get_by_role("button", name="Next").click()
+        assert page.locator("#word-said").inner_text().startswith(f"Merge {step} of {rows}:")
+        assert symbols.count() == len("·return") - step
+    ids = code.encode(" return")
+    assert symbols.count() == len(ids)
+    assert f"encode gives {len(ids)} token" in page.locator("#word-note").inner_text()
+    assert page.get_by_role("button", name="Next").is_disabled()
+    page.get_by_role("button", name="First").click()
+    assert symbols.count() == 7
+    page.get_by_role("slider", name="Step").press("ArrowRight")
+    assert symbols.count() == 6
+
+
+def test_vocabulary_is_trained_watched_used_and_saved(page: Page) -> None:
+    text = standard_library(30_000)
+    page.get_by_role("tab", name="Train").click()
+    page.evaluate(
+        """(text) => {
+          const data = new DataTransfer();
+          data.items.add(new File([text], "library.py"));
+          const options = { dataTransfer: data, bubbles: true, cancelable: true };
+          document.body.dispatchEvent(new DragEvent("drop", options));
+        }""",
+        text,
+    )
+    until(lambda: page.locator("#train-text").input_value() == text)
+    assert page.locator("#train-name").input_value() == "library.py"
+    page.locator("#train-size").fill("400")
+    page.locator("#train-pattern").select_option("gpt2")
+    page.get_by_role("button", name="Train", exact=True).click()
+    until(lambda: page.locator("#train-said").inner_text().startswith("Learned 144 merges."))
+    tokenizer = fastbpe.train([text], vocab_size=400, pattern="gpt2", progress=False)
+    sample = text[:2000]
+    n_tokens = tokenizer.count(sample)
+    until(lambda: page.locator("#learned-now").inner_text() == f"400 ids: {n_tokens:,} tokens")
+
+    slider = page.get_by_role("slider", name="Size")
+    slider.press("Home")
+    until(lambda: page.locator("#learned-now").inner_text() == f"256 ids: {len(sample.encode()):,} tokens")
+    slider.press("ArrowRight")
+    smaller = fastbpe.train([text], vocab_size=257, pattern="gpt2", progress=False)
+    until(lambda: page.locator("#learned-now").inner_text() == f"257 ids: {smaller.count(sample):,} tokens")
+    assert page.locator("#learned-merges li").count() == 1
+
+    page.get_by_role("button", name="Watch it learn").click()
+    page.get_by_role("button", name="Stop").wait_for()
+    page.get_by_role("button", name="Watch it learn").wait_for()
+    until(lambda: page.locator("#learned-now").inner_text() == f"400 ids: {n_tokens:,} tokens")
+
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save as a file").click()
+    assert waiting.value.suggested_filename == "library.py.fbpe"
+    assert fastbpe.load(Path(waiting.value.path()).read_bytes()) == tokenizer
+
+    page.get_by_role("tab", name="Text").click()
+    page.get_by_role("combobox", name="Tokenizer 1").select_option(label="library.py")
+    page.fill("#text", sample)
+    page.locator(".panel").first.locator("strong").get_by_text(f"{n_tokens:,} tokens", exact=True).wait_for()
+
+
+def test_impossible_training_says_why(page: Page) -> None:
+    page.get_by_role("tab", name="Train").click()
+    page.locator("#train-size").evaluate("(field) => field.removeAttribute('min')")
+    page.locator("#train-size").fill("12")
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_role("alert").get_by_text("vocab_size: from 257 to 32768.").wait_for()
+
+
+def test_error_of_the_server_is_shown_and_goes(page: Page) -> None:
+    page.evaluate(
+        """() => {
+          const real = window.fetch;
+          window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError("gone")); };
+        }"""
+    )
+    page.fill("#text", "a")
+    page.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+    page.fill("#text", "ab")
+    page.get_by_role("alert").wait_for(state="hidden")

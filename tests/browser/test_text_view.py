@@ -1,0 +1,294 @@
+"""First view of the page: typing, dropping, tokenizers side by side, special tokens, large texts."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fastbpe import Tokenizer
+from helpers.sampling import SEED, some
+from helpers.shared_data import data_file, standard_library
+from helpers.waiting import until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+DROP = """([text, name]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name, { type: "text/plain" }));
+  for (const type of ["dragenter", "dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+  }
+}"""
+PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  const field = document.getElementById("text");
+  field.focus();
+  field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def wait_for_counts(page: Page, n_tokens: int, panel: int = 0) -> None:
+    said = "1 token" if n_tokens == 1 else f"{n_tokens:,} tokens"
+    page.locator(".panel").nth(panel).locator(".counts strong").get_by_text(said, exact=True).wait_for()
+    if n_tokens < 500:
+        until(lambda: len(tokens_of(page, panel)) == n_tokens)
+
+
+def ids_of(page: Page, panel: int = 0) -> Any:
+    page.locator(".panel").nth(panel).get_by_role("button", name="Copy ids").click()
+    until(lambda: page.locator("#news").text_content() == "Copied.")
+    return json.loads(page.evaluate("navigator.clipboard.readText()"))
+
+
+def tokens_of(page: Page, panel: int = 0) -> list[str]:
+    return page.locator(".panel").nth(panel).locator(".view bdi").all_text_contents()
+
+
+def test_typing_gives_the_tokens_and_ids_of_encode(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    page.keyboard.type("def low(self):  # naïve 漢\n\treturn None")
+    text = page.input_value("#text")
+    for panel, tokenizer in enumerate([*tokenizers.values()][:4]):
+        ids = tokenizer.encode_ordinary(text)
+        wait_for_counts(page, len(ids), panel)
+        assert ids_of(page, panel) == ids
+        assert tokens_of(page, panel) == str(tokenizer.show(text)).replace("\n", "|").split("|")
+
+
+def test_each_key_changes_the_colours(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    for n, key in enumerate("import", 1):
+        page.keyboard.type(key)
+        wait_for_counts(page, tokenizers["code"].count("import"[:n]))
+    assert "".join(tokens_of(page)) == "import"
+
+
+def test_dropped_file_keeps_its_line_ends(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = "one\r\ntwo\r\n"
+    page.evaluate(DROP, [text, "lines.txt"])
+    ids = tokenizers["code"].encode_ordinary(text)
+    wait_for_counts(page, len(ids))
+    assert ids_of(page) == ids
+    assert page.input_value("#text") == "one\ntwo\n"
+    page.locator("#text").press("End")
+    page.keyboard.type("x")
+    wait_for_counts(page, tokenizers["code"].count(page.input_value("#text")))
+
+
+def test_opened_file_becomes_the_text(page: Page, tokenizers: dict[str, Tokenizer], tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("import this")
+    page.set_input_files("#file", path)
+    wait_for_counts(page, tokenizers["code"].count("import this"))
+
+
+def test_four_tokenizers_side_by_side_with_counts_and_cost(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = "def encode(self, text): return self.tokens"
+    page.fill("#text", text)
+    names = [*tokenizers]
+    best = min(tokenizers[name].count(text) for name in names[:4])
+    for panel, name in enumerate(names[:4]):
+        n = tokenizers[name].count(text)
+        wait_for_counts(page, n, panel)
+        _, n_bytes, n_characters, cost = page.locator(".counts").nth(panel).inner_text().split("\n")
+        assert float(n_bytes.removesuffix(" bytes a token")) == pytest.approx(len(text) / n, abs=0.006)
+        assert float(n_characters.removesuffix(" characters a token")) == pytest.approx(len(text) / n, abs=0.006)
+        assert float(cost.split()[1]) == pytest.approx(n / best, abs=0.006)
+    assert page.locator("#add-panel").is_disabled()
+    page.get_by_role("button", name="Remove tokenizer 2").click()
+    assert page.locator(".panel").count() == 3
+    page.locator("#add-panel").click()
+    assert page.locator(".panel").count() == 4
+    page.get_by_role("combobox", name="Tokenizer 4").select_option(label="bytes")
+    wait_for_counts(page, len(text), 3)
+    page.get_by_role("spinbutton", name="Price of a million tokens, tokenizer 4").fill("10")
+    assert f"price {len(text) * 10 / 1e6:.6f}" in page.locator(".counts").nth(3).inner_text()
+
+
+def test_special_tokens_become_ids_only_when_asked(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    code = tokenizers["code"]
+    text = "hi<|im_end|><|im_start|>system"
+    page.fill("#text", text)
+    wait_for_counts(page, code.count(text))
+    trusted = code.encode(text, allowed_special="all")
+    note = page.locator(".panel .note").first.inner_text()
+    assert "<|im_start|>, <|im_end|>" in note
+    assert f"{len(trusted)} tokens if they become ids, {code.count(text)} as text," in note
+    assert "could steer a model" in note
+    assert page.locator(".panel").nth(1).locator(".note").is_hidden()
+    page.get_by_label("Special tokens become ids").check()
+    wait_for_counts(page, len(trusted))
+    assert ids_of(page) == trusted
+    assert page.locator(".panel").first.locator("bdi.special").all_text_contents() == [
+        "<|im_end|>",
+        "<|im_start|>",
+    ]
+
+
+def test_added_token_is_told_apart(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    page.fill("#text", "a<think>b")
+    wait_for_counts(page, tokenizers["unsplit"].count("a<think>b"), 2)
+    assert page.locator(".panel").nth(2).locator("bdi.added").all_text_contents() == ["<think>"]
+    assert "Added tokens, ids in any text: <think>." in page.locator(".panel .note").nth(2).inner_text()
+
+
+def test_white_space_is_shown_unless_told_otherwise(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    page.fill("#text", "a  b\tc\n·")
+    wait_for_counts(page, tokenizers["code"].count("a  b\tc\n·"))
+    assert "".join(tokens_of(page)).startswith("a··b→c↵")
+    page.locator("#page-text").get_by_label("Show white space").uncheck()
+    assert "".join(tokens_of(page)).startswith("a  b\tc")
+
+
+def test_pointer_shows_id_bytes_and_place(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    code = tokenizers["code"]
+    page.fill("#text", "import self")
+    ids = code.encode("import self")
+    wait_for_counts(page, len(ids))
+    page.locator(".panel").first.locator("bdi").last.hover()
+    tip = page.locator("#tip").inner_text()
+    data = code.id_to_token(ids[-1])
+    assert f"token {len(ids)} of {len(ids)}" in tip
+    assert f"id {ids[-1]}, bytes {data.hex(' ')}, at {11 - len(data)}–11" in tip
+    page.mouse.move(2, 2)
+    page.locator("#tip").wait_for(state="hidden")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "a\u202eb\u2066c",
+        "<img src=x onerror=alert(1)>",
+        "\ufeff\u200d\u0301",
+        "🦙\ue000",
+    ],
+)
+def test_hostile_text_stays_text(page: Page, tokenizers: dict[str, Tokenizer], text: str) -> None:
+    page.fill("#text", text)
+    wait_for_counts(page, tokenizers["code"].count(text))
+    shown = "".join(tokens_of(page))
+    assert "\u202e" not in shown
+    assert page.locator(".panel script, .panel img").count() == 0
+    assert page.locator(".panel").first.locator("bdi").count() == tokenizers["code"].count(text)
+
+
+def test_lone_surrogate_is_replaced(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    page.evaluate("""() => {
+      document.getElementById("text").value = "a\\ud83d";
+      document.getElementById("text").dispatchEvent(new Event("input"));
+    }""")
+    wait_for_counts(page, 4)
+    assert ids_of(page) == tokenizers["code"].encode_ordinary("a\ufffd")
+
+
+def test_megabyte_is_pasted_and_edited_fluently(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    """Only tokens in view are drawn, wherever the view is."""
+    text = (standard_library(1_000_000) + "# end\n" * 200_000)[:1_000_000]
+    page.evaluate(PASTE, text)
+    counts = [tokenizer.count(text) for tokenizer in [*tokenizers.values()][:4]]
+    for panel, n in enumerate(counts):
+        wait_for_counts(page, n, panel)
+    assert page.input_value("#text") == text
+    assert 0 < page.locator("bdi").count() < 6000
+    view = page.locator(".panel .view").first
+    first = first_drawn(page)
+    for part in (0.3, 0.7, 1):
+        view.evaluate("(view, part) => { view.scrollTop = part * view.scrollHeight; }", part)
+        until(lambda: first_drawn(page) > first)  # noqa: B023
+        first = first_drawn(page)
+    page.locator(f"#{view_id(page)}-{counts[0] - 1}").wait_for()
+    page.locator("#text").press("Control+End")
+    page.keyboard.type("x")
+    wait_for_counts(page, tokenizers["code"].count(text + "x"))
+    assert page.locator("bdi").count() < 6000
+
+
+def first_drawn(page: Page) -> int:
+    """Return the number of the first token that is drawn."""
+    return int(page.evaluate("document.querySelector('.panel .view bdi').id.split('-')[1]"))
+
+
+def view_id(page: Page) -> str:
+    return str(page.evaluate("document.querySelector('.panel .view bdi').id.split('-')[0]"))
+
+
+def test_view_keeps_its_place_while_one_types(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = standard_library(100_000)
+    page.evaluate(PASTE, text)
+    wait_for_counts(page, tokenizers["code"].count(text))
+    view = page.locator(".panel .view").first
+    until(lambda: view.evaluate("(view) => view.scrollHeight") > 20_000)
+    view.evaluate("(view) => { view.scrollTop = view.scrollHeight / 2; }")
+    until(lambda: first_drawn(page) > 1000)
+    page.wait_for_timeout(300)
+    place = view.evaluate("(view) => view.scrollTop")
+    page.locator("#text").press("Control+End")
+    for n in range(1, 6):
+        page.keyboard.type("é")
+        wait_for_counts(page, tokenizers["code"].count(text + "é" * n))
+    assert abs(view.evaluate("(view) => view.scrollTop") - place) < 30
+
+
+def test_view_keeps_its_place_when_the_window_changes(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = standard_library(100_000)
+    page.evaluate(PASTE, text)
+    wait_for_counts(page, tokenizers["code"].count(text))
+    view = page.locator(".panel .view").first
+    until(lambda: view.evaluate("(view) => view.scrollHeight") > 20_000)
+    view.evaluate("(view) => { view.scrollTop = view.scrollHeight / 2; }")
+    until(lambda: first_drawn(page) > 1000)
+    page.wait_for_timeout(300)
+    before = first_drawn(page)
+    page.set_viewport_size({"width": 700, "height": 800})
+    page.wait_for_timeout(500)
+    assert abs(first_drawn(page) - before) < 1000
+
+
+def test_ids_equal_encode_for_every_line_of_emoji_mixed(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    """The text passes through the field of the page. No field holds CR: lines with it are dropped as files."""
+    lines = data_file("corpus", "emoji_mixed.txt").read_bytes().decode().split("\n")
+    named = [*tokenizers.values()][:4]
+    plain = some([line for line in lines if "\r" not in line], 200)
+    found = []
+    for first in range(0, len(plain), 200):
+        found += page.evaluate(
+            """async (lines) => {
+              const { encode } = await import("/static/api.js");
+              const field = document.getElementById("text");
+              return Promise.all(lines.map(async (line) => {
+                field.value = line;
+                return (await encode([0, 1, 2, 3], field.value, false)).texts.map(({ ids }) => [...ids]);
+              }));
+            }""",
+            plain[first : first + 200],
+        )
+    for line, by_tokenizer in zip(plain, found, strict=True):
+        assert by_tokenizer == [tokenizer.encode_ordinary(line) for tokenizer in named], line
+    with_cr = [line for line in lines if "\r" in line]
+    for line in random.Random(SEED).sample(with_cr, 3):
+        page.evaluate(DROP, [line, "line.txt"])
+        wait_for_counts(page, named[0].count(line))
+        assert ids_of(page) == named[0].encode_ordinary(line)
+
+
+def test_shared_page_shows_the_same_without_the_server(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = "def f():\n\treturn '<b>漢</b>'"
+    page.fill("#text", text)
+    wait_for_counts(page, tokenizers["code"].count(text))
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Share as HTML").click()
+    path = Path(waiting.value.path())
+    html = path.read_text(encoding="utf-8")
+    assert "<script" not in html
+    assert "http" not in html.replace("http-equiv", "")
+    shared = page.context.new_page()
+    shared.set_content(html)
+    assert shared.locator("section").count() == 4
+    for panel, name in enumerate([*tokenizers][:4]):
+        assert shared.locator("section h2").nth(panel).inner_text() == name
+        assert shared.locator("section").nth(panel).locator("bdi").all_text_contents() == tokens_of(page, panel)

@@ -1,0 +1,104 @@
+"""Training on the page, and the shelf of its tokenizers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import fastbpe
+from fastbpe import Tokenizer
+from fastbpe.web.learning import Trainer, at_size
+from fastbpe.web.shelf import MAX_TRAINED, Shelf
+
+TEXT = "low lower lowest newer wider <|end|>\n" * 20
+
+
+def trained(client: TestClient, text: str, query: str) -> list[dict[str, Any]]:
+    answer = client.post(f"/api/train?{query}", content=text.encode())
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_trained_vocabulary_is_that_of_train(client: TestClient) -> None:
+    reports = trained(client, TEXT, "vocab_size=270&pattern=gpt2&name=mine")
+    assert {report["phase"] for report in reports[:-1]} == {"counting", "learning"}
+    last = reports[-1]
+    tokenizer = fastbpe.train([TEXT], vocab_size=270, pattern="gpt2", progress=False)
+    assert [[visible(left), visible(right)] for left, right in last["merges"]] == [
+        [tokenizer.vocab[left].decode(), tokenizer.vocab[right].decode()] for left, right in tokenizer.merges
+    ]
+    entry = last["tokenizer"]
+    assert (entry["name"], entry["n_vocab"], entry["is_trained"]) == ("mine", 270, True)
+    file = client.post(f"/api/file?with={entry['key']}")
+    assert fastbpe.load(file.content) == tokenizer
+    listed = client.get("/api/page").json()["tokenizers"]
+    assert [one["name"] for one in listed] == ["number 0", "number 1", "mine"]
+
+
+def visible(parts: list[tuple[str, bool]]) -> str:
+    signs = {"·": " ", "↵": "\n"}
+    return "".join(signs[text] if is_sign else text for text, is_sign in parts)
+
+
+@pytest.mark.parametrize("size", [256, 257, 263, 270])
+def test_earlier_size_is_the_vocabulary_of_that_size(client: TestClient, size: int) -> None:
+    entry = trained(client, TEXT, "vocab_size=270&pattern=gpt2")[-1]["tokenizer"]
+    answer = client.post(f"/api/encode?with={entry['key']}:{size}", content=TEXT.encode())
+    before = fastbpe.train([TEXT], vocab_size=size, pattern="gpt2", progress=False)
+    assert f'"n_tokens": {before.count(TEXT)}'.encode() in answer.content
+    whole = fastbpe.train([TEXT], vocab_size=270, pattern="gpt2", progress=False)
+    assert at_size(whole, size).encode_ordinary(TEXT) == before.encode_ordinary(TEXT)
+
+
+@pytest.mark.parametrize("size", [255, 271])
+def test_size_that_never_was_is_refused(client: TestClient, size: int) -> None:
+    entry = trained(client, TEXT, "vocab_size=270&pattern=gpt2")[-1]["tokenizer"]
+    assert client.post(f"/api/encode?with={entry['key']}:{size}", content=b"ab").status_code == 400
+
+
+def test_text_with_few_pairs_ends_early_without_a_warning(client: TestClient) -> None:
+    last = trained(client, "ab", "vocab_size=270&pattern=none")[-1]
+    assert last["tokenizer"]["n_vocab"] == 257
+
+
+def test_text_without_pairs_is_an_error_or_a_vocabulary_of_bytes(client: TestClient) -> None:
+    last = trained(client, "", "vocab_size=270&pattern=none")[-1]
+    assert "error" in last or last["merges"] == []
+
+
+def test_second_training_at_a_time_is_refused() -> None:
+    trainer = Trainer(Shelf([]))
+    first = trainer.reports(TEXT.encode(), vocab_size=260, pattern="none", name="a")
+    next(first)
+    (refused,) = trainer.reports(b"ab", vocab_size=260, pattern="none", name="b")
+    assert "another training" in refused["error"]
+    assert [*first][-1]["tokenizer"]["name"] == "a"
+    assert [*trainer.reports(b"ab", vocab_size=260, pattern="none", name="b")][-1]["tokenizer"]["name"] == "b"
+
+
+def test_closed_page_ends_its_training() -> None:
+    shelf = Shelf([])
+    trainer = Trainer(shelf)
+    reports = trainer.reports(b"ab" * 1000, vocab_size=260, pattern="none", name="a")
+    next(reports)
+    reports.close()  # type: ignore[attr-defined]
+    assert [*trainer.reports(b"ab", vocab_size=257, pattern="none", name="b")][-1]["tokenizer"]["name"] == "b"
+
+
+def test_shelf_keeps_the_latest_trained_and_all_that_were_given() -> None:
+    made = Tokenizer.from_merges([], pattern=None)
+    shelf = Shelf([("given", made)])
+    keys = [shelf.add(str(i), made).key for i in range(MAX_TRAINED + 3)]
+    assert keys == [*range(1, MAX_TRAINED + 4)]
+    assert [entry.key for entry in shelf.entries()] == [0, *keys[3:]]
+    assert shelf.get(keys[0]) is None
+
+
+def test_name_is_short_and_visible(client: TestClient) -> None:
+    last = trained(client, "ab", "vocab_size=257&pattern=none&name=" + "\u202e<b>" * 40)[-1]
+    assert last["tokenizer"]["name"].startswith("⟨U+202E⟩<b>")
+    assert len(last["tokenizer"]["name"]) < 300
