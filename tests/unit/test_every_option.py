@@ -142,7 +142,15 @@ CALLS: dict[str, Row] = {
     ),
     "count_pieces": Row(
         {"source": ["ab ab<x>"]},
-        {"source": ["xy"], "mode": "codepoint", "pattern": None, "special_tokens": ["<x>"], **READING},
+        {
+            "source": ["xy"],
+            "mode": "codepoint",
+            "pattern": None,
+            "special_tokens": ["<x>"],
+            "base": tokenizer(),
+            "options": None,  # tested in tests/property/test_codepoint_counts.py
+            **READING,
+        },
     ),
     "release_memory": Row({}, {}),
     "align": Row(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
@@ -17,6 +17,9 @@ from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.training.options import check_special_tokens
 
+if TYPE_CHECKING:
+    from fastbpe.training.codepoint_counts import WordFacts
+
 _MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
 _PARQUET_ROWS = 1 << 16  # rows written at a time
 
@@ -27,6 +30,8 @@ class PieceCounts(Mapping[bytes, int]):
     `count_pieces` makes it from text, the constructor from pieces that were counted elsewhere. Counts of the same
     pattern and special tokens add up: `a + b` are the counts of both texts together, and `sum(shards)` works. The
     order of pieces is that of their first appearance, which `train(ties="first")` relies on; `==` ignores it.
+
+    Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
 
     Args:
         counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
@@ -63,6 +68,7 @@ class PieceCounts(Mapping[bytes, int]):
         self._special_tokens = check_special_tokens(special_tokens)
         self._n_bytes = table.total()[1]
         self._n_skipped = self._n_pruned = 0
+        self._words: WordFacts | None = None
 
     @classmethod
     def _of(
@@ -73,11 +79,34 @@ class PieceCounts(Mapping[bytes, int]):
         n_bytes: int,
         n_skipped: int = 0,
         n_pruned: int = 0,
+        words: WordFacts | None = None,
     ) -> PieceCounts:
         made = cls.__new__(cls)
-        made._table, made._pattern, made._special_tokens = table, pattern, special_tokens
+        made._table, made._pattern, made._special_tokens, made._words = table, pattern, special_tokens, words
         made._n_bytes, made._n_skipped, made._n_pruned = n_bytes, n_skipped, n_pruned
         return made
+
+    @property
+    def mode(self) -> str:
+        """The mode of training that learns from the counts: "byte" or "codepoint".
+
+        >>> import fastbpe
+        >>> fastbpe.count_pieces(["low lower"], mode="codepoint").mode
+        'codepoint'
+        """
+        return "byte" if self._words is None else "codepoint"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that `count_pieces` was given, beside those of the normalizer.
+
+        >>> import fastbpe
+        >>> fastbpe.count_pieces(["low 12"], mode="codepoint", split_digits=True).options
+        {'split_digits': True}
+        """
+        if self._words is None:
+            return {"pattern": self._pattern, "special_tokens": self._special_tokens}
+        return dict(self._words.options)
 
     @property
     def pattern(self) -> Pattern:
@@ -135,6 +164,8 @@ class PieceCounts(Mapping[bytes, int]):
             return NotImplemented
         return (
             self._pattern == other._pattern
+            and (self._words is None) == (other._words is None)
+            and (self._words is None or self._words.is_addable(other._words))
             and set(self._special_tokens) == set(other._special_tokens)
             and self._table.equals(other._table)
         )
@@ -153,6 +184,8 @@ class PieceCounts(Mapping[bytes, int]):
         return unpickle_counts, (b"".join(piece_counts.dump(self._plain())),)
 
     def __repr__(self) -> str:
+        if self._words is not None:
+            return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode='codepoint'>"
         pattern = shown_pattern(self._pattern, 40)
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 
@@ -160,7 +193,8 @@ class PieceCounts(Mapping[bytes, int]):
         """Return the pieces that occur often enough.
 
         Learning from them takes less memory and may give another tokenizer. Add up shards first: a piece that is
-        rare in each shard may be frequent in all together.
+        rare in each shard may be frequent in all together. In code-point mode the characters of all words still
+        count for the alphabet.
 
         Args:
             min_count: int – occurrences below which a piece is left out; 1 or more.
@@ -176,17 +210,14 @@ class PieceCounts(Mapping[bytes, int]):
         """
         if integer("min_count", min_count) < 1:
             raise ValueError(f"min_count={min_count}: give 1 or more")
-        table = PieceCounter(Splitter())
-        n_dropped = 0
+        kept, dropped = PieceCounter(Splitter()), PieceCounter(Splitter())
         for piece, number in self._table.items():
-            if number >= min_count:
-                table.add_piece(piece, number)
-            else:
-                n_dropped += number
-        table.finish()
-        return PieceCounts._of(
-            table, self._pattern, self._special_tokens, self._n_bytes, self._n_skipped, self._n_pruned + n_dropped
-        )
+            (kept if number >= min_count else dropped).add_piece(piece, number)
+        kept.finish()
+        n_pruned = self._n_pruned + dropped.total()[0]
+        words = None if self._words is None else self._words.without(dropped)
+        numbers = self._n_bytes, self._n_skipped, n_pruned
+        return PieceCounts._of(kept, self._pattern, self._special_tokens, *numbers, words)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts, pattern and special tokens into one file, which `PieceCounts.load` reads.
@@ -295,11 +326,18 @@ class PieceCounts(Mapping[bytes, int]):
             self._n_skipped,
             self._n_pruned,
             *tables_of(self._table),
+            None if self._words is None else self._words.plain(),
         )
 
 
 def counts_of_table(
-    table: PieceCounter, pattern: Pattern, special_tokens: tuple[str, ...], *, n_bytes: int, n_skipped: int = 0
+    table: PieceCounter,
+    pattern: Pattern,
+    special_tokens: tuple[str, ...],
+    *,
+    n_bytes: int,
+    n_skipped: int = 0,
+    words: WordFacts | None = None,
 ) -> PieceCounts:
     """Make `PieceCounts` of a finished table, which they take over.
 
@@ -309,8 +347,14 @@ def counts_of_table(
         special_tokens: names, checked.
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
+        words: the facts of code-point mode; None: byte mode.
     """
-    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped)
+    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words)
+
+
+def facts_of(counts: PieceCounts) -> WordFacts | None:
+    """Return the facts of words that code-point mode counted; None: byte mode counted pieces."""
+    return counts._words
 
 
 def table_of(counts: PieceCounts) -> PieceCounter:
@@ -323,8 +367,14 @@ def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
     first, *others = counts
     table = PieceCounter(Splitter())
     table.add_table(first._table)
+    words = first._words
     for other in others:
+        if other.mode != first.mode:
+            raise TrainingError(f"counts of mode={first.mode!r} and of mode={other.mode!r} do not add up")
         other.check_made_by(first._pattern, first._special_tokens)
+        if words is not None and other._words is not None:
+            words.check_addable(other._words)
+            words = words.plus(other._words)
         table.add_table(other._table)
     table.finish()
     return PieceCounts._of(
@@ -334,6 +384,7 @@ def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
         sum(each._n_bytes for each in counts),
         sum(each._n_skipped for each in counts),
         sum(each._n_pruned for each in counts),
+        words,
     )
 
 
@@ -373,7 +424,12 @@ def _parse(data: Any, where: str) -> PieceCounts:
     if problem:
         raise FormatError(f"{where}: {problem}; get it again")
     table.finish()
-    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5])
+    words = None
+    if counted.words is not None:
+        from fastbpe.training.codepoint_counts import WordFacts  # here: byte mode needs none of it
+
+        words = WordFacts.of_plain(counted.words, where)
+    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5], words)
 
 
 def unpickle_counts(data: bytes) -> PieceCounts:
