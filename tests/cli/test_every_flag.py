@@ -18,6 +18,8 @@ from helpers.shared_data import BYTES
 
 TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
 POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --quiet"
+PIECES = "count-pieces a.txt -o out.pieces --quiet"
+WORDS = f"{PIECES} --mode codepoint"
 ENCODE = "encode -m m.fbpe a.jsonl -o out.bin"
 TIKTOKEN = "-m m.tiktoken --pattern gpt2"
 MODEL = {"model": "-m m.fbpe | -m n.fbpe", "pattern": "--pattern none", "special": "--special <y>=5"}
@@ -86,6 +88,26 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "lines": "--lines",
             "separator": "--separator ab",
             "text_field": "count -m m.fbpe a.jsonl | ... --text-field body",
+        },
+    ),
+    "count-pieces": (
+        PIECES,
+        {
+            "files": "b.txt",
+            "output": "count-pieces a.txt --quiet | count-pieces a.txt --quiet -o other.pieces",
+            "mode": "--mode codepoint",
+            "option": f"{WORDS} | {WORDS} --option add_dummy_prefix=false",
+            "pattern": "--pattern none",
+            "special": "--special <x>",
+            "min_count": "--min-count 2",
+            "num_threads": "--num-threads 0",
+            "max_memory_bytes": "--max-memory-bytes 0",
+            "lines": f"{PIECES} --pattern none | ... --lines",
+            "separator": f"{PIECES} --pattern none | ... --separator ab",
+            "text_field": "count-pieces a.jsonl -o out.pieces | ... --text-field body",
+            "on_error": "count-pieces holes.jsonl -o out.pieces | ... --on-error skip",
+            "errors": "count-pieces latin.txt -o out.pieces | ... --errors replace",
+            "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
         },
     ),
     "show": (

@@ -174,6 +174,10 @@ CALLS: dict[str, Row] = {
     "PieceCounts.check_made_by": Row(
         {"pattern": None, "special_tokens": []}, {"pattern": "gpt2", "special_tokens": ["<x>"]}
     ),
+    "PieceCounts.merge": Row(
+        {"paths": ["{counts}"], "out": "{out}", "progress": False},
+        {"paths": [], "out": "{folder}", "min_count": 2, "max_memory_bytes": 0, "progress": "tell"},
+    ),
     "PieceCounts.items": Row({}, {}),
     "PieceCounts.keys": Row({}, {}),
     "PieceCounts.values": Row({}, {}),
@@ -400,6 +404,8 @@ def places(tmp_path: Path) -> dict[str, str]:
 
 
 def fill_in_path(value: Any, places: dict[str, str]) -> Any:
+    if isinstance(value, list):
+        return [fill_in_path(item, places) for item in value]
     return value.format(**places) if isinstance(value, str) and value.startswith("{") else value
 
 

@@ -133,6 +133,17 @@ class WordFacts:
         """
         return replace(self, characters=_sum(self.characters, characters(dropped)))
 
+    def with_again(self, kept: PieceTable) -> WordFacts:
+        """Return the facts once words that `without` took are put back.
+
+        Args:
+            kept: some of those words.
+        """
+        left = dict(self.characters)
+        for code_point, number in characters(kept).items():
+            left[code_point] -= number
+        return replace(self, characters={code_point: number for code_point, number in left.items() if number})
+
     def check_read(self, options: CodePointOptions) -> None:
         """Raise TrainingError unless a training run would count words in the same way.
 

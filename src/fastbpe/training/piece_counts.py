@@ -12,13 +12,15 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_tables, tables_of
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
-from fastbpe.training.options import check_special_tokens
+from fastbpe.training.options import check_same_splitting, check_special_tokens
 
 if TYPE_CHECKING:
     from fastbpe.training.codepoint_counts import WordFacts
+    from fastbpe.training.merge_counts import MergeSummary
 
 _MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
 _PARQUET_ROWS = 1 << 16  # rows written at a time
@@ -258,6 +260,59 @@ class PieceCounts(Mapping[bytes, int]):
         """
         return _parse(atomic_files.map_file(path), os.fspath(path))
 
+    @staticmethod
+    def merge(
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        out: str | os.PathLike[str],
+        *,
+        min_count: int = 1,
+        max_memory_bytes: int = 1 << 30,
+        progress: Progress = None,
+    ) -> MergeSummary:
+        """Merge files that `save` wrote into one, thousands of them, in bounded memory.
+
+        The file is that of the counts added up, to the byte, unless min_count leaves pieces out.
+
+        Args:
+            paths: the files; or a folder, which stands for its files that end with ".pieces", by name.
+            out: str or PathLike – the file to write; an older one is replaced.
+            min_count: int – occurrences in all files together below which a piece is left out; the summary
+                says how many there were. 1: none.
+            max_memory_bytes: int – bytes for tables; beyond it counts go to temporary files (in TMPDIR), about
+                twice the bytes of the files. A 64th of these bytes is needed if no piece is in two files.
+            progress: bool, function or None – as for `train`; the one phase is "merging".
+
+        Returns:
+            A named tuple: path, n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_distinct_pruned, n_pruned.
+
+        Raises:
+            FormatError: a file holds no piece counts, or is damaged.
+            TrainingError: a file was counted with other options than the first; or there is none.
+            OverflowError: a piece occurs more than 2**63 - 1 times.
+            ValueError: a number is below 1.
+            OSError: a file cannot be read or written.
+
+        >>> import fastbpe, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for i in range(3):
+        ...         fastbpe.PieceCounts({"low": 5, f"rare{i}": 1}).save(pathlib.Path(folder, f"{i}.pieces"))
+        ...     all_of = pathlib.Path(folder, "all")
+        ...     summary = fastbpe.PieceCounts.merge(folder, all_of, min_count=2)
+        ...     dict(fastbpe.PieceCounts.load(all_of)), summary.n_files, summary.n_pruned
+        ({b'low': 15}, 3, 3)
+        """
+        from fastbpe.training.merge_counts import files_of, merge_files  # here: most programs do not merge
+
+        files = files_of(paths)
+        with Reporter(progress).phase("merging", len(files), unit=" files") as phase:
+            return merge_files(
+                files,
+                out,
+                min_count=min_count,
+                max_memory_bytes=max_memory_bytes,
+                report=lambda n_files: phase.update(n_files - phase.n),
+            )
+
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a parquet file with the columns piece (binary) and count (int64).
 
@@ -308,15 +363,7 @@ class PieceCounts(Mapping[bytes, int]):
         ...
         fastbpe.errors.TrainingError: the pieces were counted with the special tokens [], ...
         """
-        for name, mine, other in (
-            ("split pattern", self._pattern, pattern),
-            ("special tokens", sorted(self._special_tokens), sorted(special_tokens)),
-        ):
-            if mine != other:
-                raise TrainingError(
-                    f"the pieces were counted with the {name} {mine!r}, which do not go with {other!r}: count "
-                    "them anew, or leave the other out"
-                )
+        check_same_splitting(self._pattern, self._special_tokens, pattern, special_tokens)
 
     def _plain(self) -> piece_counts.Counted:
         return piece_counts.Counted(
@@ -350,6 +397,15 @@ def counts_of_table(
         words: the facts of code-point mode; None: byte mode.
     """
     return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words)
+
+
+def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path names a file that `PieceCounts.save` wrote, by its first bytes."""
+    try:
+        with open(path, "rb") as file:
+            return piece_counts.is_counts(file.read(64))
+    except OSError:  # no such file, a folder, a pattern: whoever reads it will say so
+        return False
 
 
 def facts_of(counts: PieceCounts) -> WordFacts | None:
