@@ -76,7 +76,12 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
     ),
     "decode": (
         "decode -m m.fbpe ids",
-        {**MODEL, "file": "decode -m m.fbpe ids | decode -m m.fbpe a.txt", "lines": "--lines"},
+        {
+            **MODEL,
+            "file": "decode -m m.fbpe ids | decode -m m.fbpe a.txt",
+            "lines": "--lines",
+            "dtype": "decode -m m.fbpe raw.bin --dtype uint8 | decode -m m.fbpe raw.bin --dtype uint16",
+        },
     ),
     "count": (
         "count -m m.fbpe a.txt",
@@ -153,6 +158,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "holes.jsonl").write_text('{"text": "ab ab"}\n{"no": 1}\n')
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9")
     (tmp_path / "there.bin").write_bytes(b"")
+    (tmp_path / "raw.bin").write_bytes(b"a\0")
     tokenizer = fastbpe.Tokenizer.from_ranks(
         BYTES | {b"ab": 256, b" ab": 257}, pattern="gpt2", special_tokens={"<x>": 258}
     )
