@@ -71,7 +71,17 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "dtype": f"{ENCODE} | ... --dtype uint32",
             "num_threads": f"{ENCODE} | ... --num-threads 0",
             "overwrite": "encode -m m.fbpe a.txt -o there.bin | ... --overwrite",
+            "shard": f"{ENCODE} | ... --shard 0/2",
             "quiet": f"{ENCODE} | ... --quiet",
+        },
+    ),
+    "merge": (
+        "merge raw.npy -o out.bin",
+        {
+            "shards": "merge raw.npy -o out.bin | merge other.npy -o out.bin",
+            "output": "merge raw.npy -o out.bin | merge raw.npy -o out.npy",
+            "overwrite": "merge raw.npy -o there.bin | ... --overwrite",
+            "quiet": "--quiet",
         },
     ),
     "decode": (
@@ -159,6 +169,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9")
     (tmp_path / "there.bin").write_bytes(b"")
     (tmp_path / "raw.bin").write_bytes(b"a\0")
+    for name, n in (("raw.npy", 1), ("other.npy", 2)):
+        header = f"{{'descr': '<u2', 'fortran_order': False, 'shape': ({n},), }}".encode().ljust(117) + b"\n"
+        (tmp_path / name).write_bytes(b"\x93NUMPY\1\0\x76\0" + header + bytes(2 * n))
     tokenizer = fastbpe.Tokenizer.from_ranks(
         BYTES | {b"ab": 256, b" ab": 257}, pattern="gpt2", special_tokens={"<x>": 258}
     )
