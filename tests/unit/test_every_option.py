@@ -80,7 +80,7 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     elif isinstance(result, PieceCounts):
         result = dict(result), result.pattern, result.special_tokens, result.n_skipped
     elif isinstance(result, fastbpe.FilesSummary):
-        out = result.path if result.path.exists() else out
+        out = Path(result.path) if result.seconds else out
         n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
         result = [*vars(result).values()][:n]
     elif isinstance(result, StoredIds):
