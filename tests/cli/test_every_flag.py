@@ -73,12 +73,27 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "dtype": f"{ENCODE} | ... --dtype uint32",
             "num_threads": f"{ENCODE} | ... --num-threads 0",
             "overwrite": "encode -m m.fbpe a.txt -o there.bin | ... --overwrite",
+            "shard": f"{ENCODE} | ... --shard 0/2",
             "quiet": f"{ENCODE} | ... --quiet",
+        },
+    ),
+    "merge": (
+        "merge raw.npy -o out.bin",
+        {
+            "shards": "merge raw.npy -o out.bin | merge other.npy -o out.bin",
+            "output": "merge raw.npy -o out.bin | merge raw.npy -o out.npy",
+            "overwrite": "merge raw.npy -o there.bin | ... --overwrite",
+            "quiet": "--quiet",
         },
     ),
     "decode": (
         "decode -m m.fbpe ids",
-        {**MODEL, "file": "decode -m m.fbpe ids | decode -m m.fbpe a.txt", "lines": "--lines"},
+        {
+            **MODEL,
+            "file": "decode -m m.fbpe ids | decode -m m.fbpe a.txt",
+            "lines": "--lines",
+            "dtype": "decode -m m.fbpe raw.bin --dtype uint8 | decode -m m.fbpe raw.bin --dtype uint16",
+        },
     ),
     "count": (
         "count -m m.fbpe a.txt",
@@ -175,6 +190,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "holes.jsonl").write_text('{"text": "ab ab"}\n{"no": 1}\n')
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9")
     (tmp_path / "there.bin").write_bytes(b"")
+    (tmp_path / "raw.bin").write_bytes(b"a\0")
+    for name, n in (("raw.npy", 1), ("other.npy", 2)):
+        header = f"{{'descr': '<u2', 'fortran_order': False, 'shape': ({n},), }}".encode().ljust(117) + b"\n"
+        (tmp_path / name).write_bytes(b"\x93NUMPY\1\0\x76\0" + header + bytes(2 * n))
     tokenizer = fastbpe.Tokenizer.from_ranks(
         BYTES | {b"ab": 256, b" ab": 257}, pattern="gpt2", special_tokens={"<x>": 258}
     )

@@ -19,6 +19,7 @@ from fastbpe.cli import (
     encode,
     fetch,
     info,
+    merge,
     show,
     streams,
     train,
@@ -26,7 +27,7 @@ from fastbpe.cli import (
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, count_pieces, show, compare, info, convert, fetch)
+COMMANDS = (demo, train, encode, decode, count, count_pieces, merge, show, compare, info, convert, fetch)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt

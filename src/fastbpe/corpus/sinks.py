@@ -225,7 +225,9 @@ class Sink:
 
     # The end
 
-    def finish(self, progress: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    def finish(
+        self, progress: Mapping[str, Any], facts: Mapping[str, Any], at_end: Callable[[], object] = lambda: None
+    ) -> None:
         """Turn the appended files into the output.
 
         A note says first that this has begun, so that a run that is interrupted here can call `move_into_place`.
@@ -233,6 +235,7 @@ class Sink:
         Args:
             progress: the progress at the end.
             facts: further content of the output's JSON.
+            at_end: as for `move_into_place`.
         """
         about = {"dtype": self._dtype, "count": self.n_ids, "documents": self.n_documents, **facts}
         if self._header:
@@ -244,13 +247,14 @@ class Sink:
         self.note({**progress, "finishing": about, "run": self._settings})
         self._ids.close()
         self._offsets.close()
-        self.move_into_place(about)
+        self.move_into_place(about, at_end)
 
-    def move_into_place(self, about: Mapping[str, Any]) -> None:
+    def move_into_place(self, about: Mapping[str, Any], at_end: Callable[[], object] = lambda: None) -> None:
         """Move the finished files into place. After an interruption it can be called again.
 
         Args:
             about: content of the output's JSON.
+            at_end: is called when the output is in place, and before the run counts as finished.
         """
         ids, offsets, out = self.folder / "ids", self.folder / "offsets", self.out
         if out.suffix == ".parquet":
@@ -265,7 +269,8 @@ class Sink:
             if (described := self.folder / "json").exists():
                 os.replace(described, out.with_name(out.name + ".json"))
             os.replace(ids, out)
-        # A run that restarts after this line finds no ids and only removes the folder.
+        # A run that restarts after this line finds no ids, calls at_end, and removes the folder.
+        at_end()
         self._clear()
 
     def _clear(self) -> None:
