@@ -35,6 +35,8 @@ LAYERS = (
     {"tokenizer"},
     {"training"},
     {"memory"},
+    {"cluster"},
+    {"spark", "ray"},
     {"tiktoken", "sentencepiece"},
     {"minbpe", "transformers"},
     {"web"},

@@ -4,10 +4,13 @@ from typing_extensions import Buffer
 
 from fastbpe._core.train.piece_table import PieceTable
 
-def write_parts(table: PieceTable, bits: int, seed: int, write: Callable[[int, bytes], object]) -> None:
+def write_parts(
+    table: PieceTable, bits: int, seed: int, write: Callable[[int, bytes], object], *, place: int = 0
+) -> None:
     """Write all pieces as records, divided into 2**bits parts by the first bits of a hash.
 
     bits: int – 1 to 32.
+    place: int – is added to the position at which each piece was met first.
     seed: int – seed of the hash; tables written with the same seed put a piece into the same part.
     write: callable – write(part, records) is called once for each part that has pieces.
     """
@@ -25,8 +28,11 @@ def write_by_position(
     Returns (number of pieces left out, sum of their counts).
     """
 
-def add_records(table: PieceTable, data: Buffer) -> int:
-    """Add the pieces of all complete records in data and return the bytes read."""
+def add_records(table: PieceTable, data: Buffer, *, place: int = 0) -> int:
+    """Add the pieces of all complete records in data and return the bytes read.
+
+    place: int – is added to the position at which each piece was met first.
+    """
 
 def tables_of(table: PieceTable) -> tuple[bytes, bytes, bytes]:
     """Return three bytes objects: all pieces end to end, their lengths (uint32) and their counts (int64)."""

@@ -16,10 +16,11 @@ cdef enum:
     RECORD_HEAD_BYTES = 20  # bytes of a record before its piece: n_bytes (uint32), count (int64), first (uint64)
 
 
-def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
+def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, uint64_t place=0):
     """Write all pieces as records, divided into 2**bits parts by the first bits of a hash.
 
     bits: int – 1 to 32.
+    place: int – is added to the position at which each piece was met first.
     seed: int – seed of the hash; tables written with the same seed put a piece into the same part.
     write: callable – write(part, records) is called once for each part that has pieces.
     """
@@ -33,7 +34,7 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
         with nogil:
             for i in range(table.n_pieces):
                 part[i] = <uint32_t> (_hash(table, i, seed) >> shift)
-        _write_grouped(table, part, <size_t> 1 << bits, write)
+        _write_grouped(table, part, <size_t> 1 << bits, place, write)
     finally:
         free(part)
 
@@ -65,18 +66,22 @@ def write_by_position(
                     n_times += table.pieces[i].count
                 else:
                     part[i] = <uint32_t> min(table.pieces[i].first // width, <uint64_t> n_parts - 1)
-        _write_grouped(table, part, n_parts, write)
+        _write_grouped(table, part, n_parts, 0, write)
         return n_rare, n_times
     finally:
         free(part)
 
 
-cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, write) except -1:
+cdef int _write_grouped(
+    PieceTable table, const uint32_t* part, size_t n_parts, uint64_t place, write
+) except -1:
     """Write the pieces of each part as records: a counting sort by part, then a call of write for each.
 
     part: the part of each piece; n_parts: it is not written.
+    place: is added to the positions of pieces.
     """
     cdef size_t i, at = 0, size
+    cdef uint64_t first
     cdef PieceCount* piece
     cdef uint8_t* to
     cdef uint32_t* order = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
@@ -106,7 +111,8 @@ cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, 
                 piece = &table.pieces[order[i]]
                 memcpy(to, &piece.n_bytes, 4)
                 memcpy(to + 4, &piece.count, 8)
-                memcpy(to + 12, &piece.first, 8)
+                first = piece.first + place
+                memcpy(to + 12, &first, 8)
                 memcpy(to + RECORD_HEAD_BYTES, table.arena + piece.start, piece.n_bytes)
                 to += RECORD_HEAD_BYTES + piece.n_bytes
             at = ends[number]
@@ -117,8 +123,11 @@ cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, 
         free(ends)
 
 
-def add_records(PieceTable table not None, const uint8_t[::1] data not None):
-    """Add the pieces of all complete records in data and return the bytes read."""
+def add_records(PieceTable table not None, const uint8_t[::1] data not None, *, uint64_t place=0):
+    """Add the pieces of all complete records in data and return the bytes read.
+
+    place: int – is added to the position at which each piece was met first.
+    """
     cdef size_t at = 0, n = data.shape[0], i = 0
     cdef uint32_t n_bytes
     cdef int64_t count
@@ -130,7 +139,7 @@ def add_records(PieceTable table not None, const uint8_t[::1] data not None):
         memcpy(&count, &data[at + 4], 8)
         memcpy(&first, &data[at + 12], 8)
         table.reserve_group()
-        table.add_counted(&data[at] + RECORD_HEAD_BYTES, n_bytes, first, count)
+        table.add_counted(&data[at] + RECORD_HEAD_BYTES, n_bytes, first + place, count)
         at += RECORD_HEAD_BYTES + n_bytes
     return at
 
