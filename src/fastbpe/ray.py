@@ -18,6 +18,7 @@ from fastbpe.cluster.columns import (
     Encoding,
     Special,
     check_column,
+    check_encoding,
     check_is_text,
     check_output,
     texts_of,
@@ -121,8 +122,8 @@ def encode(
         ids.write_parquet("ids/")
     """
     ray = _require_ray()
-    _check_tokenizer(tokenizer)
     check_output(output, _check_text_column(dataset, column))
+    check_encoding(tokenizer, dtype, allowed_special, disallowed_special)
     sent = partial(_value_of, ray.put(pickle.dumps(tokenizer)))
     how = Encoding(column, output, sent, tokenizer.fingerprint, dtype, allowed_special, disallowed_special)
     if concurrency is None:
@@ -203,6 +204,8 @@ def _number(at: int, table: Any) -> _Rows:
         at: the number of the table in the dataset.
         table: results of `_count`, one after another. Each ends with a row of numbers.
     """
+    if not table.num_rows:  # of a dataset without rows; it has no columns either
+        return []
     number, numbered = at << _RESULT_BITS, []
     for part, data in zip(table.column("part").to_pylist(), table.column("data"), strict=True):
         numbered.append((part, number, data.as_buffer()))
@@ -251,11 +254,6 @@ def _require_ray() -> Any:
     except ImportError:
         raise ImportError('fastbpe.ray needs ray: pip install "fastbpe-tokenizer[ray]"') from None
     return ray
-
-
-def _check_tokenizer(tokenizer: object) -> None:
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
 
 
 def _check_text_column(dataset: Any, column: str) -> list[str]:

@@ -14,7 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastbpe.cluster.columns import Encoding, Special, check_column, check_output, texts_of, with_ids
+from fastbpe.cluster.columns import (
+    Encoding,
+    Special,
+    check_column,
+    check_encoding,
+    check_output,
+    texts_of,
+    with_ids,
+)
 from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
 from fastbpe.cluster.writing import check_shards, summary_of_rows, write_part
 from fastbpe.corpus.encode_files import FilesSummary
@@ -29,7 +37,7 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 _ROWS = "part int, data binary"
 _TEXT_TYPES = ("string", "binary", "void")
 _MAX_BITS = 10  # 1,024 parts of counts: each executor adds up some of them
-_INTEGERS = {"int16": "smallint", "int32": "int", "int64": "bigint"}
+_INTEGERS = ("int16", "int32", "int64")
 
 
 def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
@@ -112,6 +120,7 @@ def encode(
     check_output(output, df.columns)
     if dtype not in _INTEGERS:
         raise ValueError(f"dtype={dtype!r}: Spark has {', '.join(map(repr, _INTEGERS))}")
+    check_encoding(tokenizer, dtype, allowed_special, disallowed_special)
     kind = {"int16": ShortType, "int32": IntegerType, "int64": LongType}[dtype]()
     schema = StructType([*df.schema.fields, StructField(output, ArrayType(kind, False), True)])
     how = Encoding(
@@ -255,8 +264,6 @@ def _n_partitions(df: Any) -> int:
 
 def _sent(df: Any, tokenizer: Tokenizer) -> Callable[[], bytes]:
     """Send a tokenizer to the executors; returns what gives its pickle there."""
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
     broadcast = df.sparkSession.sparkContext.broadcast(pickle.dumps(tokenizer))
     return partial(_value_of, broadcast)
 

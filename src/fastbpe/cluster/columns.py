@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from fastbpe._utils.optional_imports import require_pyarrow_for
 from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.errors import FormatError
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 Special = str | Collection[str]
 
@@ -37,6 +38,18 @@ def check_output(output: str, names: Collection[str]) -> None:
     """Raise ValueError if a table has a column with the name of the new one already."""
     if output in names:
         raise ValueError(f"output={output!r}: the table has such a column already; choose another name")
+
+
+def check_encoding(tokenizer: object, dtype: str, allowed_special: Special, disallowed_special: Special) -> None:
+    """Check the arguments of encoding before any task starts.
+
+    Raises:
+        TypeError: the tokenizer is none, or the dtype is none of integers.
+        ValueError, SpecialTokenError: the dtype cannot hold the ids, or a special token is unknown.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
+    tokenizer.to_arrow([""], dtype=dtype, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
 
 def check_column(column: str, names: Collection[str]) -> None:
