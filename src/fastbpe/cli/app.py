@@ -9,11 +9,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastbpe._version import __version__
-from fastbpe.cli import compare, convert, count, decode, demo, encode, fetch, info, merge, show, streams, train
+from fastbpe.cli import (
+    compare,
+    convert,
+    count,
+    decode,
+    demo,
+    encode,
+    fetch,
+    info,
+    merge,
+    show,
+    streams,
+    train,
+    verify,
+)
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, merge, show, compare, info, convert, fetch)
+COMMANDS = (demo, train, encode, decode, count, merge, show, compare, info, convert, verify, fetch)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt
