@@ -12,7 +12,7 @@ from fastbpe._core.ids.little_endian import pack_offsets
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.encode_files import FilesSummary
-from fastbpe.corpus.sinks import DTYPES, SUFFIXES, Sink
+from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Sink, check_absent, ids_path
 from fastbpe.errors import FormatError
 from fastbpe.id_files.blocks import blocks_of, ends_of
 from fastbpe.id_files.manifests import check_hashes
@@ -63,9 +63,7 @@ def merge_shards(
     settings = {"merged": [[os.path.abspath(part.path), part.path.stat().st_mtime_ns] for part in parts]}
     sink = Sink(target, parts[0].dtype, settings)
     if not overwrite and not sink.is_finishing():
-        for name in sink.paths():
-            if name.exists():
-                raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
+        check_absent(target)
     n_item = DTYPES[parts[0].dtype]
     total = sum(part.n_ids for part in parts) * n_item
     with Reporter(progress).phase("merging", total, unit="B", unit_scale=True) as phase:
@@ -94,10 +92,10 @@ def _check_output(out: Path, parts: Sequence[Part]) -> None:
         raise IsADirectoryError(f"{out} is a folder; give the path of a file")
     if not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
-    if out.suffix == ".parquet":
+    if out.suffix in TABLES:
         require_pyarrow(out)
     if parts[0].dtype not in DTYPES:
         raise FormatError(f"{parts[0].path}: its ids are {parts[0].dtype}; written are {' and '.join(DTYPES)}")
     for part in parts:
-        if part.path.resolve() == out.resolve():
+        if part.path.resolve() == ids_path(out).resolve():
             raise ValueError(f"{out} is the output and one of the shards; write to another place")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe.corpus.sinks import ids_path
 from fastbpe.errors import FormatError
 
 #: Name of a dtype that can be read → (bytes an id, format of a memoryview).
@@ -109,7 +110,7 @@ def find_parts(path: str | os.PathLike[str]) -> list[Path]:
     """List the files of ids that a path stands for, in order.
 
     Args:
-        path: a .bin or .npy file; the output that shards were written for ("train.bin" for
+        path: a .bin, .idx or .npy file; the output that shards were written for ("train.bin" for
             "train-00000-of-00010.bin" and so on); or a folder that holds one such file or one set of shards.
 
     Raises:
@@ -138,7 +139,7 @@ def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
         FileNotFoundError: there is no such file.
         FormatError: as for `find_parts`.
     """
-    place = Path(path)
+    place = ids_path(Path(path))
     if place.is_dir():
         sets = _sets(place.iterdir())
         if not sets:
