@@ -170,6 +170,17 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "verify_text": "--verify-text a.txt",
         },
     ),
+    "verify": (
+        "verify m.fbpe",
+        {
+            "paths": "verify m.fbpe | verify n.fbpe",
+            "model": "-m n.fbpe",
+            "dtype": "verify raw.bin --dtype uint8 | verify raw.bin --dtype uint16",
+            "text": "verify m.fbpe -m m.fbpe | ... --text a.txt",
+            "pattern": "verify m.tiktoken --pattern gpt2 | verify m.tiktoken",
+            "special": "verify m.tiktoken --pattern gpt2 | ... --special <y>=300",
+        },
+    ),
     "fetch": ("fetch nonsense", {"names": "nonsense2"}),
 }
 ARGUMENTS = {

@@ -23,11 +23,12 @@ from fastbpe.cli import (
     show,
     streams,
     train,
+    verify,
 )
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, count_pieces, merge, show, compare, info, convert, fetch)
+COMMANDS = (demo, train, encode, decode, count, count_pieces, merge, show, compare, info, convert, verify, fetch)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt

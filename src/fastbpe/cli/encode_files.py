@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe.cli import streams
-from fastbpe.corpus.sinks import DTYPES
+from fastbpe.corpus.sinks import DTYPES, SUFFIXES
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "shard")
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add -o and the flags that go with it."""
     group = parser.add_argument_group("for files of ids")
     add = group.add_argument
-    add("-o", "--output", metavar="OUT", help=".bin, .npy or .parquet file to write, whole or not at all")
+    add("-o", "--output", metavar="OUT", help=f"file to write, whole or not at all: {', '.join(SUFFIXES)}")
     add("--document-start", metavar="TOKEN", help="a special token to put before each document")
     add("--document-end", metavar="TOKEN", help="a special token to put after each document")
     add("--dtype", choices=DTYPES, help="what an id is (default: the smaller that holds them all)")

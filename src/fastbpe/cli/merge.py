@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fastbpe.cli import streams
+from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.id_files.merging import merge_shards
 
 SUMMARY = "merge shards of ids into one file"
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
     add("shards", metavar="SHARDS", help="folder of shards, the OUT that they were written for, or a file of ids")
-    add("-o", "--output", metavar="OUT", required=True, help=".bin, .npy or .parquet file to write")
+    add("-o", "--output", metavar="OUT", required=True, help=f"file to write: {', '.join(SUFFIXES)}")
     add("--overwrite", action="store_true", help="replace OUT if it exists")
     add("--quiet", action="store_true", help="no progress bar and no summary")
 

@@ -31,7 +31,7 @@ from fastbpe._core.text.utf8_text import to_utf8, utf8_size
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.threads import CallPool, Future, usable_threads
-from fastbpe.corpus.sinks import DTYPES, SUFFIXES, Mismatch, Sink
+from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
 from fastbpe.corpus.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
 from fastbpe.errors import FormatError
 
@@ -177,9 +177,7 @@ def encode_files(
     started = time.perf_counter()
     sink = Sink(path, job.dtype, _settings(job, files), _valid_progress)
     if not overwrite and not sink.is_finishing():
-        for name in sink.paths():
-            if name.exists():
-                raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
+        check_absent(path)
     n_threads = usable_threads(num_threads)
     reporter = Reporter(progress)
 
@@ -382,7 +380,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; give the path of a file")
-    if out.suffix == ".parquet":
+    if out.suffix in TABLES:
         require_pyarrow(out)
     if not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))

@@ -12,7 +12,7 @@ from typing import Any
 from fastbpe.corpus.encode_files import FilesSummary, Job
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files
-from fastbpe.id_files.parts import MANIFEST, Part, beside, read_json
+from fastbpe.id_files.parts import MANIFEST, Part, read_json
 
 _READ_BYTES = 1 << 20  # bytes read at a time
 _VERSION = 1
@@ -44,20 +44,20 @@ def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
 
 
 def write(
+    place: Path,
     settings: Mapping[str, Any],
     summary: FilesSummary,
     inputs: Sequence[tuple[str, Path]],
     outputs: Sequence[Path],
-    place: Path | None = None,
 ) -> None:
     """Write the manifest of a shard beside it, as the last of its files.
 
     Args:
+        place: the manifest.
         settings: what `settings_of` returned.
         summary: counts of the shard.
         inputs: (name in the plan, path) of each input file.
         outputs: the shard's files.
-        place: the manifest; None: the one beside the shard.
     """
     manifest = {
         "format": "fastbpe shard",
@@ -70,20 +70,20 @@ def write(
         "outputs": [_described(path.name, path) for path in outputs],
     }
     data = json.dumps(manifest, indent=1).encode() + b"\n"
-    atomic_files.write(place or beside(summary.path, MANIFEST), data)
+    atomic_files.write(place, data)
 
 
-def done_before(path: Path, settings: Mapping[str, Any]) -> FilesSummary | None:
+def done_before(path: Path, place: Path, settings: Mapping[str, Any]) -> FilesSummary | None:
     """Return the summary of a shard that is done already; None: it is not.
 
     Args:
         path: the shard.
+        place: its manifest.
         settings: what `settings_of` returned for this run.
 
     Raises:
         FileExistsError: the shard is done with other settings.
     """
-    place = beside(path, MANIFEST)
     if not place.exists():
         return None
     manifest = read_json(place)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import time
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fastbpe._core.ids.little_endian import pack_offsets
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.encode_files import FilesSummary
-from fastbpe.corpus.sinks import DTYPES, SUFFIXES, Sink
+from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Sink, check_absent, ids_path
 from fastbpe.errors import FormatError
+from fastbpe.id_files.blocks import blocks_of, ends_of
 from fastbpe.id_files.manifests import check_hashes
-from fastbpe.id_files.parts import OFFSET_BYTES, Part, check_alike, find_parts, read_part
-
-_COPY_BYTES = 1 << 22  # bytes copied at a time
-_OFFSETS_AT_ONCE = 1 << 16
+from fastbpe.id_files.parts import Part, check_alike, find_parts, read_part
 
 
 def merge_shards(
@@ -67,9 +63,7 @@ def merge_shards(
     settings = {"merged": [[os.path.abspath(part.path), part.path.stat().st_mtime_ns] for part in parts]}
     sink = Sink(target, parts[0].dtype, settings)
     if not overwrite and not sink.is_finishing():
-        for name in sink.paths():
-            if name.exists():
-                raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
+        check_absent(target)
     n_item = DTYPES[parts[0].dtype]
     total = sum(part.n_ids for part in parts) * n_item
     with Reporter(progress).phase("merging", total, unit="B", unit_scale=True) as phase:
@@ -80,11 +74,11 @@ def merge_shards(
                 sink.move_into_place(done["finishing"])
             else:
                 for part in parts:
-                    for block in _blocks(part, n_item):
+                    for block in blocks_of(part):
                         sink.append(block, len(block) // n_item, b"")
                         phase.update(len(block))
                     at = sink.n_ids - part.n_ids
-                    for ends in _ends(part):
+                    for ends in ends_of(part):
                         sink.append(b"", 0, pack_offsets(ends, at))
                 sink.finish({}, facts)
     return FilesSummary(target, sink.n_documents, sink.n_ids, n_bytes, time.perf_counter() - started)
@@ -98,42 +92,10 @@ def _check_output(out: Path, parts: Sequence[Part]) -> None:
         raise IsADirectoryError(f"{out} is a folder; give the path of a file")
     if not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
-    if out.suffix == ".parquet":
+    if out.suffix in TABLES:
         require_pyarrow(out)
     if parts[0].dtype not in DTYPES:
         raise FormatError(f"{parts[0].path}: its ids are {parts[0].dtype}; written are {' and '.join(DTYPES)}")
     for part in parts:
-        if part.path.resolve() == out.resolve():
+        if part.path.resolve() == ids_path(out).resolve():
             raise ValueError(f"{out} is the output and one of the shards; write to another place")
-
-
-def _blocks(part: Part, n_item: int) -> Iterator[bytes]:
-    """Read the ids of a part in blocks, and check that they end where they should."""
-    left = part.n_ids * n_item
-    with open(part.path, "rb") as file:
-        file.seek(part.start)
-        while left:
-            block = file.read(min(left, _COPY_BYTES))
-            if not block:
-                raise FormatError(f"{part.path}: it became shorter while it was read")
-            left -= len(block)
-            yield block
-
-
-def _ends(part: Part) -> Iterator[array[int]]:
-    """Read the ends of a part's documents, and check that they do not fall."""
-    if part.offsets is None:
-        yield array("q", [part.n_ids])
-        return
-    with open(part.offsets, "rb") as file:
-        file.seek(OFFSET_BYTES)
-        before = 0
-        while data := file.read(OFFSET_BYTES * _OFFSETS_AT_ONCE):
-            ends = array("q", data)
-            if sys.byteorder == "big":
-                ends.byteswap()
-            for end in ends:
-                if end < before:
-                    raise FormatError(f"{part.offsets}: {end} comes after {before}; encode the shard again")
-                before = end
-            yield ends

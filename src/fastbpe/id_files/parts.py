@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe.corpus.sinks import ids_path
 from fastbpe.errors import FormatError
 
 #: Name of a dtype that can be read → (bytes an id, format of a memoryview).
@@ -109,14 +110,36 @@ def find_parts(path: str | os.PathLike[str]) -> list[Path]:
     """List the files of ids that a path stands for, in order.
 
     Args:
-        path: a .bin or .npy file; the output that shards were written for ("train.bin" for
+        path: a .bin, .idx or .npy file; the output that shards were written for ("train.bin" for
             "train-00000-of-00010.bin" and so on); or a folder that holds one such file or one set of shards.
 
     Raises:
         FileNotFoundError: there is no such file, or some shards of the set are missing.
         FormatError: the ending is another, or the folder holds files of more than one set.
     """
-    place = Path(path)
+    output, n, found = find_set(path)
+    if missing := [index for index in range(n) if index not in found]:
+        some = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+        name = shard_path(output, (missing[0], n))
+        said = f"shards {some} of {n} are missing: encode them" if len(missing) > 1 else "this shard is missing"
+        raise FileNotFoundError(errno.ENOENT, said, str(name))
+    return [found[index] for index in sorted(found)]
+
+
+def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
+    """Find the files of ids that a path stands for, though some may be missing.
+
+    Args:
+        path: as for `find_parts`.
+
+    Returns:
+        The output, the number of its shards (0 for a file that is no shard), and number → file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: as for `find_parts`.
+    """
+    place = ids_path(Path(path))
     if place.is_dir():
         sets = _sets(place.iterdir())
         if not sets:
@@ -124,19 +147,22 @@ def find_parts(path: str | os.PathLike[str]) -> list[Path]:
         if len(sets) > 1:
             names = ", ".join(sorted(output.name for output, _ in sets))
             raise FormatError(f"{place}: files of several sets ({names}): give the path of one of them")
-        return _whole_set(*next(iter(sets.items())))
-    if place.suffix not in SUFFIXES:
+    elif place.suffix not in SUFFIXES:
         raise FormatError(f"{place}: ids are read from {' and '.join(SUFFIXES)} files, and from folders of them")
-    if place.exists():
-        return [place]
-    sets = _sets(place.parent.iterdir()) if place.parent.is_dir() else {}
-    sets = {key: found for key, found in sets.items() if key[0] == place and key[1]}
-    if not sets:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
-    if len(sets) > 1:
-        counts = " and of ".join(str(n) for _, n in sorted(sets))
-        raise FormatError(f"{place}: shards of {counts} lie side by side: move one set elsewhere")
-    return _whole_set(*next(iter(sets.items())))
+    elif place.exists():
+        sets = {(place, 0): {0: place}}
+    else:
+        found_beside = _sets(place.parent.iterdir()) if place.parent.is_dir() else {}
+        sets = {key: found for key, found in found_beside.items() if key[0] == place and key[1]}
+        if not sets:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
+        if len(sets) > 1:
+            counts = " and of ".join(str(n) for _, n in sorted(sets))
+            raise FormatError(f"{place}: shards of {counts} lie side by side: move one set elsewhere")
+    (output, n), found = next(iter(sets.items()))
+    if strange := [path for index, path in found.items() if n and index >= n]:
+        raise FormatError(f"{strange[0]}: no shard of {n}; shards are numbered from 0")
+    return output, n, found
 
 
 def _sets(paths: Any) -> dict[tuple[Path, int], dict[int, Path]]:
@@ -147,19 +173,6 @@ def _sets(paths: Any) -> dict[tuple[Path, int], dict[int, Path]]:
             output, index, n = shard_of(path) or (path, 0, 0)
             sets.setdefault((output, n), {})[index] = path
     return sets
-
-
-def _whole_set(key: tuple[Path, int], found: Mapping[int, Path]) -> list[Path]:
-    """List the files of a set in order, or raise FileNotFoundError for those that are missing."""
-    output, n = key
-    if missing := [index for index in range(n) if index not in found]:
-        some = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
-        name = shard_path(output, (missing[0], n))
-        said = f"shards {some} of {n} are missing: encode them" if len(missing) > 1 else "this shard is missing"
-        raise FileNotFoundError(errno.ENOENT, said, str(name))
-    if strange := [path for index, path in found.items() if n and index >= n]:
-        raise FormatError(f"{strange[0]}: no shard of {n}; shards are numbered from 0")
-    return [found[index] for index in sorted(found)]
 
 
 # Describing and checking
@@ -225,20 +238,24 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def check_alike(parts: Sequence[Part]) -> None:
     """Raise FormatError if parts have several dtypes, tokenizers, or ids around documents."""
-    first = parts[0]
     for part in parts[1:]:
-        for name, one, other in (
-            ("tokenizer", first.fingerprint, part.fingerprint),
-            ("dtype", first.dtype, part.dtype),
-            ("ids before each document", first.about.get("before"), part.about.get("before")),
-            ("ids after each document", first.about.get("after"), part.about.get("after")),
-            ("plan of its shards", first.manifest.get("plan"), part.manifest.get("plan")),
-        ):
-            if one != other:
-                raise FormatError(
-                    f"{part.path}: its {name} is {_short(other)}, and {_short(one)} in {first.path.name}: "
-                    "encode both alike, or keep them apart"
-                )
+        check_like(part, parts[0])
+
+
+def check_like(part: Part, first: Part) -> None:
+    """Raise FormatError if a part is not of the same run as another; the message has both names."""
+    for name, one, other in (
+        ("tokenizer", first.fingerprint, part.fingerprint),
+        ("dtype", first.dtype, part.dtype),
+        ("ids before each document", first.about.get("before"), part.about.get("before")),
+        ("ids after each document", first.about.get("after"), part.about.get("after")),
+        ("plan of its shards", first.manifest.get("plan"), part.manifest.get("plan")),
+    ):
+        if one != other:
+            raise FormatError(
+                f"{part.path}: its {name} is {_short(other)}, and {_short(one)} in {first.path.name}: "
+                "encode both alike, or keep them apart"
+            )
 
 
 def _short(value: object) -> object:

@@ -22,7 +22,7 @@ from fastbpe._utils.progress import Progress
 from fastbpe.corpus import encode_files as whole
 from fastbpe.corpus.encode_files import FilesSummary, Job, checked_files
 from fastbpe.corpus.encode_texts import encode_texts
-from fastbpe.corpus.sinks import SUFFIXES
+from fastbpe.corpus.sinks import SUFFIXES, ids_path, paths_of
 from fastbpe.corpus.sources import Cut, Document, Path_
 from fastbpe.id_files import manifests
 from fastbpe.id_files.parts import MANIFEST, beside, shard_of, shard_path
@@ -109,10 +109,11 @@ def encode_files(
             raise ValueError(f"{file} is a shard of the output and one of the inputs; write to another place")
     mine, digest = plan(files, number)
     settings = manifests.settings_of(job, number, digest)
+    manifest = beside(ids_path(path), MANIFEST)
     times = [file.stat().st_mtime_ns for _, file in mine]
     if overwrite:
-        beside(path, MANIFEST).unlink(missing_ok=True)  # first: it would not fit the new files
-    elif (done := manifests.done_before(path, settings)) is not None:
+        manifest.unlink(missing_ok=True)  # first: it would not fit the new files
+    elif (done := manifests.done_before(path, manifest, settings)) is not None:
         rest = beside(path, ".partial")
         if not (rest / "progress.json").exists():  # else the run was killed while it cleared up, and goes on
             with contextlib.suppress(OSError):
@@ -125,7 +126,7 @@ def encode_files(
                 raise ValueError(
                     f"{file}: changed while it was encoded; encode the shard again with overwrite=True"
                 )
-        manifests.write(settings, summary, mine, _outputs(path))
+        manifests.write(manifest, settings, summary, mine, _outputs(path))
 
     return whole.encode_files(
         [file for _, file in mine],
@@ -167,8 +168,8 @@ def write_shard(
     with _own_folder(path) as folder:
         made = encode_texts(texts, folder / path.name, job, encoder, num_threads=num_threads)
         outputs = _outputs(made.path)
-        manifest = beside(made.path, MANIFEST)
-        manifests.write(settings, made, (), outputs, manifest)
+        manifest = beside(ids_path(made.path), MANIFEST)
+        manifests.write(manifest, settings, made, (), outputs)
         for file in (*outputs[::-1], manifest):  # the ids after what describes them
             os.replace(file, path.with_name(file.name))
     return FilesSummary(path, made.n_documents, made.n_ids, made.n_bytes, time.perf_counter() - started)
@@ -189,4 +190,4 @@ def _own_folder(path: Path) -> Iterator[Path]:
 
 def _outputs(path: Path) -> list[Path]:
     """List the files of a shard that are there, its manifest excepted."""
-    return [file for file in (path, beside(path, ".json"), beside(path, ".offsets")) if file.exists()]
+    return [file for file in paths_of(path) if file.exists()]

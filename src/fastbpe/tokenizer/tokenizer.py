@@ -667,7 +667,8 @@ class Tokenizer(Encoder):
             out: file of ids. Its ending decides the format. .bin: the ids, little-endian. .npy: the same as a
                 numpy array of shape (n_ids,). Two files are written beside either: OUT.json (dtype, count,
                 tokenizer), and OUT.offsets, little-endian int64: document i has the ids from offsets[i] up to
-                offsets[i + 1]. .parquet: a row a document, with the column "input_ids" of lists.
+                offsets[i + 1]. .idx: a .bin, and beside it the index that Megatron-LM reads. .parquet, .arrow: a
+                row a document, with the column "input_ids" of lists.
             separator: end of each document within a txt file, not part of it. "\n": a document a line, which may
                 also end with "\r\n".
             text_field: field of a jsonl line, or column of a parquet file, that holds the text.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -192,10 +193,33 @@ def test_wrong_arguments_are_refused_before_anything_is_written(code_tokenizer: 
     assert not [*corpus.glob(".*")]
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".idx", ".npy"])
+def test_shards_of_every_format_have_a_manifest_and_are_not_repeated(
+    code_tokenizer: Tokenizer, corpus: Path, tmp_path: Path, suffix: str
+) -> None:
+    (tmp_path / "ids").mkdir()
+    for n_times in range(2):
+        with mock.patch.object(whole, "read", side_effect=AssertionError) if n_times else contextlib.nullcontext():
+            for i in range(3):
+                code_tokenizer.encode_files(corpus, tmp_path / "ids" / f"out{suffix}", shard=(i, 3))
+    (place,) = (tmp_path / "ids").glob("out-00001*.manifest.json")
+    outputs = {output["path"] for output in json.loads(place.read_bytes())["outputs"]}
+    names = {path.name for path in place.parent.glob("out-00001*") if path != place}
+    assert outputs == names
+    if suffix in (".idx", ".npy"):  # single run and merged shards in the same format, and in another
+        (tmp_path / "merged").mkdir()
+        code_tokenizer.encode_files(corpus, tmp_path / f"out{suffix}")
+        for ending in (suffix, ".arrow", ".parquet"):
+            merge_shards(tmp_path / "ids", tmp_path / "merged" / f"out{ending}")
+            code_tokenizer.encode_files(corpus, tmp_path / f"out{ending}", overwrite=True)
+        for path in (tmp_path / "merged").iterdir():
+            assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
+
+
 # write_shard
 
 
-@pytest.mark.parametrize("suffix", [".bin", ".npy", ".parquet"])
+@pytest.mark.parametrize("suffix", [".bin", ".npy", ".parquet", ".arrow", ".idx"])
 def test_written_shards_are_those_of_files(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in WORDS))
     options: dict[str, Any] = {"document_start": "<|sep|>", "dtype": "uint32", "num_threads": 2}
@@ -207,7 +231,7 @@ def test_written_shards_are_those_of_files(code_tokenizer: Tokenizer, tmp_path: 
                 summary = code_tokenizer.write_shard(texts, tmp_path / f"out{suffix}", (i, n), **options)
                 texts = iter(WORDS[cuts[i] : cuts[i + 1]])
         assert summary.n_documents == cuts[n] - cuts[n - 1]
-        if suffix == ".bin":
+        if suffix in (".bin", ".idx"):
             code_tokenizer.encode_files(tmp_path / "a.jsonl", tmp_path / f"single{n}.bin", **options)
             merge_shards(tmp_path / "out.bin", tmp_path / "merged.bin", overwrite=True)
             assert (tmp_path / "merged.bin").read_bytes() == (tmp_path / f"single{n}.bin").read_bytes()
