@@ -1,7 +1,7 @@
 """Compare counting, learning and encoding with Spark and with Ray on this machine to fastbpe alone.
 
     python benchmarks/cluster.py [--n-bytes 2000000000] [--text english] [--engine single spark ray]
-        [--vocab-size 32000]
+        [--vocab-size 32000] [--folder FOLDER]
 
 The text is grown by grow.py, if the corpus is smaller, and lies in parquet files of documents. Each engine has two
 workers and a process of its own, and so has fastbpe alone (two threads). Its start is timed apart. Peak memory is
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,14 +35,18 @@ def main() -> None:
     parser.add_argument("--vocab-size", type=int, default=32_000)
     parser.add_argument("--engine", nargs="*", default=["single", "spark", "ray"])
     parser.add_argument("--run", help=argparse.SUPPRESS)  # in the process of one engine
-    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help="keep the text there, for the next run (default: nowhere)")
     args = parser.parse_args()
     if args.run:
         RUNS[args.run](Path(args.folder), args.vocab_size)
         return
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        n_bytes = write_corpus(folder, args)
+        folder = Path(args.folder or name)
+        folder.mkdir(exist_ok=True)
+        size = folder / "n_bytes"
+        if not size.exists():
+            size.write_text(str(write_corpus(folder, args)))
+        n_bytes = int(size.read_text())
         print(f"{n_bytes:,} bytes of text, {N_WORKERS} workers, vocabulary of {args.vocab_size:,}")
         print(f"{'':8}{'start':>8}{'count':>8}{'learn':>8}{'encode':>8}{'total':>8}{'memory':>10}  counts, ids")
         for engine in args.engine:
@@ -122,7 +127,7 @@ def single(folder: Path, vocab_size: int) -> None:
     tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
     steps.end("learn")
     out = folder / "single.bin"
-    done = tokenizer.encode_files(folder / "corpus", out, num_threads=N_WORKERS, progress=False)
+    done = tokenizer.encode_files(folder / "corpus", out, num_threads=N_WORKERS, progress=False, overwrite=True)
     steps.end("encode")
     steps.tell(counts, tokenizer, done)
 
@@ -162,6 +167,7 @@ def engine(steps: Steps, module: Any, table: Any, out: Path, vocab_size: int) ->
     steps.end("count")
     tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
     steps.end("learn")
+    shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     done = module.write_shards(table, "text", tokenizer, out / "a.bin")
     steps.end("encode")
