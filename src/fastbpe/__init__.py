@@ -31,6 +31,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.id_files.merging import merge_shards
+    from fastbpe.id_files.reader import StoredIds, open_ids
     from fastbpe.memory import release_memory
     from fastbpe.tokenizer.alignment import align
     from fastbpe.tokenizer.sequences import SequenceTokenizer
@@ -53,6 +55,7 @@ __all__ = [
     "PieceCounts",
     "SequenceTokenizer",
     "SpecialTokenError",
+    "StoredIds",
     "Tokenizer",
     "TrainingError",
     "TrainingWarning",
@@ -61,6 +64,8 @@ __all__ = [
     "align",
     "count_pieces",
     "load",
+    "merge_shards",
+    "open_ids",
     "release_memory",
     "train",
 ]
@@ -72,8 +77,11 @@ _LATER = {
     "IdMap": "vocabularies.id_map",
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences",
+    "StoredIds": "id_files.reader",
     "align": "tokenizer.alignment",
     "count_pieces": "training.piece_counting",
+    "merge_shards": "id_files.merging",
+    "open_ids": "id_files.reader",
     "release_memory": "memory",
     "train": "training.train",
 }

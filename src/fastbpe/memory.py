@@ -11,6 +11,7 @@ from fastbpe._utils.threads import end_idle_threads
 #: grow.
 CACHES = {
     "fastbpe._core.normalize.unicode_forms": ("_decomposed", "_known"),
+    "fastbpe.cluster.workers": ("tokenizer_of",),
     "fastbpe.minbpe.tokenizers": ("_splitter",),
     "fastbpe.normalization.sentencepiece_rules": ("_cached_charsmap",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
@@ -40,6 +41,7 @@ def release_memory() -> int:
     - Idle threads, up to 256: they end.
     - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Normalized characters: up to 4,096 of
       each kind. The charsmaps of the five standard sets of rules.
+    - Tokenizers that tasks of Spark or Ray use in this process: up to 4.
     - Free pages that glibc's malloc holds (malloc_trim).
 
     Kept:

@@ -274,6 +274,27 @@ class TestEncode:
 
 
 class TestDecode:
+    @pytest.mark.parametrize("suffix", [".bin", ".npy"])
+    def test_decode_reads_files_of_ids(self, suffix, run, model, text, tmp_path):
+        (tmp_path / "b.txt").write_text("low\nlower\n")
+        for n, (name, flags) in enumerate(((text, ["--lines"]), (tmp_path / "b.txt", ["--lines"]), (text, []))):
+            out = tmp_path / f"{n}{suffix}"
+            assert run("encode", "-m", model, name, "-o", out, *flags).status == 0
+            assert run("decode", "-m", model, out, *flags).out == name.read_bytes()
+        assert run("decode", "-m", model, tmp_path / f"1{suffix}").out == b"lowlower"
+
+    def test_decode_refuses_files_of_ids_that_do_not_fit(self, run, model, ranks, text, tmp_path):
+        run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
+        done = run("decode", "-m", ranks, "--pattern", "none", tmp_path / "a.bin")
+        assert done.failed_with(f"{tmp_path / 'a.bin'}: its ids are of the tokenizer ")
+        (tmp_path / "raw.bin").write_bytes(b"h\0\xff\xff")
+        assert run("decode", "-m", model, tmp_path / "raw.bin").failed_with("raw.bin: nothing beside it says")
+        done = run("decode", "-m", model, tmp_path / "raw.bin", "--dtype", "uint16")
+        assert done.failed_with(f"{tmp_path / 'raw.bin'}: document 0: ", "65535")
+        done = run("decode", "-m", model, "--dtype", "uint16", stdin=b"104")
+        assert (done.status, done.out) == (2, b"")
+        assert "--dtype is for .bin files" in done.err
+
     def test_decode_writes_exact_bytes(self, run, model, tmp_path):
         every_byte = " ".join(map(str, range(256)))
         assert run("decode", "-m", model, stdin=every_byte.encode()).out == bytes(range(256))

@@ -18,6 +18,8 @@ from helpers.shared_data import BYTES
 
 TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
 POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --quiet"
+PIECES = "count-pieces a.txt -o out.pieces --quiet"
+WORDS = f"{PIECES} --mode codepoint"
 ENCODE = "encode -m m.fbpe a.jsonl -o out.bin"
 TIKTOKEN = "-m m.tiktoken --pattern gpt2"
 MODEL = {"model": "-m m.fbpe | -m n.fbpe", "pattern": "--pattern none", "special": "--special <y>=5"}
@@ -71,12 +73,27 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "dtype": f"{ENCODE} | ... --dtype uint32",
             "num_threads": f"{ENCODE} | ... --num-threads 0",
             "overwrite": "encode -m m.fbpe a.txt -o there.bin | ... --overwrite",
+            "shard": f"{ENCODE} | ... --shard 0/2",
             "quiet": f"{ENCODE} | ... --quiet",
+        },
+    ),
+    "merge": (
+        "merge raw.npy -o out.bin",
+        {
+            "shards": "merge raw.npy -o out.bin | merge other.npy -o out.bin",
+            "output": "merge raw.npy -o out.bin | merge raw.npy -o out.npy",
+            "overwrite": "merge raw.npy -o there.bin | ... --overwrite",
+            "quiet": "--quiet",
         },
     ),
     "decode": (
         "decode -m m.fbpe ids",
-        {**MODEL, "file": "decode -m m.fbpe ids | decode -m m.fbpe a.txt", "lines": "--lines"},
+        {
+            **MODEL,
+            "file": "decode -m m.fbpe ids | decode -m m.fbpe a.txt",
+            "lines": "--lines",
+            "dtype": "decode -m m.fbpe raw.bin --dtype uint8 | decode -m m.fbpe raw.bin --dtype uint16",
+        },
     ),
     "count": (
         "count -m m.fbpe a.txt",
@@ -86,6 +103,26 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "lines": "--lines",
             "separator": "--separator ab",
             "text_field": "count -m m.fbpe a.jsonl | ... --text-field body",
+        },
+    ),
+    "count-pieces": (
+        PIECES,
+        {
+            "files": "b.txt",
+            "output": "count-pieces a.txt --quiet | count-pieces a.txt --quiet -o other.pieces",
+            "mode": "--mode codepoint",
+            "option": f"{WORDS} | {WORDS} --option add_dummy_prefix=false",
+            "pattern": "--pattern none",
+            "special": "--special <x>",
+            "min_count": "--min-count 2",
+            "num_threads": "--num-threads 0",
+            "max_memory_bytes": "--max-memory-bytes 0",
+            "lines": f"{PIECES} --pattern none | ... --lines",
+            "separator": f"{PIECES} --pattern none | ... --separator ab",
+            "text_field": "count-pieces a.jsonl -o out.pieces | ... --text-field body",
+            "on_error": "count-pieces holes.jsonl -o out.pieces | ... --on-error skip",
+            "errors": "count-pieces latin.txt -o out.pieces | ... --errors replace",
+            "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
         },
     ),
     "show": (
@@ -135,6 +172,17 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "verify_text": "--verify-text a.txt",
         },
     ),
+    "verify": (
+        "verify m.fbpe",
+        {
+            "paths": "verify m.fbpe | verify n.fbpe",
+            "model": "-m n.fbpe",
+            "dtype": "verify raw.bin --dtype uint8 | verify raw.bin --dtype uint16",
+            "text": "verify m.fbpe -m m.fbpe | ... --text a.txt",
+            "pattern": "verify m.tiktoken --pattern gpt2 | verify m.tiktoken",
+            "special": "verify m.tiktoken --pattern gpt2 | ... --special <y>=300",
+        },
+    ),
     "fetch": ("fetch nonsense", {"names": "nonsense2"}),
 }
 ARGUMENTS = {
@@ -155,6 +203,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "holes.jsonl").write_text('{"text": "ab ab"}\n{"no": 1}\n')
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9")
     (tmp_path / "there.bin").write_bytes(b"")
+    (tmp_path / "raw.bin").write_bytes(b"a\0")
+    for name, n in (("raw.npy", 1), ("other.npy", 2)):
+        header = f"{{'descr': '<u2', 'fortran_order': False, 'shape': ({n},), }}".encode().ljust(117) + b"\n"
+        (tmp_path / name).write_bytes(b"\x93NUMPY\1\0\x76\0" + header + bytes(2 * n))
     tokenizer = fastbpe.Tokenizer.from_ranks(
         BYTES | {b"ab": 256, b" ab": 257}, pattern="gpt2", special_tokens={"<x>": 258}
     )

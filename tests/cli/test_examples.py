@@ -14,7 +14,7 @@ import pytest
 import fastbpe
 from fastbpe.cli.app import COMMANDS
 
-NAMES = [command.__name__.rpartition(".")[2] for command in COMMANDS]
+NAMES = [command.__name__.rpartition(".")[2].replace("_", "-") for command in COMMANDS]
 ANYTHING = "..."
 BASH = shutil.which("bash")
 

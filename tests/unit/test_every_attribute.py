@@ -65,6 +65,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "truncate_batch": ((["ab abc"], 2), {"boundary": "word"}),
     "with_special_tokens": ((["<x>"],), {}),
     "with_tokens": ((["<x>"],), {}),
+    "write_shard": ((["ab"], PATH, (0, 1)), {}),
 }
 #: Methods that raise for these arguments, and the class of the error.
 REFUSED = {"from_merges": TypeError, "from_ranks": TypeError}
@@ -138,7 +139,7 @@ def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None
         return
     assert name in CALLS, f"say in CALLS what to call {name} with"
     (tmp_path / "text.txt").write_text("ab abc")
-    out = "out.bin" if name == "encode_files" else "out.fbpe"
+    out = "out.bin" if name in ("encode_files", "write_shard") else "out.fbpe"
     paths = {PATH: tmp_path / out, TEXT_PATH: tmp_path / "text.txt"}
     positional, named = CALLS[name]
     arguments = [

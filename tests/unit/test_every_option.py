@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import tempfile
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -16,9 +18,10 @@ from typing import Any, NamedTuple
 import pytest
 
 import fastbpe
-from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, Tokenizer
+from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, StoredIds, Tokenizer
 from fastbpe.display.shown_text import ShownText
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
+from fastbpe.id_files.parts import Part, read_part
 from fastbpe.tokenizer.stream_encoder import StreamEncoder
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
@@ -50,6 +53,15 @@ def sequence_tokenizer() -> SequenceTokenizer:
     return SequenceTokenizer.from_merges([(0, 1)], base_size=4)
 
 
+FOLDER = tempfile.TemporaryDirectory()  # of the file that the rows of StoredIds read
+
+
+def part(name: str = "one") -> Part:
+    path = Path(FOLDER.name, f"{name}.bin")
+    path.write_bytes(f"{name} other".encode())
+    return read_part(path, "uint8")
+
+
 def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Call a function and return a comparable result; for an error its type and text."""
     told: list[Any] = []
@@ -68,8 +80,11 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     elif isinstance(result, PieceCounts):
         result = dict(result), result.pattern, result.special_tokens, result.n_skipped
     elif isinstance(result, fastbpe.FilesSummary):
+        out = Path(result.path) if result.seconds else out
         n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
         result = [*vars(result).values()][:n]
+    elif isinstance(result, StoredIds):
+        result = result.paths, [(type(document), document.tolist()) for document in result]
     elif isinstance(result, StreamEncoder):
         result = _encoded(result)
     elif isinstance(result, ShownText):
@@ -142,7 +157,15 @@ CALLS: dict[str, Row] = {
     ),
     "count_pieces": Row(
         {"source": ["ab ab<x>"]},
-        {"source": ["xy"], "mode": "codepoint", "pattern": None, "special_tokens": ["<x>"], **READING},
+        {
+            "source": ["xy"],
+            "mode": "codepoint",
+            "pattern": None,
+            "special_tokens": ["<x>"],
+            "base": tokenizer(),
+            "options": None,  # tested in tests/property/test_codepoint_counts.py
+            **READING,
+        },
     ),
     "release_memory": Row({}, {}),
     "align": Row(
@@ -153,6 +176,32 @@ CALLS: dict[str, Row] = {
             "b": Tokenizer.from_merges([], pattern=None),
         },
     ),
+    "open_ids": Row(
+        {"path": "{ids16}"},
+        {
+            "path": "{txt}.bin",
+            "tokenizer": Tokenizer.from_merges([], pattern=None),
+            "dtype": "uint32",
+            "as_numpy": True,
+        },
+    ),
+    "merge_shards": Row(
+        {"path": "{ids16}", "out": "{bin}", "overwrite": True},
+        {
+            "path": "no",
+            "out": "{out}.npy",
+            "progress": "tell",
+            "overwrite": WithArguments(out="{txt}.bin", value=False),
+        },
+    ),
+    "StoredIds": Row({"parts": [part()]}, {"parts": [part("two")], "as_numpy": True}),
+    "StoredIds.count": Row({"value": array("B", b"one other")}, {"value": array("B", b"one")}),
+    "StoredIds.index": Row(
+        {"value": array("B", b"one other")}, {"value": array("B", b"one"), "start": 1, "stop": 0}
+    ),
+    "StoredIds.ids": Row({}, {"start": 1, "end": 3}),
+    "StoredIds.span": Row({"index": 0}, {"index": 1}),
+    "StoredIds.random_windows": Row({"n": 5, "length": 3, "seed": 0}, {"n": 6, "length": 4, "seed": 1}),
     "load": Row(
         {"path_or_bytes": "{tiktoken}", "pattern": "gpt2"},
         {"path_or_bytes": "no", "pattern": "cl100k", "special_tokens": {"<y>": 300}, "cache_bytes": -1},
@@ -165,6 +214,10 @@ CALLS: dict[str, Row] = {
     "PieceCounts.get": Row({"key": b"no"}, {"key": b"ab", "default": 5}),
     "PieceCounts.check_made_by": Row(
         {"pattern": None, "special_tokens": []}, {"pattern": "gpt2", "special_tokens": ["<x>"]}
+    ),
+    "PieceCounts.merge": Row(
+        {"paths": ["{counts}"], "out": "{out}", "progress": False},
+        {"paths": [], "out": "{folder}", "min_count": 2, "max_memory_bytes": 0, "progress": "tell"},
     ),
     "PieceCounts.items": Row({}, {}),
     "PieceCounts.keys": Row({}, {}),
@@ -269,6 +322,19 @@ CALLS: dict[str, Row] = {
             "dtype": "uint32",
             "progress": "tell",
             "overwrite": WithArguments(out="{txt}.bin", value=False),
+            "shard": (0, 2),
+            **THREADS,
+        },
+    ),
+    "Tokenizer.write_shard": Row(
+        {"texts": ["a"], "out": "{bin}", "shard": (0, 1)},
+        {
+            "texts": ["ab"],
+            "out": "{folder}/out.bin",
+            "shard": (0, 2),
+            "document_start": "<x>",
+            "document_end": "<x>",
+            "dtype": "uint32",
             **THREADS,
         },
     ),
@@ -357,6 +423,7 @@ def public_functions() -> dict[str, Callable[..., Any]]:
         "PieceCounts": counts,
         "SequenceTokenizer": sequence_tokenizer(),
         "IdMap": IdMap(2, [1, -1]),
+        "StoredIds": StoredIds([part()]),
     }
     for name in fastbpe.__all__:
         one = getattr(fastbpe, name)
@@ -384,14 +451,18 @@ def places(tmp_path: Path) -> dict[str, str]:
     PieceCounts({"ab": 1}).save(tmp_path / "counts")
     sequence_tokenizer().save(tmp_path / "sequences.fbpe")
     IdMap(2, [0]).save(tmp_path / "ids")
+    tokenizer().encode_files(tmp_path / "a.txt", tmp_path / "ids16.bin", progress=False)
     (tmp_path / "folder").mkdir()
     names = {"jsonl": "a.jsonl", "holes": "holes.jsonl", "txt": "a.txt", "latin": "latin.txt", "folder": "folder"}
     names |= {"tiktoken": "a.tiktoken", "counts": "counts", "ids": "ids", "out": "out", "bin": "out.bin"}
+    names["ids16"] = "ids16.bin"
     names["sequences"] = "sequences.fbpe"
     return {name: str(tmp_path / path) for name, path in names.items()}
 
 
 def fill_in_path(value: Any, places: dict[str, str]) -> Any:
+    if isinstance(value, list):
+        return [fill_in_path(item, places) for item in value]
     return value.format(**places) if isinstance(value, str) and value.startswith("{") else value
 
 

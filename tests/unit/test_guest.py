@@ -69,6 +69,7 @@ PASSED_OVER = {
     "with_special_tokens",
     "id_map",
     "with_tokens",
+    "write_shard",
 } | {
     "from_file",
     "from_merges",

@@ -23,13 +23,15 @@ def require_pyarrow(path: str | os.PathLike[str]) -> Any:
     """Import pyarrow, or raise an ImportError that says what to install.
 
     Args:
-        path: the parquet file that needs it, for the error.
+        path: the parquet or .arrow file that needs it, for the error.
     """
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ImportError(f"{os.fspath(path)}: parquet files need pyarrow: pip install pyarrow") from None
+        name = os.fspath(path)
+        kind = "Arrow" if name.endswith(".arrow") else "parquet"
+        raise ImportError(f"{name}: {kind} files need pyarrow: pip install pyarrow") from None
     return pyarrow
 
 

@@ -9,11 +9,27 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastbpe._version import __version__
-from fastbpe.cli import compare, convert, count, decode, demo, encode, fetch, info, show, streams, train, web
+from fastbpe.cli import (
+    compare,
+    convert,
+    count,
+    count_pieces,
+    decode,
+    demo,
+    encode,
+    fetch,
+    info,
+    merge,
+    show,
+    streams,
+    train,
+    verify,
+    web,
+)
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, show, compare, web, info, convert, fetch)
+COMMANDS = (demo, train, encode, decode, count, count_pieces, merge, show, compare, web, info, convert, verify, fetch)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt
@@ -58,7 +74,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"fastbpe {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
+        name = command.__name__.rpartition(".")[2].replace("_", "-")
         summary = command.SUMMARY
         one = commands.add_parser(
             name,

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_input, add_model, load_model
 from fastbpe.errors import InvalidTokenError
+from fastbpe.id_files.parts import READABLE, SUFFIXES
+from fastbpe.id_files.reader import open_ids
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn ids back into text"
 DETAILS = """
 
 Reads ids separated by white space and writes exactly the bytes that they stand
-for: no line end is added."""
+for: no line end is added. A .bin or .npy file of ids, or a folder of shards, is
+read as `fastbpe encode -o` wrote it; --lines gives each document a line end."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -22,7 +27,11 @@ examples:
   low lower
   $ fastbpe encode -m words.fbpe --lines words.txt | fastbpe decode -m words.fbpe --lines
   low lower lowest
+  $ fastbpe encode -m words.fbpe words.txt -o words.bin --quiet
+  $ fastbpe decode -m words.fbpe words.bin
+  low lower lowest
 """
+_IDS_A_WRITE = 1 << 16  # ids of a long document that are decoded at a time
 _LONGEST_ID = 18  # digits; int() refuses thousands of them with a message about Python's own limit
 
 
@@ -32,13 +41,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lines",
         action="store_true",
-        help="each line of ids is a text of its own, written with \\n after it",
+        help="each line or document of ids is a text of its own, written with \\n after it",
     )
+    parser.add_argument(
+        "--dtype", choices=READABLE, help="type of the ids of a .bin file with nothing beside it, such as uint16"
+    )
+    parser.set_defaults(wrong=parser.error)
     add_model(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Decode and write."""
+    path = Path(args.file)
+    if args.file != streams.STDIN and (path.suffix in SUFFIXES or path.is_dir()):
+        _decode_stored(args, load_model(args))
+        return
+    if args.dtype is not None:
+        args.wrong("--dtype is for .bin files: other ids are digits")
     tokenizer = load_model(args)
     where = streams.name_of(args.file)
     with streams.open_input(args.file) as file:
@@ -49,13 +68,30 @@ def run(args: argparse.Namespace) -> None:
             streams.write(_decode(tokenizer, line, f"{where}:{number}") + b"\n")
 
 
+def _decode_stored(args: argparse.Namespace, tokenizer: Tokenizer) -> None:
+    """Decode files of ids, document by document."""
+    stored = open_ids(args.file, tokenizer=tokenizer, dtype=args.dtype)
+    for number, document in enumerate(stored):
+        where = f"{args.file}: document {number}"
+        # Bytes of ids stand end to end in byte mode only: in others a text may lose its first space.
+        n_each = _IDS_A_WRITE if tokenizer.mode == "byte" else max(len(document), 1)
+        for start in range(0, len(document), n_each):
+            streams.write(_decoded(tokenizer, document[start : start + n_each], where))
+        if args.lines:
+            streams.write(b"\n")
+
+
 def _decode(tokenizer: Tokenizer, data: bytes, where: str) -> bytes:
     words = data.split()
     for position, word in enumerate(words):
         if not word.isdigit() or len(word) > _LONGEST_ID:
             shown = word[:40].decode(errors="backslashreplace")
             raise ValueError(f"{where}: {shown!r} at position {position} is no id: ids are numbers from 0 up")
+    return _decoded(tokenizer, [int(word) for word in words], where)
+
+
+def _decoded(tokenizer: Tokenizer, ids: Any, where: str) -> bytes:
     try:
-        return tokenizer.decode_bytes([int(word) for word in words])
+        return tokenizer.decode_bytes(ids)
     except InvalidTokenError as error:
         raise InvalidTokenError(f"{where}: {error}") from None

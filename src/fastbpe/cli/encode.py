@@ -21,7 +21,8 @@ Special tokens in the text are text like any other, unless --allow-special or
 
 With -o the documents become one file of ids instead. If that is stopped, the
 same command goes on where it was. Nothing is ever held whole, unless the
-tokenizer says that a document cannot be cut."""
+tokenizer says that a document cannot be cut. With --shard I/N, N commands on any
+machines write a part each; one that is done already is not written again."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt

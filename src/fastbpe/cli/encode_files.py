@@ -7,22 +7,28 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe.cli import streams
-from fastbpe.corpus.sinks import DTYPES
+from fastbpe.corpus.sinks import DTYPES, SUFFIXES
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite")
+_OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "shard")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add -o and the flags that go with it."""
     group = parser.add_argument_group("for files of ids")
     add = group.add_argument
-    add("-o", "--output", metavar="OUT", help=".bin, .npy or .parquet file to write, whole or not at all")
+    add("-o", "--output", metavar="OUT", help=f"file to write, whole or not at all: {', '.join(SUFFIXES)}")
     add("--document-start", metavar="TOKEN", help="a special token to put before each document")
     add("--document-end", metavar="TOKEN", help="a special token to put after each document")
     add("--dtype", choices=DTYPES, help="what an id is (default: the smaller that holds them all)")
     add("--num-threads", metavar="N", type=int, help="threads that encode (default: one a processor)")
     add("--overwrite", action="store_true", default=None, help="replace OUT, or what an unfinished run left of it")
+    add(
+        "--shard",
+        metavar="I/N",
+        type=shard,
+        help="write part I of N of FILEs, from 0, as OUT-0000I-of-0000N; `fastbpe merge` joins them",
+    )
     add("--quiet", action="store_true", default=None, help="no progress bar and no summary")
 
 
@@ -39,7 +45,15 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
     )
     if not args.quiet:
         documents = "document" if summary.n_documents == 1 else "documents"
-        streams.say(f"{args.output}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}")
+        streams.say(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}")
+
+
+def shard(text: str) -> tuple[int, int]:
+    """Parse I/N."""
+    index, _, n = text.partition("/")
+    if not (index.isdecimal() and n.isdecimal() and int(index) < int(n)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not I/N with I from 0 to N - 1, for example 0/4")
+    return int(index), int(n)
 
 
 def misused(args: argparse.Namespace) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fastbpe.cli.streams import STDIN
@@ -43,7 +43,7 @@ def add_model(
             "-m", "--model", metavar="MODEL", required=required, action="append", default=[], help=said
         )
     elif as_flag:
-        parser.add_argument("-m", "--model", metavar="MODEL", required=True, help=_MODEL_HELP)
+        parser.add_argument("-m", "--model", metavar="MODEL", required=required, help=_MODEL_HELP)
     else:
         parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
     group = parser.add_argument_group("for files that do not hold these (.tiktoken, merges.txt)")
@@ -93,7 +93,14 @@ def load_models(args: argparse.Namespace) -> list[Named]:
 
 def _load(name: str, args: argparse.Namespace) -> Tokenizer:
     special = None if args.special is None else dict(args.special)
-    tokenizer = load(name, pattern=args.pattern, special_tokens=special)
+    return load_text_model(name, args.pattern, special)
+
+
+def load_text_model(
+    name: str, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None
+) -> Tokenizer:
+    """Load a tokenizer of text. Raises FormatError for one of sequences of integers."""
+    tokenizer = load(name, pattern=pattern, special_tokens=special_tokens)
     if not isinstance(tokenizer, Tokenizer):
         raise FormatError(f"{name}: a tokenizer of sequences of integers, and this command works on text")
     return tokenizer

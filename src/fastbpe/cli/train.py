@@ -17,6 +17,7 @@ from fastbpe.tokenizer.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, ERRORS, ON_ERROR, TIES
+from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
@@ -44,7 +45,7 @@ _READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="text to learn from")
+    add("files", metavar="FILE", nargs="*", help="text to learn from, or counts of it (count-pieces)")
     add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)
     add(
         "--vocab-size",
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        type=_option,
+        type=name_and_value,
         help="of code points, by sentencepiece's names: byte_fallback=true, ... (repeatable)",
     )
     add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
@@ -90,21 +91,19 @@ def run(args: argparse.Namespace) -> None:
     format = format_of(args.output, args.mode or "byte")  # raises for a bad ending before hours of training
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
-    sources: list[Document | Path] = []
-    for name in args.files or [streams.STDIN]:
-        sources += _standard_input(separator, args.errors) if name == streams.STDIN else [Path(name)]
+    source = _counts_of(args) or sources_of(args, separator)
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
     options["separator"] = separator
     if args.base is not None:  # a .tiktoken file does not hold its pattern
         options["base"] = load(args.base, pattern=options.pop("pattern"))
     if args.mode == "codepoint":
-        options |= _code_point_options(args) | {"mode": args.mode}
+        options |= code_point_options(args) | {"mode": args.mode}
     elif args.option:
         raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
-    else:
+    elif args.special or not isinstance(source, PieceCounts):  # counts know their special tokens
         options["special_tokens"] = args.special
     tokenizer = train(
-        sources,
+        source,
         vocab_size=args.vocab_size,
         progress=False if args.quiet else None,
         **{name: value for name, value in options.items() if value is not None},
@@ -127,7 +126,7 @@ def _write(tokenizer: Tokenizer, output: str, format: str) -> None:
         streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
 
 
-def _code_point_options(args: argparse.Namespace) -> dict[str, Any]:
+def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options with sentencepiece's names.
 
     Raises for one that is given twice or has a flag of its own.
@@ -140,6 +139,29 @@ def _code_point_options(args: argparse.Namespace) -> dict[str, Any]:
             raise TrainingError(f"--option {name}=...: that is no option of code points; see --help for its flag")
         options[name] = value
     return options
+
+
+def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document | Path]:
+    """List the paths that the command line names, and the texts of standard input."""
+    found: list[Document | Path] = []
+    for name in args.files or [streams.STDIN]:
+        found += _standard_input(separator, args.errors) if name == streams.STDIN else [Path(name)]
+    return found
+
+
+def _counts_of(args: argparse.Namespace) -> PieceCounts | None:
+    """Load and add up the files if they are counts; None: they are text.
+
+    Raises:
+        TrainingError: some are counts, and some text.
+    """
+    counted = [is_file_of_counts(name) for name in args.files]
+    if not any(counted):
+        return None
+    if not all(counted):
+        text = args.files[counted.index(False)]
+        raise TrainingError(f"{text}: text among files of counts; count it first: fastbpe count-pieces --help")
+    return sum(map(PieceCounts.load, args.files[1:]), PieceCounts.load(args.files[0]))
 
 
 def _standard_input(separator: str | None, errors: str | None) -> list[Document]:
@@ -159,7 +181,8 @@ def _vocab_size(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _option(text: str) -> tuple[str, str]:
+def name_and_value(text: str) -> tuple[str, str]:
+    """Parse NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, for example character_coverage=0.9995")

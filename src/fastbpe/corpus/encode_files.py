@@ -16,7 +16,7 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
@@ -31,7 +31,7 @@ from fastbpe._core.text.utf8_text import to_utf8, utf8_size
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.threads import CallPool, Future, usable_threads
-from fastbpe.corpus.sinks import DTYPES, SUFFIXES, Mismatch, Sink
+from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
 from fastbpe.corpus.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
 from fastbpe.errors import FormatError
 
@@ -151,8 +151,8 @@ class _Batch:
 
 
 def encode_files(
-    inputs: Path_ | Iterable[Path_],
-    out: Path_,
+    files: Sequence[Path],
+    path: Path,
     job: Job,
     encoder: Encoder,
     cut: Cut | None,
@@ -160,38 +160,41 @@ def encode_files(
     num_threads: int | None,
     progress: Progress,
     overwrite: bool,
+    at_end: Callable[[FilesSummary], object] = lambda _: None,
 ) -> FilesSummary:
-    """Encode the documents of files into one file; see `Tokenizer.encode_files`.
+    """Encode the documents of files that `checked_files` has listed.
 
     Args:
-        inputs: path, folder, pattern, or a list of these.
-        out: the output; its suffix chooses the format.
+        files: the files; there may be none.
+        path: the output.
         job: what decides the bytes of the output.
         encoder: encodes texts.
         cut: finds safe cuts in long documents; None: they are held whole.
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
+        at_end: is called when the output is in place, and again if a run was killed then. Until it returns, the
+            run counts as unfinished.
     """
     started = time.perf_counter()
-    path = Path(out)
-    files = _checked_files(inputs, path)
     sink = Sink(path, job.dtype, _settings(job, files), _valid_progress)
     if not overwrite and not sink.is_finishing():
-        for name in sink.paths():
-            if name.exists():
-                raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
+        check_absent(path)
     n_threads = usable_threads(num_threads)
     reporter = Reporter(progress)
+
+    def summary(n_bytes: int) -> FilesSummary:
+        return FilesSummary(path, sink.n_documents, sink.n_ids, n_bytes, time.perf_counter() - started)
+
     try:
         with sink.opened(overwrite=overwrite) as done:
             if "finishing" in done:
-                sink.move_into_place(done["finishing"])
+                sink.move_into_place(done["finishing"], lambda: at_end(summary(done["n_bytes"])))
             else:
                 run = _Run(job, sink, encoder, n_threads, done)
                 done = run.go(_batches(files, job, cut, done), files, reporter)
-                sink.finish(done, _facts(job))
+                sink.finish(done, _facts(job), lambda: at_end(summary(done["n_bytes"])))
     except Mismatch as mismatch:
         raise FileExistsError(_explained(mismatch)) from None
-    return FilesSummary(path, sink.n_documents, sink.n_ids, done["n_bytes"], time.perf_counter() - started)
+    return summary(done["n_bytes"])
 
 
 class _Run:
@@ -371,13 +374,13 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
     yield batch
 
 
-def _checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
+def checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
     """List the input files, and check all that can be checked before anything is written."""
     if out.suffix not in SUFFIXES:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; give the path of a file")
-    if out.suffix == ".parquet":
+    if out.suffix in TABLES:
         require_pyarrow(out)
     if not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))

@@ -1,9 +1,9 @@
-"""Writing of ids into .bin, .npy and parquet files that appear whole or not at all, and resuming after a kill.
+"""Writing of ids into files that appear whole or not at all, and resuming after a kill.
 
 A run appends ids and document offsets to two files in the folder NAME.partial beside the output. `progress.json`
-in that folder says how much of them is safely on the disk. At the end the files become the output: for .bin and
-.npy they are renamed; for parquet they are copied, row group by row group, since a parquet file cannot be appended
-to.
+in that folder says how much of them is safely on the disk. At the end the files become the output: for .bin, .npy
+and .idx they are renamed; for parquet and Arrow they are copied, group by group, since such a file cannot be
+appended to. NAME.idx means NAME.bin with Megatron's index beside it.
 
 Files beside a finished .bin or .npy:
 
@@ -11,7 +11,7 @@ Files beside a finished .bin or .npy:
   offsets[i] to offsets[i + 1]. They are no part of the JSON: 100 million of them are 800 MB.
 - NAME.json: dtype, number of ids and documents, and the tokenizer.
 
-A parquet file holds the same JSON in its metadata, under the key "fastbpe".
+A parquet or Arrow file holds the same JSON in its metadata, under the key "fastbpe".
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ import contextlib
 import errno
 import json
 import os
-import sys
-from array import array
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe.corpus.sink_formats import write_arrow, write_megatron_index, write_parquet
 
-SUFFIXES = (".bin", ".npy", ".parquet")
+SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
+TABLES = (".parquet", ".arrow")  # endings of files that pyarrow writes
 DTYPES = {"uint16": 2, "uint32": 4}  # name → bytes an id
 
 #: Function of (progress, settings of its run, settings of this run) that returns the part of the progress that is
@@ -38,13 +36,34 @@ ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]],
 
 _OFFSET_BYTES = 8  # bytes of an int64
 _NPY_HEADER = 128  # bytes of the header that numpy writes for a one-dimensional array of any length
-_ROW_GROUP_IDS = 1 << 22  # ids a row group of parquet, unless one document has more
-_ROW_GROUP_ROWS = 1 << 16  # documents a row group
 
 try:
     import fcntl
 except ImportError:  # Windows: there is no lock, so callers must not run two writers at once
     fcntl = None  # type: ignore[assignment]
+
+
+def ids_path(out: Path) -> Path:
+    """Name the file that holds the ids of an output.
+
+    >>> ids_path(Path("a/train.idx")).as_posix(), ids_path(Path("train.npy")).as_posix()
+    ('a/train.bin', 'train.npy')
+    """
+    return out.with_suffix(".bin") if out.suffix == ".idx" else out
+
+
+def paths_of(out: Path) -> list[Path]:
+    """List the files of an output: that of the ids first, then those that describe it."""
+    ids = ids_path(out)
+    beside = () if out.suffix in TABLES else (".offsets", ".json")
+    return [ids, *(ids.with_name(ids.name + ending) for ending in beside), *([out] if ids != out else [])]
+
+
+def check_absent(out: Path) -> None:
+    """Raise FileExistsError if a file of an output exists."""
+    for name in paths_of(out):
+        if name.exists():
+            raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
 
 
 class Sink:
@@ -71,11 +90,6 @@ class Sink:
         self._settings = json.loads(json.dumps(settings))  # tuples become lists, as they come back from run.json
         self._valid_progress = valid_progress
         self.n_ids = self.n_documents = 0
-
-    def paths(self) -> list[Path]:
-        """List the files that the run will make."""
-        beside = () if self.out.suffix == ".parquet" else (".offsets", ".json")
-        return [self.out, *(self.out.with_name(self.out.name + ending) for ending in beside)]
 
     def is_finishing(self) -> bool:
         """Tell whether an earlier run wrote all ids and was interrupted while it moved the files into place."""
@@ -225,7 +239,9 @@ class Sink:
 
     # The end
 
-    def finish(self, progress: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    def finish(
+        self, progress: Mapping[str, Any], facts: Mapping[str, Any], at_end: Callable[[], object] = lambda: None
+    ) -> None:
         """Turn the appended files into the output.
 
         A note says first that this has begun, so that a run that is interrupted here can call `move_into_place`.
@@ -233,39 +249,46 @@ class Sink:
         Args:
             progress: the progress at the end.
             facts: further content of the output's JSON.
+            at_end: as for `move_into_place`.
         """
         about = {"dtype": self._dtype, "count": self.n_ids, "documents": self.n_documents, **facts}
         if self._header:
             self._ids.seek(0)
             self._ids.write(_npy_header(self._dtype, self.n_ids))
-        if self.out.suffix != ".parquet":
-            self._put("json", {**about, "byte_order": "little", "offsets": self.out.name + ".offsets"})
+        if self.out.suffix not in TABLES:
+            offsets = ids_path(self.out).name + ".offsets"
+            self._put("json", {**about, "byte_order": "little", "offsets": offsets})
         # With the settings of the run, so that progress.json alone identifies it and can be removed last.
         self.note({**progress, "finishing": about, "run": self._settings})
         self._ids.close()
         self._offsets.close()
-        self.move_into_place(about)
+        self.move_into_place(about, at_end)
 
-    def move_into_place(self, about: Mapping[str, Any]) -> None:
+    def move_into_place(self, about: Mapping[str, Any], at_end: Callable[[], object] = lambda: None) -> None:
         """Move the finished files into place. After an interruption it can be called again.
 
         Args:
             about: content of the output's JSON.
+            at_end: is called when the output is in place, and before the run counts as finished.
         """
-        ids, offsets, out = self.folder / "ids", self.folder / "offsets", self.out
-        if out.suffix == ".parquet":
+        ids, offsets, out = self.folder / "ids", self.folder / "offsets", ids_path(self.out)
+        if out.suffix in TABLES:
             if ids.exists():
-                _write_parquet(self.folder / "parquet", ids, offsets, about)
-                os.replace(self.folder / "parquet", out)
+                write = write_parquet if out.suffix == ".parquet" else write_arrow
+                write(self.folder / "table", ids, offsets, about)
+                os.replace(self.folder / "table", out)
                 ids.unlink()
         elif ids.exists():
-            beside = out.with_name(out.name + ".offsets")
+            if self.out != out and offsets.exists():
+                write_megatron_index(self.folder / "idx", offsets, self._dtype)
+                os.replace(self.folder / "idx", self.out)
             if offsets.exists():
-                os.replace(offsets, beside)
+                os.replace(offsets, out.with_name(out.name + ".offsets"))
             if (described := self.folder / "json").exists():
                 os.replace(described, out.with_name(out.name + ".json"))
             os.replace(ids, out)
-        # A run that restarts after this line finds no ids and only removes the folder.
+        # A run that restarts after this line finds no ids, calls at_end, and removes the folder.
+        at_end()
         self._clear()
 
     def _clear(self) -> None:
@@ -356,44 +379,3 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
     if dtype == "uint16" and n_vocab > 1 << 16:
         raise ValueError(f'dtype="uint16" holds ids up to 65535, not {n_vocab - 1}: choose "uint32"')
     return dtype or ("uint16" if n_vocab <= 1 << 16 else "uint32")
-
-
-def _write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
-    """Write a row for each document, with the column input_ids: lists of uint16 or uint32."""
-    arrow = require_pyarrow(path)
-    item = arrow.field("element", getattr(arrow, str(about["dtype"]))(), nullable=False)
-    schema = arrow.schema([arrow.field("input_ids", arrow.large_list(item), nullable=False)])
-    # large_list in memory; without store_schema readers get plain lists.
-    with (
-        arrow.parquet.ParquetWriter(path, schema, store_schema=False, compression="zstd") as writer,
-        open(ids, "rb") as id_file,
-    ):
-        for starts in _row_groups(offsets):
-            n_ids = starts[-1] - starts[0]
-            data = arrow.py_buffer(id_file.read(n_ids * DTYPES[about["dtype"]]))
-            values = arrow.Array.from_buffers(item.type, n_ids, [None, data])
-            ends = arrow.py_buffer(array("q", [start - starts[0] for start in starts]))
-            rows = arrow.LargeListArray.from_buffers(
-                schema.field(0).type, len(starts) - 1, [None, ends], children=[values]
-            )
-            writer.write_table(arrow.Table.from_arrays([rows], schema=schema))
-        writer.add_key_value_metadata({"fastbpe": json.dumps(about)})
-
-
-def _row_groups(path: Path) -> Iterator[Sequence[int]]:
-    """Read the offsets of each row group: where its documents begin and the last ends.
-
-    A document of more than _ROW_GROUP_IDS is a group by itself.
-    """
-    with open(path, "rb") as file:
-        starts = array("q")
-        while True:
-            block = array("q", file.read(_OFFSET_BYTES * (_ROW_GROUP_ROWS + 1 - len(starts))))
-            if sys.byteorder == "big":
-                block.byteswap()
-            starts += block
-            if len(starts) < 2:
-                return
-            n_rows = max(bisect_right(starts, starts[0] + _ROW_GROUP_IDS) - 1, 1)
-            yield starts[: n_rows + 1]
-            starts = starts[n_rows:]

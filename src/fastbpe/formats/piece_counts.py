@@ -1,14 +1,18 @@
-"""Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three sections.
+"""Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three sections, or more.
 
 "pieces": the bytes of all pieces, end to end. "lengths": bytes of each piece, uint32. "counts": how often each
 occurs, int64, 1 or more. No piece stands twice. They come in the order of their first appearance, which
 ties="first" needs. The header says how text was split, how many bytes were counted, and how much was left out.
+
+In code-point mode the pieces are words of normalized sentences. The header says with which options they were
+counted, and "charsmap" holds the rules of the normalizer. "characters" (uint32) and "character_counts" (int64) are
+the characters of words that were pruned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fastbpe._version import __version__
 from fastbpe.errors import FormatError
@@ -18,6 +22,7 @@ from fastbpe.patterns import Pattern
 
 KIND = Kind("pieces", 1, "a file of counted pieces")
 _SECTIONS = ("pieces", "lengths", "counts")
+_WORD_SECTIONS = ("charsmap", "characters", "character_counts")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "mode": str,
     "pattern": (str, list, type(None)),
@@ -27,6 +32,36 @@ _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "n_pruned": int,
     "library": str,
 }
+#: Numbers of sentences in the header of counted words.
+SENTENCE_NUMBERS = ("n_sentences", "n_empty", "n_too_long", "n_reserved", "n_bytes_left_out")
+_REQUIRED_OF_WORDS = {
+    **_REQUIRED,
+    "options": dict,
+    "normalizer": dict,
+    "symbols": list,
+    **dict.fromkeys(SENTENCE_NUMBERS, int),
+}
+
+
+class Words(NamedTuple):
+    """Facts of counted words as plain data: code-point mode alone has them.
+
+    Attributes:
+        options: name → value – options of the trainer that words were counted with.
+        normalizer: name → value – options of the normalizer, without its rules.
+        charsmap: rules of the normalizer.
+        symbols: names that no word crosses.
+        numbers: name in SENTENCE_NUMBERS → number.
+        characters, character_counts: characters of pruned words, two tables.
+    """
+
+    options: Mapping[str, Any]
+    normalizer: Mapping[str, Any]
+    charsmap: Buffer
+    symbols: Sequence[str]
+    numbers: Mapping[str, int]
+    characters: Buffer
+    character_counts: Buffer
 
 
 class Counted(NamedTuple):
@@ -37,6 +72,7 @@ class Counted(NamedTuple):
         special_tokens: names that were cut out of the text.
         n_bytes, n_skipped, n_pruned: as `PieceCounts` has them.
         pieces, lengths, counts: the three sections.
+        words: what code-point mode adds; None: byte mode.
     """
 
     pattern: Pattern
@@ -47,12 +83,14 @@ class Counted(NamedTuple):
     pieces: Buffer
     lengths: Buffer
     counts: Buffer
+    words: Words | None = None
 
 
 def dump(counted: Counted) -> list[Buffer]:
     """Return the parts of the file, to be written in order."""
-    header = {
-        "mode": "byte",
+    words = counted.words
+    header: dict[str, Any] = {
+        "mode": "byte" if words is None else "codepoint",
         "pattern": counted.pattern,
         "special_tokens": list(counted.special_tokens),
         "n_bytes": counted.n_bytes,
@@ -60,7 +98,21 @@ def dump(counted: Counted) -> list[Buffer]:
         "n_pruned": counted.n_pruned,
         "library": __version__,
     }
-    return pack(KIND, header, {name: getattr(counted, name) for name in _SECTIONS})
+    sections: dict[str, Buffer] = {name: getattr(counted, name) for name in _SECTIONS}
+    if words is not None:
+        header |= {name: words.numbers[name] for name in SENTENCE_NUMBERS}
+        header |= {"options": words.options, "normalizer": words.normalizer, "symbols": list(words.symbols)}
+        sections |= {name: getattr(words, name) for name in _WORD_SECTIONS}
+    return pack(KIND, header, sections)
+
+
+def is_counts(start: bytes) -> bool:
+    """Tell whether a file that begins with these bytes holds counted pieces.
+
+    >>> is_counts(b"fastbpe pieces v1 header=")
+    True
+    """
+    return start.startswith(KIND.magic)
 
 
 def parse(data: Buffer, where: str) -> Counted:
@@ -73,14 +125,33 @@ def parse(data: Buffer, where: str) -> Counted:
     Raises:
         FormatError: a damaged file.
     """
-    header, sections = unpack(KIND, data, where, {"byte": _REQUIRED})
-    check_sections(sections, {*_SECTIONS}, where)
-    if not all(isinstance(name, str) for name in header["special_tokens"]):
-        raise FormatError(f"{where}: its header has no valid 'special_tokens'")
-    n_lengths, n_counts = len(sections["lengths"]), len(sections["counts"])
-    if n_lengths % 4 or n_counts != 2 * n_lengths:
-        raise FormatError(f"{where}: its sections 'lengths' and 'counts' do not fit each other")
+    header, sections = unpack(KIND, data, where, {"byte": _REQUIRED, "codepoint": _REQUIRED_OF_WORDS})
+    has_words = header["mode"] == "codepoint"
+    check_sections(sections, {*_SECTIONS, *(_WORD_SECTIONS if has_words else ())}, where)
+    for name in ("special_tokens", "symbols") if has_words else ("special_tokens",):
+        if not all(isinstance(item, str) for item in header[name]):
+            raise FormatError(f"{where}: its header has no valid {name!r}")
+    _check_sizes(sections, "lengths", "counts", where)
     pattern = header["pattern"]
     pattern = tuple(pattern) if isinstance(pattern, list) else pattern
     numbers = header["n_bytes"], header["n_skipped"], header["n_pruned"]
-    return Counted(pattern, header["special_tokens"], *numbers, *(sections[name] for name in _SECTIONS))
+    words = None
+    if has_words:
+        _check_sizes(sections, "characters", "character_counts", where)
+        words = Words(
+            header["options"],
+            header["normalizer"],
+            bytes(sections["charsmap"]),
+            header["symbols"],
+            {name: header[name] for name in SENTENCE_NUMBERS},
+            bytes(sections["characters"]),
+            bytes(sections["character_counts"]),
+        )
+    tables = sections["pieces"], sections["lengths"], sections["counts"]
+    return Counted(pattern, header["special_tokens"], *numbers, *tables, words)
+
+
+def _check_sizes(sections: Mapping[str, memoryview], small: str, large: str, where: str) -> None:
+    """Raise FormatError unless a table of uint32 has as many rows as one of int64."""
+    if len(sections[small]) % 4 or len(sections[large]) != 2 * len(sections[small]):
+        raise FormatError(f"{where}: its sections {small!r} and {large!r} do not fit each other")

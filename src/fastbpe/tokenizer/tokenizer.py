@@ -37,7 +37,7 @@ from fastbpe.tokenizer import (
     properties,
     truncation,
 )
-from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens, id_of_marker
+from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -645,6 +645,7 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
         progress: Progress = None,
         overwrite: bool = False,
+        shard: tuple[int, int] | None = None,
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
@@ -666,7 +667,8 @@ class Tokenizer(Encoder):
             out: file of ids. Its ending decides the format. .bin: the ids, little-endian. .npy: the same as a
                 numpy array of shape (n_ids,). Two files are written beside either: OUT.json (dtype, count,
                 tokenizer), and OUT.offsets, little-endian int64: document i has the ids from offsets[i] up to
-                offsets[i + 1]. .parquet: a row a document, with the column "input_ids" of lists.
+                offsets[i + 1]. .idx: a .bin, and beside it the index that Megatron-LM reads. .parquet, .arrow: a
+                row a document, with the column "input_ids" of lists.
             separator: end of each document within a txt file, not part of it. "\n": a document a line, which may
                 also end with "\r\n".
             text_field: field of a jsonl line, or column of a parquet file, that holds the text.
@@ -676,6 +678,11 @@ class Tokenizer(Encoder):
             progress: True for a bar on stderr, False for none, None for a bar if stderr is a terminal. Or a
                 function, called as progress("encoding", done, total) with bytes of the inputs as stored.
             overwrite: replace an output that exists, and the rest of an unfinished run with other arguments.
+            shard: (number, how many): encode one part of the inputs, numbered from 0, into OUT-00003-of-00010.bin
+                for (3, 10). Give the same inputs to every call, on any machine. Files are not cut; the shards, one
+                after another, hold the documents in the order of a single run. OUT….manifest.json, written last,
+                says what the shard was made of, with SHA-256 of inputs and outputs. A shard that is done is not
+                encoded again. `open_ids` reads the shards, `merge_shards` makes one file of them.
 
         Raises:
             FileExistsError: the output exists, or the rest of an unfinished run with other arguments.
@@ -691,25 +698,69 @@ class Tokenizer(Encoder):
         ...     summary.n_documents, out.read_bytes()
         (2, b'a\x00b\x00')
         """
-        from fastbpe.corpus.encode_files import Job, encode_files  # here: few programs encode files
-        from fastbpe.corpus.sinks import choose_dtype
-        from fastbpe.corpus.sources import check_separator
+        from fastbpe.id_files.shards import encode_files  # here: few programs encode files
+        from fastbpe.tokenizer.file_jobs import job_of
 
-        check_separator(separator)
-        if not isinstance(text_field, str):
-            raise TypeError(f"text_field must be str, not {type(text_field).__name__}")
-        job = Job(
-            identity={"fingerprint": self.fingerprint, "n_vocab": self.n_vocab},
-            dtype=choose_dtype(dtype, self.n_vocab),
-            before=id_of_marker(self._special.ids, "document_start", document_start),
-            after=id_of_marker(self._special.ids, "document_end", document_end),
+        job = job_of(
+            self.fingerprint,
+            self.n_vocab,
+            self._special.ids,
+            dtype=dtype,
+            document_start=document_start,
+            document_end=document_end,
             separator=separator,
             text_field=text_field,
         )
         cut = self._cutter()
-        return encode_files(
-            inputs, out, job, self, cut, num_threads=num_threads, progress=progress, overwrite=overwrite
+        return encode_files(inputs, out, job, self, cut, num_threads, progress, overwrite=overwrite, shard=shard)
+
+    def write_shard(
+        self,
+        texts: Iterable[str | bytes],
+        out: Path_,
+        shard: tuple[int, int],
+        *,
+        document_start: str | None = None,
+        document_end: str | None = None,
+        dtype: str | None = None,
+        num_threads: int | None = None,
+    ) -> FilesSummary:
+        """Encode texts into one shard of an output, as a task of Spark, Ray or another engine does.
+
+        The shard has the files that `encode_files` with `shard` writes, the manifest without inputs. They are
+        written under other names first, and replace those of an earlier try: a task may run twice, also at the
+        same time. Special tokens in the texts are encoded like any text.
+
+        Args:
+            texts: the documents, each held whole: all that this shard has, in order.
+            out: as for `encode_files`: "ids/train.bin" for ids/train-00000-of-00004.bin and so on.
+            shard: number of the shard, from 0, and how many there are.
+            document_start, document_end, dtype, num_threads: as for `encode_files`.
+
+        Raises:
+            TypeError: a document is neither str nor bytes; the message has its number, and nothing is written.
+            SpecialTokenError, ValueError, OSError: as for `encode_files`.
+
+        >>> import fastbpe, tempfile
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for i in range(2):
+        ...         summary = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (i, 2))
+        ...     summary.path.name, [tokenizer.decode(document) for document in fastbpe.open_ids(folder)]
+        ('a-00001-of-00002.bin', ['one', 'two', 'one', 'two'])
+        """
+        from fastbpe.id_files.shards import write_shard  # here: few programs write shards
+        from fastbpe.tokenizer.file_jobs import job_of
+
+        job = job_of(
+            self.fingerprint,
+            self.n_vocab,
+            self._special.ids,
+            dtype=dtype,
+            document_start=document_start,
+            document_end=document_end,
         )
+        return write_shard(texts, out, shard, job, self, num_threads=num_threads)
 
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"

@@ -94,22 +94,11 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
     """
     again = read_back(tokenizer, files, format)
     one = tokenizer._remake()  # without a cache, which the probe would fill
-    _compare_tokens(one, again, format)
-    n_texts = 0
-    ordinary = islice(probe(one), _NATIVE_TEXTS) if format == "native" else probe(one)
-    plans: list[tuple[Iterable[str], frozenset[str] | str]] = [(ordinary, frozenset())]
-    plans.append((_special_probe(one), "all"))
-    for texts, allowed in plans:
-        n, difference = compare(one, again, texts, allowed)
-        n_texts += n
-        if difference is not None:
-            raise FormatError(describe(one, difference, f"read back from what is written as {format}"))
+    where = f"read back from what is written as {format}"
+    lines = () if text is None else text.splitlines(keepends=True)
+    n_texts = compare_all(one, again, where, lines, _NATIVE_TEXTS if format == "native" else None, _WAY_OUT)
     if text is None:
         return Verification(n_texts, None)
-    lines = text.splitlines(keepends=True)
-    n, difference = compare(one, again, lines, frozenset())
-    if difference is not None:
-        raise FormatError(describe(one, difference, f"read back from what is written as {format}"))
     from fastbpe.tokenizer.original_libraries import owner_of  # here: few calls need it
 
     owner = owner_of(one, files, format)
@@ -117,8 +106,48 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
         for line in lines:
             difference = Difference(line, one.encode_ordinary(line), owner.encode(line))
             if difference.expected != difference.found:
-                raise FormatError(describe(one, difference, f"in {owner.name}, from what is written as {format}"))
-    return Verification(n_texts + n, None if owner is None else owner.name)
+                where = f"in {owner.name}, from what is written as {format}"
+                raise FormatError(f"{describe(one, difference, where)}; {_WAY_OUT}")
+    return Verification(n_texts, None if owner is None else owner.name)
+
+
+def compare_all(
+    one: Exportable,
+    other: Exportable,
+    where: str,
+    lines: Iterable[str] = (),
+    max_ordinary: int | None = None,
+    way_out: str = "convert it again",
+) -> int:
+    """Compare tokens, a probe made of the vocabulary, special tokens, and lines of a text.
+
+    Args:
+        one, other: tokenizers without caches.
+        where: place of the other one, for the message.
+        lines: further texts.
+        max_ordinary: texts of the probe to compare; None: all.
+        way_out: end of the message.
+
+    Returns:
+        Number of texts that were compared.
+
+    Raises:
+        FormatError: they differ; the message has the token, or the text with both lists of ids.
+    """
+    if changed := _changed_token(one, other):
+        raise FormatError(f"{changed}, {where}; {way_out}")
+    n_texts = 0
+    plans: list[tuple[Iterable[str], frozenset[str] | str]] = [
+        (islice(probe(one), max_ordinary), frozenset()),
+        (_special_probe(one), "all"),
+        (lines, frozenset()),
+    ]
+    for texts, allowed in plans:
+        n, difference = compare(one, other, texts, allowed)
+        n_texts += n
+        if difference is not None:
+            raise FormatError(f"{describe(one, difference, where)}; {way_out}")
+    return n_texts
 
 
 def read_back(tokenizer: Exportable, files: Files, format: str) -> Exportable:
@@ -169,7 +198,7 @@ def describe(tokenizer: Exportable, difference: Difference, where: str) -> str:
     return (
         f"ids would change: the text {shown_text(text)} is {shown_ids(expected, at)}, {where} it is "
         f"{shown_ids(found, at)}; the first that differs is {_token(tokenizer, expected, at)}, which becomes "
-        f"{_token(tokenizer, found, at)}; {_WAY_OUT}"
+        f"{_token(tokenizer, found, at)}"
     )
 
 
@@ -192,13 +221,6 @@ def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
         return f"{tokenizer.id_to_token(ids[at])!r:.60} ({ids[at]})"
     except FastbpeError:
         return f"the id {ids[at]}, which is no token here,"
-
-
-def _compare_tokens(one: Exportable, other: Exportable, format: str) -> None:
-    """Raise FormatError if a token has another id, or a special token is no longer one."""
-    lost = _changed_token(one, other)
-    if lost:
-        raise FormatError(f"{lost}, read back from what is written as {format}; {_WAY_OUT}")
 
 
 def _changed_token(one: Exportable, other: Exportable) -> str:

@@ -7,8 +7,8 @@ that a piece may span, which depend on white space, scripts and digits (`charact
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -70,6 +70,7 @@ class CountedWords:
         n_empty: int – empty sentences.
         n_too_long: int – sentences of more than max_sentence_length bytes.
         n_reserved: int – sentences with U+2585.
+        pruned_characters: code point → count – characters of words that were left out of `words`.
     """
 
     words: PieceCounter
@@ -79,6 +80,7 @@ class CountedWords:
     n_empty: int
     n_too_long: int
     n_reserved: int
+    pruned_characters: Mapping[int, int] = field(default_factory=dict)
 
 
 class Pretokenizer(NamedTuple):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._core.train.word_counter import characters
 from fastbpe._utils.progress import Reporter
-from fastbpe.corpus.sources import Source, documents, resolve
-from fastbpe.errors import FormatError, SpecError
+from fastbpe.corpus.sources import Source
+from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
 from fastbpe.training.codepoint_base import CodePointBase
@@ -29,7 +29,8 @@ from fastbpe.training.codepoint_counting import (
 )
 from fastbpe.training.codepoint_options import CodePointOptions, float32
 from fastbpe.training.options import ReadingOptions
-from fastbpe.training.piece_counts import checked_count
+from fastbpe.training.piece_counts import PieceCounts, facts_of
+from fastbpe.training.word_counting import counted_words, sentences_of, with_format_of
 
 CHARACTERS = "characters"  # value of vocab_size that asks for all characters and no merges
 _N_CHARACTERS_SHOWN = 10  # rare characters that a note lists
@@ -51,6 +52,7 @@ class CodePointReport:
         n_distinct_words: int – distinct words that merges were learned from.
         n_merges: int – learned pieces of more than one character.
         n_skipped: int – documents that on_error="skip" left out because they could not be read.
+        n_pruned: int – words, with repetitions, that `PieceCounts.pruned` left out.
     """
 
     n_bytes: int
@@ -64,6 +66,7 @@ class CodePointReport:
     n_distinct_words: int
     n_merges: int
     n_skipped: int = 0
+    n_pruned: int = 0
 
     def notes(self, trainer: Spec) -> list[str]:
         """Say how much text was left out, and which option of the trainer would keep it.
@@ -111,9 +114,7 @@ def make_options(source: object, vocab_size: int | str, keywords: Mapping[str, A
     Raises:
         SpecError: an option has a value that cannot be met.
     """
-    values = dict(keywords)
-    if isinstance(source, Mapping) and values.setdefault("input_format", "tsv") != "tsv":
-        raise SpecError(f"input_format={values['input_format']!r}: counts of sentences are 'tsv'", "")
+    values = with_format_of(source, keywords)
     only_characters = vocab_size == CHARACTERS
     values["vocab_size"] = specs.MAX_INT32 if only_characters else vocab_size
     return replace(CodePointOptions.of(values), only_characters=only_characters)
@@ -152,41 +153,63 @@ def train_model(
     >>> learned("characters")
     '<unk> <s> </s> a b ▁ c d'
     """
-    has_counts = isinstance(source, Mapping)
-    if has_counts:  # threads and memory are of use for counting words, the others only for reading
-        replace(reading, num_threads=None, max_memory_bytes=None).check_unused()
-    resolved = resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
-    skipped: list[FormatError] = []
-    texts = documents(
-        resolved,
-        field=reading.text_field,
-        separator=reading.separator,
-        cut=lambda data: data.rfind(b"\n") + 1,
-        skip=skipped.append if reading.on_error == "skip" else None,
-        errors=reading.errors,
-    )
-    sentences = SentenceSource(texts=texts, n_bytes=resolved.n_bytes, are_sentences=has_counts, must_be_utf8=True)
+    sentences, skipped = sentences_of(source, reading)
     model, report = learn_model(sentences, options, reading, reporter, base)
     report = replace(report, n_skipped=len(skipped))
+    _summarise(report, reporter)
+    return model, report
+
+
+def train_counted(
+    counts: PieceCounts,
+    vocab_size: int | str,
+    keywords: Mapping[str, Any],
+    reading: ReadingOptions,
+    reporter: Reporter,
+    base: CodePointBase | None = None,
+) -> tuple[CodePointModel, CodePointReport]:
+    """Learn a code-point vocabulary from words that `count_pieces` counted.
+
+    Args:
+        counts: the words; they know the options of counting.
+        vocab_size: int – number of ids, or "characters"; with a base always a number.
+        keywords: the other options, by sentencepiece's names.
+        reading: how to read a source; its defaults, as there is none.
+        reporter: gets the phases "counting" and "learning", and their summary.
+        base: the model to go on after; None: there is none.
+
+    Raises:
+        SpecError: an option has a value that cannot be met.
+        TrainingError: the counts are of byte mode, or were counted with other options.
+    """
+    counted, facts = counted_words(counts), facts_of(counts)
+    assert facts is not None
+    reading.check_unused()
+    if base is None:
+        only_characters = vocab_size == CHARACTERS
+        n_ids: Any = specs.MAX_INT32 if only_characters else vocab_size
+        options = replace(facts.options_for(n_ids, keywords), only_characters=only_characters)
+    else:
+        options = base.options(vocab_size, {**facts.options, **keywords})  # type: ignore[arg-type]  # a number
+        facts.check_read(options)
+    with reporter.phase("counting", 0):
+        pass
+    model, report = _learn_counted(counted, options, character_classes(options), reporter, base)
+    report = replace(report, n_skipped=counts.n_skipped, n_pruned=counts.n_pruned)
+    _summarise(report, reporter)
+    return model, report
+
+
+def _summarise(report: CodePointReport, reporter: Reporter) -> None:
     reporter.summarise(
         {
             "counting": f"{report.n_bytes:,} bytes, {report.n_sentences:,} sentences, "
             f"{report.n_distinct_words:,} distinct words"
-            + (f", {report.n_skipped:,} documents skipped" if report.n_skipped else ""),
+            + (f", {report.n_skipped:,} documents skipped" if report.n_skipped else "")
+            + (f", {report.n_pruned:,} words pruned" if report.n_pruned else ""),
             "learning": f"{report.n_merges:,} merges",
         }
     )
-    return model, report
-
-
-def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
-    """Write each sentence that occurs as a line of input_format="tsv"."""
-    for sentence, number in counts.items():
-        data, n = checked_count(sentence, number)
-        if b"\t" in data:
-            raise SpecError(f"sentence {sentence!r} holds a tab, which no counted sentence can", "")
-        if n:
-            yield b"%s\t%d" % (data, n)
 
 
 def learn_model(
@@ -213,6 +236,17 @@ def learn_model(
         counted = count_words(
             sentences, options, classes, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
         )
+    return _learn_counted(counted, options, classes, reporter, base)
+
+
+def _learn_counted(
+    counted: CountedWords,
+    options: CodePointOptions,
+    classes: bytes,
+    reporter: Reporter,
+    base: CodePointBase | None,
+) -> tuple[CodePointModel, CodePointReport]:
+    """Learn a code-point vocabulary from words; arguments as of `learn_model`."""
     counts = _character_counts(counted)
     alphabet, left_out = _alphabet(counts, options.trainer)
     n_symbols = len(options.metas)
@@ -271,6 +305,8 @@ def _character_counts(counted: CountedWords) -> dict[int, int]:
             "[!sentences_.empty()] ",
         )
     counts = characters(counted.words)
+    for code_point, number in counted.pruned_characters.items():
+        counts[code_point] = counts.get(code_point, 0) + number
     if not counts:
         raise SpecError(
             "there is no text to learn from: the sentences hold nothing but spaces",

@@ -220,3 +220,26 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
         if len(name.encode()) == 1:
             raise SpecialTokenError.is_ordinary(name, ord(name))
     return checked
+
+
+def check_same_splitting(
+    pattern: PatternLike, special_tokens: Iterable[str], other: PatternLike, other_special_tokens: Iterable[str]
+) -> None:
+    """Check that pieces were made with one pattern and the same special tokens.
+
+    Args:
+        pattern, special_tokens: those that made the pieces.
+        other, other_special_tokens: those to compare with.
+
+    Raises:
+        TrainingError: they differ.
+    """
+    for name, mine, theirs in (
+        ("split pattern", pattern, other),
+        ("special tokens", sorted(special_tokens), sorted(other_special_tokens)),
+    ):
+        if mine != theirs:
+            raise TrainingError(
+                f"the pieces were counted with the {name} {mine!r}, which do not go with {theirs!r}: count "
+                "them anew, or leave the other out"
+            )

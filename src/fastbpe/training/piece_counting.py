@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
@@ -10,24 +12,34 @@ from fastbpe._core.train.piece_counter import PieceCounter, parts
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.sources import Document, Source, documents, resolve
-from fastbpe.errors import FormatError, TrainingError
+from fastbpe.errors import FormatError, OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
 from fastbpe.tokenizer.special_tokens import make_matcher
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training import counting_threads
+from fastbpe.training.base_vocabulary import add_pattern_of_base
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
-from fastbpe.training.options import ReadingOptions, check_special_tokens
+from fastbpe.training.options import CodePointKeywords, ReadingOptions, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
 from fastbpe.training.spill import limited_tables
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+DEFAULT_PATTERN = "cl100k"
 
 
 def count_pieces(
     source: Source,
     *,
     mode: str = "byte",
-    pattern: PatternLike = "cl100k",
+    pattern: PatternLike = DEFAULT_PATTERN,
     special_tokens: Iterable[str] = (),
+    base: Tokenizer | None = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     progress: Progress = None,
@@ -35,16 +47,22 @@ def count_pieces(
     separator: str | None = None,
     on_error: str = "raise",
     errors: str = "strict",
+    **options: Unpack[CodePointKeywords],
 ) -> PieceCounts:
     """Count the pieces of a source: the first half of `train`.
 
     The result is exact and the same for any number of threads. Files are read as a stream and never held whole.
+    Counts of parts add up to the counts of the whole, in both modes.
 
     Args:
-        source: path, texts or counts, as for `train`. A mapping of pieces to counts becomes `PieceCounts`.
-        mode: str – "byte" is the only one.
+        source: path, texts or counts, as for `train`. A mapping of pieces (in code-point mode of sentences) to
+            counts becomes `PieceCounts`.
+        mode: str – "byte", or "codepoint": normalize sentences and count their words, as `train` does there.
         pattern: str, list of str or None – the split pattern, as for `train`.
+            Byte mode only, as special_tokens.
         special_tokens: list of str – they separate stretches of text, as for `train`, and are not counted.
+        base: Tokenizer or None – count for `train(base=)`. In code-point mode the base's normalizer and pieces are
+            part of counting; in byte mode it gives pattern and special tokens, as it does in `train`.
         num_threads: int – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
         max_memory_bytes: int – bytes for the counting tables of all threads together; beyond it counts go to
             temporary files (in TMPDIR), which are added up at the end. The result, which is each distinct piece
@@ -56,6 +74,11 @@ def count_pieces(
         on_error: str – "skip": leave out lines of jsonl and rows of parquet without text, and count them in
             `PieceCounts.n_skipped`; "raise": they are a FormatError.
         errors: str – "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
+        **options: of mode="codepoint" – the options of `train` that say how text becomes words: those of the
+            normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
+            `max_sentence_length`, and those that name symbols (`user_defined_symbols`, `byte_fallback` …). `train`
+            takes them from the counts. The others, such as `character_coverage`, are given to `train`.
+            `input_sentence_size` is refused: a part of the text cannot know the sample of the whole.
 
     Returns:
         The distinct pieces with their counts.
@@ -67,14 +90,15 @@ def count_pieces(
             has no such value.
         TypeError: an argument has the wrong type.
         TrainingError: the source or the mode cannot be counted.
+        OptionError: there is no such option in this mode.
         OSError: the temporary files cannot be written.
 
     >>> import fastbpe
     >>> fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
     1
     """
-    if mode != "byte":
-        raise TrainingError(f'mode={mode!r}: this version counts mode="byte"')
+    if mode not in ("byte", "codepoint"):
+        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint"; sequences of integers are not counted')
     reading = ReadingOptions(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,
@@ -83,7 +107,20 @@ def count_pieces(
         on_error=on_error,
         errors=errors,
     )
+    if mode == "codepoint":
+        from fastbpe.training.word_counting import count_words_of  # here: byte mode needs none of it
+
+        if pattern != DEFAULT_PATTERN or special_tokens:
+            name = "special_tokens" if special_tokens else "pattern"
+            raise OptionError(f"{name!r} is one of mode='byte' (here: control_symbols, user_defined_symbols)")
+        return count_words_of(source, base, options, reading, Reporter(progress))
+    if options:
+        raise OptionError(f"{next(iter(options))!r} is no option of counting in byte mode")
     names = check_special_tokens(special_tokens)
+    if base is not None:
+        given = {} if pattern == DEFAULT_PATTERN else {"pattern": pattern}
+        pattern = add_pattern_of_base(base, given)["pattern"]
+        names = check_special_tokens((*base.special_tokens, *(n for n in names if n not in base.special_tokens)))
     return count_source(source, pattern, names, reading, Reporter(progress))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
@@ -12,10 +12,15 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_tables, tables_of
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
-from fastbpe.training.options import check_special_tokens
+from fastbpe.training.options import check_same_splitting, check_special_tokens
+
+if TYPE_CHECKING:
+    from fastbpe.training.codepoint_counts import WordFacts
+    from fastbpe.training.merge_counts import MergeSummary
 
 _MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
 _PARQUET_ROWS = 1 << 16  # rows written at a time
@@ -27,6 +32,8 @@ class PieceCounts(Mapping[bytes, int]):
     `count_pieces` makes it from text, the constructor from pieces that were counted elsewhere. Counts of the same
     pattern and special tokens add up: `a + b` are the counts of both texts together, and `sum(shards)` works. The
     order of pieces is that of their first appearance, which `train(ties="first")` relies on; `==` ignores it.
+
+    Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
 
     Args:
         counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
@@ -63,6 +70,7 @@ class PieceCounts(Mapping[bytes, int]):
         self._special_tokens = check_special_tokens(special_tokens)
         self._n_bytes = table.total()[1]
         self._n_skipped = self._n_pruned = 0
+        self._words: WordFacts | None = None
 
     @classmethod
     def _of(
@@ -73,11 +81,34 @@ class PieceCounts(Mapping[bytes, int]):
         n_bytes: int,
         n_skipped: int = 0,
         n_pruned: int = 0,
+        words: WordFacts | None = None,
     ) -> PieceCounts:
         made = cls.__new__(cls)
-        made._table, made._pattern, made._special_tokens = table, pattern, special_tokens
+        made._table, made._pattern, made._special_tokens, made._words = table, pattern, special_tokens, words
         made._n_bytes, made._n_skipped, made._n_pruned = n_bytes, n_skipped, n_pruned
         return made
+
+    @property
+    def mode(self) -> str:
+        """The mode of training that learns from the counts: "byte" or "codepoint".
+
+        >>> import fastbpe
+        >>> fastbpe.count_pieces(["low lower"], mode="codepoint").mode
+        'codepoint'
+        """
+        return "byte" if self._words is None else "codepoint"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that `count_pieces` was given, beside those of the normalizer.
+
+        >>> import fastbpe
+        >>> fastbpe.count_pieces(["low 12"], mode="codepoint", split_digits=True).options
+        {'split_digits': True}
+        """
+        if self._words is None:
+            return {"pattern": self._pattern, "special_tokens": self._special_tokens}
+        return dict(self._words.options)
 
     @property
     def pattern(self) -> Pattern:
@@ -135,6 +166,8 @@ class PieceCounts(Mapping[bytes, int]):
             return NotImplemented
         return (
             self._pattern == other._pattern
+            and (self._words is None) == (other._words is None)
+            and (self._words is None or self._words.is_addable(other._words))
             and set(self._special_tokens) == set(other._special_tokens)
             and self._table.equals(other._table)
         )
@@ -153,6 +186,8 @@ class PieceCounts(Mapping[bytes, int]):
         return unpickle_counts, (b"".join(piece_counts.dump(self._plain())),)
 
     def __repr__(self) -> str:
+        if self._words is not None:
+            return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode='codepoint'>"
         pattern = shown_pattern(self._pattern, 40)
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 
@@ -160,7 +195,8 @@ class PieceCounts(Mapping[bytes, int]):
         """Return the pieces that occur often enough.
 
         Learning from them takes less memory and may give another tokenizer. Add up shards first: a piece that is
-        rare in each shard may be frequent in all together.
+        rare in each shard may be frequent in all together. In code-point mode the characters of all words still
+        count for the alphabet.
 
         Args:
             min_count: int – occurrences below which a piece is left out; 1 or more.
@@ -176,17 +212,14 @@ class PieceCounts(Mapping[bytes, int]):
         """
         if integer("min_count", min_count) < 1:
             raise ValueError(f"min_count={min_count}: give 1 or more")
-        table = PieceCounter(Splitter())
-        n_dropped = 0
+        kept, dropped = PieceCounter(Splitter()), PieceCounter(Splitter())
         for piece, number in self._table.items():
-            if number >= min_count:
-                table.add_piece(piece, number)
-            else:
-                n_dropped += number
-        table.finish()
-        return PieceCounts._of(
-            table, self._pattern, self._special_tokens, self._n_bytes, self._n_skipped, self._n_pruned + n_dropped
-        )
+            (kept if number >= min_count else dropped).add_piece(piece, number)
+        kept.finish()
+        n_pruned = self._n_pruned + dropped.total()[0]
+        words = None if self._words is None else self._words.without(dropped)
+        numbers = self._n_bytes, self._n_skipped, n_pruned
+        return PieceCounts._of(kept, self._pattern, self._special_tokens, *numbers, words)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts, pattern and special tokens into one file, which `PieceCounts.load` reads.
@@ -226,6 +259,59 @@ class PieceCounts(Mapping[bytes, int]):
         {b'low': 5}
         """
         return _parse(atomic_files.map_file(path), os.fspath(path))
+
+    @staticmethod
+    def merge(
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        out: str | os.PathLike[str],
+        *,
+        min_count: int = 1,
+        max_memory_bytes: int = 1 << 30,
+        progress: Progress = None,
+    ) -> MergeSummary:
+        """Merge files that `save` wrote into one, thousands of them, in bounded memory.
+
+        The file is that of the counts added up, to the byte, unless min_count leaves pieces out.
+
+        Args:
+            paths: the files; or a folder, which stands for its files that end with ".pieces", by name.
+            out: str or PathLike – the file to write; an older one is replaced.
+            min_count: int – occurrences in all files together below which a piece is left out; the summary
+                says how many there were. 1: none.
+            max_memory_bytes: int – bytes for tables; beyond it counts go to temporary files (in TMPDIR), about
+                twice the bytes of the files. A 64th of these bytes is needed if no piece is in two files.
+            progress: bool, function or None – as for `train`; the one phase is "merging".
+
+        Returns:
+            A named tuple: path, n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_distinct_pruned, n_pruned.
+
+        Raises:
+            FormatError: a file holds no piece counts, or is damaged.
+            TrainingError: a file was counted with other options than the first; or there is none.
+            OverflowError: a piece occurs more than 2**63 - 1 times.
+            ValueError: a number is below 1.
+            OSError: a file cannot be read or written.
+
+        >>> import fastbpe, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for i in range(3):
+        ...         fastbpe.PieceCounts({"low": 5, f"rare{i}": 1}).save(pathlib.Path(folder, f"{i}.pieces"))
+        ...     all_of = pathlib.Path(folder, "all")
+        ...     summary = fastbpe.PieceCounts.merge(folder, all_of, min_count=2)
+        ...     dict(fastbpe.PieceCounts.load(all_of)), summary.n_files, summary.n_pruned
+        ({b'low': 15}, 3, 3)
+        """
+        from fastbpe.training.merge_counts import files_of, merge_files  # here: most programs do not merge
+
+        files = files_of(paths)
+        with Reporter(progress).phase("merging", len(files), unit=" files") as phase:
+            return merge_files(
+                files,
+                out,
+                min_count=min_count,
+                max_memory_bytes=max_memory_bytes,
+                report=lambda n_files: phase.update(n_files - phase.n),
+            )
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a parquet file with the columns piece (binary) and count (int64).
@@ -277,15 +363,7 @@ class PieceCounts(Mapping[bytes, int]):
         ...
         fastbpe.errors.TrainingError: the pieces were counted with the special tokens [], ...
         """
-        for name, mine, other in (
-            ("split pattern", self._pattern, pattern),
-            ("special tokens", sorted(self._special_tokens), sorted(special_tokens)),
-        ):
-            if mine != other:
-                raise TrainingError(
-                    f"the pieces were counted with the {name} {mine!r}, which do not go with {other!r}: count "
-                    "them anew, or leave the other out"
-                )
+        check_same_splitting(self._pattern, self._special_tokens, pattern, special_tokens)
 
     def _plain(self) -> piece_counts.Counted:
         return piece_counts.Counted(
@@ -295,11 +373,18 @@ class PieceCounts(Mapping[bytes, int]):
             self._n_skipped,
             self._n_pruned,
             *tables_of(self._table),
+            None if self._words is None else self._words.plain(),
         )
 
 
 def counts_of_table(
-    table: PieceCounter, pattern: Pattern, special_tokens: tuple[str, ...], *, n_bytes: int, n_skipped: int = 0
+    table: PieceCounter,
+    pattern: Pattern,
+    special_tokens: tuple[str, ...],
+    *,
+    n_bytes: int,
+    n_skipped: int = 0,
+    words: WordFacts | None = None,
 ) -> PieceCounts:
     """Make `PieceCounts` of a finished table, which they take over.
 
@@ -309,8 +394,23 @@ def counts_of_table(
         special_tokens: names, checked.
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
+        words: the facts of code-point mode; None: byte mode.
     """
-    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped)
+    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words)
+
+
+def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path names a file that `PieceCounts.save` wrote, by its first bytes."""
+    try:
+        with open(path, "rb") as file:
+            return piece_counts.is_counts(file.read(64))
+    except OSError:  # no such file, a folder, a pattern: whoever reads it will say so
+        return False
+
+
+def facts_of(counts: PieceCounts) -> WordFacts | None:
+    """Return the facts of words that code-point mode counted; None: byte mode counted pieces."""
+    return counts._words
 
 
 def table_of(counts: PieceCounts) -> PieceCounter:
@@ -323,8 +423,14 @@ def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
     first, *others = counts
     table = PieceCounter(Splitter())
     table.add_table(first._table)
+    words = first._words
     for other in others:
+        if other.mode != first.mode:
+            raise TrainingError(f"counts of mode={first.mode!r} and of mode={other.mode!r} do not add up")
         other.check_made_by(first._pattern, first._special_tokens)
+        if words is not None and other._words is not None:
+            words.check_addable(other._words)
+            words = words.plus(other._words)
         table.add_table(other._table)
     table.finish()
     return PieceCounts._of(
@@ -334,6 +440,7 @@ def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
         sum(each._n_bytes for each in counts),
         sum(each._n_skipped for each in counts),
         sum(each._n_pruned for each in counts),
+        words,
     )
 
 
@@ -373,7 +480,12 @@ def _parse(data: Any, where: str) -> PieceCounts:
     if problem:
         raise FormatError(f"{where}: {problem}; get it again")
     table.finish()
-    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5])
+    words = None
+    if counted.words is not None:
+        from fastbpe.training.codepoint_counts import WordFacts  # here: byte mode needs none of it
+
+        words = WordFacts.of_plain(counted.words, where)
+    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5], words)
 
 
 def unpickle_counts(data: bytes) -> PieceCounts:

@@ -25,9 +25,13 @@ class Spill:
     """Temporary files for the tables of several threads; `close` removes them.
 
     Where the system allows it, the files have no names, so that nothing is left of them however the process ends.
+
+    Args:
+        hash_bits: bits of a piece's hash that choose its file: there are 2**hash_bits files.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hash_bits: int = _HASH_BITS) -> None:
+        self._hash_bits = hash_bits
         self._files: dict[int, IO[bytes]] = {}
         self._seed = int.from_bytes(os.urandom(8), "little")
         self._lock = Lock()
@@ -39,12 +43,23 @@ class Spill:
             OSError: the files cannot be written.
         """
         with self._lock:
-            write_parts(table, _HASH_BITS, self._seed, self._write)
+            write_parts(table, self._hash_bits, self._seed, self._write)
         table.clear()
 
     def total(self) -> PieceCounter:
         """Add up all that was written, file by file, and remove the files."""
-        total, part = PieceCounter(Splitter()), PieceCounter(Splitter())
+        total = PieceCounter(Splitter())
+        for part in self.parts():
+            total.append(part)
+        return total
+
+    def parts(self) -> Iterator[PieceCounter]:
+        """Add up what was written, file by file, and remove the files.
+
+        Yields:
+            A table with the pieces of one file. It is emptied for the next one. No piece is in two of them.
+        """
+        part = PieceCounter(Splitter())
         for number in sorted(self._files):
             with self._files.pop(number) as file:
                 file.seek(0)
@@ -52,9 +67,8 @@ class Spill:
                 while block := file.read(max(_READ_BYTES, len(rest))):
                     rest += block
                     rest = rest[add_records(part, rest) :]
-            total.append(part)
+            yield part
             part.clear()
-        return total
 
     def close(self) -> None:
         """Remove the files."""

@@ -79,7 +79,8 @@ def train(
             nothing is then an error; `iter(list)` makes them texts. In all other iterables, str are texts.
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
             and special tokens. Pieces are not split again, whatever `pattern` is. In code-point mode the mapping
-            is of sentences.
+            is of sentences, and `PieceCounts` hold words (`count_pieces(mode="codepoint")`) and know with which
+            options they were counted.
             With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
             array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
             sequences to counts.
@@ -172,6 +173,8 @@ def train(
         raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
     keywords: dict[str, Any] = dict(options)
     if isinstance(source, PieceCounts):
+        if source.mode != "byte":
+            raise TrainingError('PieceCounts hold what mode="codepoint" learns from; give mode="codepoint"')
         known = () if base is None else base.special_tokens
         new = [name for name in source.special_tokens if name not in known]
         keywords = {"pattern": source.pattern, "special_tokens": new} | keywords
@@ -249,27 +252,23 @@ def _train_code_points(
 ) -> Tokenizer:
     # Imported here: byte mode needs none of it.
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
-    from fastbpe.training.codepoint_base import CodePointBase
-    from fastbpe.training.codepoint_train import make_options, train_model
+    from fastbpe.training.codepoint_train import make_options, train_counted, train_model
+    from fastbpe.training.word_counting import code_point_base
 
-    if base is not None and not isinstance(base, CodePointTokenizer):
+    start = None if base is None else code_point_base(base)
+    if start is not None and not isinstance(vocab_size, int):
         raise TrainingError(
-            'base= is a byte-level tokenizer, and mode="codepoint" learns on after a code-point one; '
-            'give mode="byte"'
+            f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and how many new"
         )
     if isinstance(source, PieceCounts):
-        raise TrainingError('PieceCounts hold what mode="byte" learns from; give the text')
-    start = None if base is None else CodePointBase(base)
-    if start is None:
-        options = make_options(source, vocab_size, keywords)
+        model, report = train_counted(source, vocab_size, keywords, reading, reporter, start)
     else:
-        if not isinstance(vocab_size, int):
-            raise TrainingError(
-                f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and how many new"
-            )
-        tsv = {"input_format": "tsv"} if isinstance(source, Mapping) else {}
-        options = start.options(vocab_size, {**keywords, **tsv})
-    model, report = train_model(source, options, reading, reporter, start)
+        if start is None:
+            options = make_options(source, vocab_size, keywords)
+        else:
+            tsv = {"input_format": "tsv"} if isinstance(source, Mapping) else {}
+            options = start.options(cast("int", vocab_size), {**keywords, **tsv})
+        model, report = train_model(source, options, reading, reporter, start)
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER - 1)
     facts = {} if start is None else {"base": start.fingerprint}

@@ -8,10 +8,11 @@ import gzip
 import json
 import os
 import random
+import struct
 import sys
 from array import array
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,15 +23,29 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-from fastbpe import FilesSummary, FormatError, SpecialTokenError, Tokenizer
+from fastbpe import FilesSummary, FormatError, SpecialTokenError, Tokenizer, open_ids
 from fastbpe._core.ids.little_endian import pack_ids
 from fastbpe.corpus import encode_files, sources
-from fastbpe.corpus.sinks import Sink
+from fastbpe.corpus.sinks import TABLES, Sink, ids_path
 from helpers.child_processes import run_python
 from helpers.shared_data import standard_library
 
 TEXTS = ["one two\n", "", "drei vier<|endoftext|>", "пять 👍", *standard_library(4000).split("\n\n")]
-SUFFIXES = (".bin", ".npy", ".parquet")
+SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
+
+
+def megatron_documents(index: Path) -> list[list[int]]:
+    """Read a .idx and its .bin as Megatron-LM's indexed dataset describes them."""
+    data = index.read_bytes()
+    magic, version, code, n_sequences, n_bounds = struct.unpack_from("<9sQBQQ", data)
+    assert (magic, version) == (b"MMIDIDX\0\0", 1)
+    lengths = np.frombuffer(data, "<i4", n_sequences, 34)
+    pointers = np.frombuffer(data, "<i8", n_sequences, 34 + 4 * n_sequences)
+    bounds = np.frombuffer(data, "<i8", n_bounds, 34 + 12 * n_sequences)
+    assert len(data) == 34 + 12 * n_sequences + 8 * n_bounds
+    dtype, stored = {4: "<i4", 8: "<u2"}[code], index.with_suffix(".bin").read_bytes()
+    sequences = [np.frombuffer(stored, dtype, n, at).tolist() for n, at in zip(lengths, pointers, strict=True)]
+    return [[*chain.from_iterable(sequences[i:j])] for i, j in pairwise(bounds.tolist())]
 
 
 def documents_of(out: Path) -> list[list[int]]:
@@ -41,12 +56,25 @@ def documents_of(out: Path) -> list[list[int]]:
         about = json.loads(pyarrow.parquet.ParquetFile(out).metadata.metadata[b"fastbpe"])
         assert table.schema.field("input_ids").type.value_type == pyarrow.type_for_alias(about["dtype"])
         ids = [token_id for document in documents for token_id in document]
+    elif out.suffix == ".arrow":
+        with pyarrow.memory_map(str(out)) as mapped:
+            table = pyarrow.ipc.open_file(mapped).read_all()
+            table.validate(full=True)
+            documents = table.column("input_ids").to_pylist()
+        about = json.loads(table.schema.metadata[b"fastbpe"])
+        assert table.schema.field("input_ids").type.value_type == pyarrow.type_for_alias(about["dtype"])
+        ids = [token_id for document in documents for token_id in document]
     else:
+        indexed = None
+        if out.suffix == ".idx":
+            assert not out.with_name(out.name + ".partial").exists()
+            indexed, out = megatron_documents(out), out.with_suffix(".bin")
         about = json.loads(out.with_name(out.name + ".json").read_bytes())
         ids = (np.load(out) if out.suffix == ".npy" else np.fromfile(out, about["dtype"])).tolist()
         starts = np.fromfile(out.with_name(about["offsets"]), "<i8").tolist()
         documents = [ids[start:end] for start, end in pairwise(starts)]
         assert [starts[0], starts[-1]] == [0, len(ids)]
+        assert indexed in (None, documents)
     assert (about["count"], about["documents"]) == (len(ids), len(documents))
     assert not out.with_name(out.name + ".partial").exists()
     return documents
@@ -218,18 +246,34 @@ def test_parquet_row_groups_of_every_size_hold_all_documents(
 ) -> None:
     wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
     for n_ids, n_rows in [(1, 100), (1000, 2), (60, 5), (10**6, 10**6)]:
-        monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_IDS", n_ids)
-        monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_ROWS", n_rows)
+        monkeypatch.setattr("fastbpe.corpus.sink_formats._ROW_GROUP_IDS", n_ids)
+        monkeypatch.setattr("fastbpe.corpus.sink_formats._ROW_GROUP_ROWS", n_rows)
         code_tokenizer.encode_files(jsonl, tmp_path / "out.parquet", overwrite=True)
         assert documents_of(tmp_path / "out.parquet") == wanted
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1000])
+def test_megatron_index_of_any_length_is_read_back(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr("fastbpe.corpus.sink_formats._OFFSETS_AT_ONCE", at_once)
+    for dtype in ("uint16", "uint32"):
+        code_tokenizer.encode_files(jsonl, tmp_path / "out.idx", dtype=dtype, overwrite=True)
+        wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
+        assert megatron_documents(tmp_path / "out.idx") == wanted
+        assert [document.tolist() for document in open_ids(tmp_path / "out.idx")] == wanted
+    monkeypatch.setattr("fastbpe.corpus.sink_formats._MAX_MEGATRON_LENGTH", 3)
+    with pytest.raises(FormatError, match=r"a document has \d+ ids, and \.idx files hold int32; write \.bin"):
+        code_tokenizer.encode_files(jsonl, tmp_path / "other.idx")
 
 
 def test_input_without_documents_gives_empty_output(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").touch()
     for suffix in SUFFIXES:
-        summary = code_tokenizer.encode_files(tmp_path / "a.jsonl", tmp_path / f"out{suffix}")
+        out = tmp_path / f"{suffix[1:]}{suffix}"
+        summary = code_tokenizer.encode_files(tmp_path / "a.jsonl", out)
         assert (summary.n_documents, summary.n_ids) == (0, 0)
-        assert documents_of(tmp_path / f"out{suffix}") == []
+        assert documents_of(out) == []
 
 
 def test_progress_is_shown_only_when_asked_for(
@@ -260,13 +304,13 @@ def test_existing_output_is_kept_unless_overwrite_is_given(
     out = tmp_path / f"out{suffix}"
     code_tokenizer.encode_files(jsonl, out)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(FileExistsError, match=rf"out\{suffix} exists; to replace it, give overwrite=True"):
+    with pytest.raises(FileExistsError, match=rf"{ids_path(out).name} exists; to replace it, give overwrite=True"):
         code_tokenizer.encode_files(jsonl, out, text_field="body")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
     assert documents_of(out) == [code_tokenizer.encode_ordinary(text[:3]) for text in TEXTS]
-    if suffix != ".parquet":
-        out.unlink()
+    if suffix not in TABLES:
+        ids_path(out).unlink()
         with pytest.raises(FileExistsError, match=r"\.offsets exists"):
             code_tokenizer.encode_files(jsonl, out)
 
@@ -274,7 +318,7 @@ def test_existing_output_is_kept_unless_overwrite_is_given(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"out": "a.txt"}, r"a\.txt: ids are written to \.bin, \.npy, \.parquet files"),
+        ({"out": "a.txt"}, r"a\.txt: ids are written to \.bin, \.npy, \.parquet, \.arrow, \.idx files"),
         ({"out": "no/a.bin"}, r"no"),
         ({"out": "folder.bin"}, r"folder\.bin is a folder"),
         ({"inputs": "missing.txt"}, r"missing\.txt"),

@@ -16,57 +16,118 @@ cdef enum:
     RECORD_HEAD_BYTES = 20  # bytes of a record before its piece: n_bytes (uint32), count (int64), first (uint64)
 
 
-def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
+def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, uint64_t place=0):
     """Write all pieces as records, divided into 2**bits parts by the first bits of a hash.
 
     bits: int – 1 to 32.
+    place: int – is added to the position at which each piece was met first.
     seed: int – seed of the hash; tables written with the same seed put a piece into the same part.
     write: callable – write(part, records) is called once for each part that has pieces.
     """
-    cdef size_t n_parts = <size_t> 1 << bits, i, at = 0, size
+    cdef size_t i
     cdef uint32_t shift = 64 - bits
-    cdef PieceCount* piece
-    cdef uint32_t* order = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
-    cdef size_t* ends = <size_t*> calloc(n_parts + 1, sizeof(size_t))
-    cdef uint8_t* to
+    cdef uint32_t* part = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
     table.settle_counts()
     try:
-        if order == NULL or ends == NULL:
+        if part == NULL:
             raise MemoryError(f"no memory to spill {table.n_pieces} pieces")
         with nogil:
             for i in range(table.n_pieces):
-                ends[_hash(table, i, seed) >> shift] += 1
-            for i in range(n_parts):
+                part[i] = <uint32_t> (_hash(table, i, seed) >> shift)
+        _write_grouped(table, part, <size_t> 1 << bits, place, write)
+    finally:
+        free(part)
+
+
+def write_by_position(
+    PieceTable table not None, uint64_t width, uint32_t n_parts, write, *, int64_t min_count=1
+):
+    """Write the frequent pieces as records, divided into parts by the position at which they were met first.
+
+    width: int – positions of a part; the last part has the rest.
+    n_parts: int – number of parts.
+    write: callable – write(part, records) is called once for each part that has pieces, in ascending order.
+    min_count: int – count below which a piece is left out.
+
+    Returns (number of pieces left out, sum of their counts).
+    """
+    cdef size_t i, n_rare = 0
+    cdef int64_t n_times = 0
+    cdef uint32_t* part = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
+    table.settle_counts()
+    try:
+        if part == NULL:
+            raise MemoryError(f"no memory to order {table.n_pieces} pieces")
+        with nogil:
+            for i in range(table.n_pieces):
+                if table.pieces[i].count < min_count:
+                    part[i] = n_parts  # is not written
+                    n_rare += 1
+                    n_times += table.pieces[i].count
+                else:
+                    part[i] = <uint32_t> min(table.pieces[i].first // width, <uint64_t> n_parts - 1)
+        _write_grouped(table, part, n_parts, 0, write)
+        return n_rare, n_times
+    finally:
+        free(part)
+
+
+cdef int _write_grouped(
+    PieceTable table, const uint32_t* part, size_t n_parts, uint64_t place, write
+) except -1:
+    """Write the pieces of each part as records: a counting sort by part, then a call of write for each.
+
+    part: the part of each piece; n_parts: it is not written.
+    place: is added to the positions of pieces.
+    """
+    cdef size_t i, at = 0, size
+    cdef uint64_t first
+    cdef PieceCount* piece
+    cdef uint8_t* to
+    cdef uint32_t* order = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
+    cdef size_t* ends = <size_t*> calloc(n_parts + 1, sizeof(size_t))
+    try:
+        if order == NULL or ends == NULL:
+            raise MemoryError(f"no memory to write {table.n_pieces} pieces")
+        with nogil:
+            for i in range(table.n_pieces):
+                ends[part[i]] += 1
+            for i in range(n_parts + 1):
                 at += ends[i]
                 ends[i] = at - ends[i]
             for i in range(table.n_pieces):
-                at = _hash(table, i, seed) >> shift
-                order[ends[at]] = <uint32_t> i
-                ends[at] += 1
+                order[ends[part[i]]] = <uint32_t> i
+                ends[part[i]] += 1
         at = 0
-        for part in range(n_parts):
+        for number in range(n_parts):
             size = 0
-            for i in range(at, ends[part]):
+            for i in range(at, ends[number]):
                 size += RECORD_HEAD_BYTES + table.pieces[order[i]].n_bytes
+            if not size:
+                continue
             records = PyBytes_FromStringAndSize(NULL, size)
             to = <uint8_t*> PyBytes_AS_STRING(records)
-            for i in range(at, ends[part]):
+            for i in range(at, ends[number]):
                 piece = &table.pieces[order[i]]
                 memcpy(to, &piece.n_bytes, 4)
                 memcpy(to + 4, &piece.count, 8)
-                memcpy(to + 12, &piece.first, 8)
+                first = piece.first + place
+                memcpy(to + 12, &first, 8)
                 memcpy(to + RECORD_HEAD_BYTES, table.arena + piece.start, piece.n_bytes)
                 to += RECORD_HEAD_BYTES + piece.n_bytes
-            at = ends[part]
-            if size:
-                write(part, records)
+            at = ends[number]
+            write(number, records)
+        return 0
     finally:
         free(order)
         free(ends)
 
 
-def add_records(PieceTable table not None, const uint8_t[::1] data not None):
-    """Add the pieces of all complete records in data and return the bytes read."""
+def add_records(PieceTable table not None, const uint8_t[::1] data not None, *, uint64_t place=0):
+    """Add the pieces of all complete records in data and return the bytes read.
+
+    place: int – is added to the position at which each piece was met first.
+    """
     cdef size_t at = 0, n = data.shape[0], i = 0
     cdef uint32_t n_bytes
     cdef int64_t count
@@ -78,7 +139,7 @@ def add_records(PieceTable table not None, const uint8_t[::1] data not None):
         memcpy(&count, &data[at + 4], 8)
         memcpy(&first, &data[at + 12], 8)
         table.reserve_group()
-        table.add_counted(&data[at] + RECORD_HEAD_BYTES, n_bytes, first, count)
+        table.add_counted(&data[at] + RECORD_HEAD_BYTES, n_bytes, first + place, count)
         at += RECORD_HEAD_BYTES + n_bytes
     return at
 
@@ -123,6 +184,39 @@ def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, le
         at += length
     table.position += n_pieces
     return None if at == n else f"{n - at} bytes of its pieces belong to none"
+
+
+def add_columns(
+    PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None, uint64_t first
+):
+    """Add rows of a file of counts to a table, which may hold the pieces already and may spill.
+
+    pieces: bytes that begin with the pieces of the rows; there may be more of them.
+    lengths, counts: bytes – the rows.
+    first: int – position of the first row among the rows of all files.
+
+    Returns the bytes of the pieces of the rows. Raises ValueError for a row that no file of counts has.
+    """
+    cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
+    cdef size_t n = pieces.shape[0], n_rows = length_bytes.shape[0] // 4, at = 0, i
+    cdef uint32_t length = 0
+    cdef int64_t count = 0
+    table._enter()
+    try:
+        with nogil:
+            for i in range(n_rows):
+                memcpy(&length, &length_bytes[4 * i], 4)
+                memcpy(&count, &count_bytes[8 * i], 8)
+                if count < 1 or not length or length > n - at:
+                    with gil:
+                        raise ValueError(f"a piece has {length} bytes of {n - at} and the count {count}")
+                if i % GROUP_PIECES == 0:
+                    table.reserve_group()
+                table.add_counted(&pieces[at], length, first + i, count)
+                at += length
+    finally:
+        table._busy = False
+    return at
 
 
 cdef inline uint64_t _hash(PieceTable table, size_t i, uint64_t seed) noexcept nogil:

@@ -1,0 +1,199 @@
+"""Compare counting, learning and encoding with Spark and with Ray on this machine to fastbpe alone.
+
+    python benchmarks/cluster.py [--n-bytes 2000000000] [--text english] [--engine single spark ray]
+        [--vocab-size 32000] [--folder FOLDER]
+
+The text is grown by grow.py, if the corpus is smaller, and lies in parquet files of documents. Each engine has two
+workers and a process of its own, and so has fastbpe alone (two threads). Its start is timed apart. Peak memory is
+the sum of the proportional set sizes (PSS) of the process and all that it started, sampled five times a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+N_WORKERS = 2
+DOCUMENT_CHARACTERS = 4000
+FILE_DOCUMENTS = 8000  # about 32 MB
+GROW = Path(__file__).with_name("grow.py")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n-bytes", type=int, default=2_000_000_000)
+    parser.add_argument("--text", default="english")
+    parser.add_argument("--vocab-size", type=int, default=32_000)
+    parser.add_argument("--engine", nargs="*", default=["single", "spark", "ray"])
+    parser.add_argument("--run", help=argparse.SUPPRESS)  # in the process of one engine
+    parser.add_argument("--folder", help="keep the text there, for the next run (default: nowhere)")
+    args = parser.parse_args()
+    if args.run:
+        RUNS[args.run](Path(args.folder), args.vocab_size)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(args.folder or name)
+        folder.mkdir(exist_ok=True)
+        size = folder / "n_bytes"
+        if not size.exists():
+            size.write_text(str(write_corpus(folder, args)))
+        n_bytes = int(size.read_text())
+        print(f"{n_bytes:,} bytes of text, {N_WORKERS} workers, vocabulary of {args.vocab_size:,}")
+        print(f"{'':8}{'start':>8}{'count':>8}{'learn':>8}{'encode':>8}{'total':>8}{'memory':>10}  counts, ids")
+        for engine in args.engine:
+            done, peak = measured(engine, folder, args.vocab_size)
+            seconds = [done[step] for step in ("start", "count", "learn", "encode")]
+            row = "".join(f"{second:7.1f}s" for second in [*seconds, sum(seconds[1:])])
+            print(f"{engine:8}{row}{peak / 1e6:7,.0f} MB  {done['check']}", flush=True)
+
+
+def write_corpus(folder: Path, args: argparse.Namespace) -> int:
+    """Write parquet files of documents; returns the bytes of their text."""
+    import pyarrow
+    import pyarrow.parquet
+
+    text = folder / "text.txt"
+    command = [sys.executable, str(GROW), str(text), "--n-bytes", str(args.n_bytes), "--text", args.text]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    (folder / "corpus").mkdir()
+    n_bytes = number = 0
+    with open(text, encoding="utf-8") as file:
+        while documents := [part for _ in range(FILE_DOCUMENTS) if (part := file.read(DOCUMENT_CHARACTERS))]:
+            n_bytes += sum(len(part.encode()) for part in documents)
+            table = pyarrow.table({"text": documents})
+            pyarrow.parquet.write_table(table, folder / "corpus" / f"{number:05}.parquet", row_group_size=1000)
+            number += 1
+    text.unlink()
+    return n_bytes
+
+
+def measured(engine: str, folder: Path, vocab_size: int) -> tuple[dict[str, Any], int]:
+    """Run an engine in a process of its own; returns its seconds and its peak memory in bytes."""
+    command = [sys.executable, __file__, "--run", engine, "--folder", str(folder), "--vocab-size", str(vocab_size)]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=out, stderr=log)
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, sum(map(pss_of, family_of(process.pid))))
+            time.sleep(0.2)
+        out.seek(0)
+        log.seek(0)
+        lines = [line for line in out.read().splitlines() if line.startswith(b"{")]
+        if process.returncode or not lines:
+            said = log.read()[-4000:].decode(errors="replace")
+            raise SystemExit(f"{said}\n{engine}: exit status {process.returncode}")
+    return json.loads(lines[-1]), peak
+
+
+def family_of(pid: int) -> Iterator[int]:
+    """Yield a process and all that it started."""
+    yield pid
+    try:
+        children = [
+            child
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
+    except OSError:
+        return
+    for child in children:
+        yield from family_of(int(child))
+
+
+def pss_of(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def single(folder: Path, vocab_size: int) -> None:
+    steps = Steps()
+    import fastbpe
+
+    steps.end("start")
+    counts = fastbpe.count_pieces(folder / "corpus", num_threads=N_WORKERS, progress=False)
+    steps.end("count")
+    tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
+    steps.end("learn")
+    out = folder / "single.bin"
+    done = tokenizer.encode_files(folder / "corpus", out, num_threads=N_WORKERS, progress=False, overwrite=True)
+    steps.end("encode")
+    steps.tell(counts, tokenizer, done)
+
+
+def spark(folder: Path, vocab_size: int) -> None:
+    steps = Steps()
+    from pyspark.sql import SparkSession
+
+    import fastbpe.spark
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers are the python3 of the system
+    builder = SparkSession.builder.master(f"local[{N_WORKERS}]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.driver.memory", "2g").config("spark.sql.shuffle.partitions", "4").getOrCreate()
+    session.range(1).count()
+    steps.end("start")
+    engine(steps, fastbpe.spark, session.read.parquet(str(folder / "corpus")), folder / "spark", vocab_size)
+
+
+def ray(folder: Path, vocab_size: int) -> None:
+    steps = Steps()
+    import ray
+
+    import fastbpe.ray
+
+    ray.init(num_cpus=N_WORKERS, include_dashboard=False, log_to_driver=False, object_store_memory=1_000_000_000)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    ray.data.range(1).count()
+    steps.end("start")
+    engine(steps, fastbpe.ray, ray.data.read_parquet(str(folder / "corpus")), folder / "ray", vocab_size)
+
+
+def engine(steps: Steps, module: Any, table: Any, out: Path, vocab_size: int) -> None:
+    """Count, learn and encode into shards with Spark or Ray."""
+    import fastbpe
+
+    counts = module.count_pieces(table, "text")
+    steps.end("count")
+    tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
+    steps.end("learn")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    done = module.write_shards(table, "text", tokenizer, out / "a.bin")
+    steps.end("encode")
+    steps.tell(counts, tokenizer, done)
+
+
+class Steps:
+    """Seconds of each step of a run."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._begun = time.perf_counter()
+
+    def end(self, step: str) -> None:
+        now = time.perf_counter()
+        self._seconds[step], self._begun = now - self._begun, now
+
+    def tell(self, counts: Any, tokenizer: Any, done: Any) -> None:
+        """Print the seconds, and what must be equal for all engines."""
+        check = (
+            f"{len(counts):,} distinct of {counts.n_pieces:,}, {done.n_ids:,} ids, {tokenizer.fingerprint[:12]}"
+        )
+        print(json.dumps({**self._seconds, "check": check}), flush=True)
+
+
+RUNS: dict[str, Callable[[Path, int], None]] = {"single": single, "spark": spark, "ray": ray}
+
+if __name__ == "__main__":
+    main()

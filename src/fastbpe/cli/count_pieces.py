@@ -1,0 +1,111 @@
+"""fastbpe count-pieces: count the pieces of text for training, or merge files of counts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fastbpe.cli import documents, streams
+from fastbpe.cli.train import code_point_options, name_and_value, sources_of
+from fastbpe.errors import OptionError, TrainingError
+from fastbpe.training.merge_counts import merge_files
+from fastbpe.training.options import ERRORS, ON_ERROR
+from fastbpe.training.piece_counting import count_pieces
+from fastbpe.training.piece_counts import is_file_of_counts
+
+SUMMARY = "count pieces of text for training, on one machine of many; merge counts"
+DETAILS = f"""{documents.DETAILS}
+
+If the files are counts already, they are merged, in bounded memory. The result
+is that of counting all the text at once. `fastbpe train` learns from it."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
+  $ fastbpe count-pieces a.txt -o a.pieces --quiet
+  $ fastbpe count-pieces b.txt -o b.pieces --quiet
+  $ fastbpe count-pieces a.pieces b.pieces -o all.pieces
+  all.pieces: 5 distinct pieces, 26 bytes of text, from 2 files of counts
+  $ fastbpe train all.pieces -o words.fbpe --vocab-size 260
+  words.fbpe: 260 tokens, learned from 26 bytes
+"""
+_TEXT_ONLY = (
+    "mode", "option", "pattern", "special", "num_threads", "text_field", "lines", "separator", "on_error", "errors"
+)  # fmt: skip
+_DEFAULT_BYTES = 1 << 30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", help="text to count, or counts to merge")
+    add("-o", "--output", metavar="OUT", required=True, help="file of counts to write")
+    add("--mode", choices=("byte", "codepoint"), help="as of train (default: byte)")
+    add(
+        "--option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=name_and_value,
+        help="of code points, one that says how text is counted: split_digits=true, ... (repeatable)",
+    )
+    add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
+    add("--special", metavar="TOKEN", action="append", default=[], help="a special token (repeatable)")
+    add("--min-count", metavar="N", type=int, help="leave out pieces that occur less often in all (default: 1)")
+    add("--num-threads", metavar="N", type=int, help="threads that count (default: one a processor)")
+    add("--max-memory-bytes", metavar="N", type=int, help="beyond it, temporary files are used")
+    documents.add_arguments(parser)
+    add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
+    add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
+    add("--quiet", action="store_true", help="no progress bar and no summary")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Count or merge, and write the file."""
+    streams.check_output(args.output)
+    counted = [is_file_of_counts(name) for name in args.files]
+    if any(counted):
+        if not all(counted):
+            text = args.files[counted.index(False)]
+            raise TrainingError(f"{text}: text among files of counts; count it first, then merge all files")
+        _merge(args)
+    else:
+        _count(args)
+
+
+def _merge(args: argparse.Namespace) -> None:
+    if given := next((name for name in _TEXT_ONLY if getattr(args, name)), None):
+        raise OptionError(f"--{given.replace('_', '-')}: the files are counted already; leave it out")
+    limit = _DEFAULT_BYTES if args.max_memory_bytes is None else args.max_memory_bytes
+    least = 1 if args.min_count is None else args.min_count
+    done = merge_files([Path(name) for name in args.files], args.output, min_count=least, max_memory_bytes=limit)
+    if not args.quiet:
+        streams.say(
+            f"{done.path}: {done.n_distinct:,} distinct pieces, {done.n_bytes:,} bytes of text, from "
+            f"{done.n_files:,} files of counts" + _pruned(done.n_pruned)
+        )
+
+
+def _count(args: argparse.Namespace) -> None:
+    separator = documents.separator_of(args)
+    names = ("mode", "pattern", "num_threads", "max_memory_bytes", "text_field", "on_error", "errors")
+    options: dict[str, Any] = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.mode == "codepoint":
+        options |= code_point_options(args)
+    elif args.option:
+        raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
+    else:
+        options["special_tokens"] = args.special
+    counts = count_pieces(
+        sources_of(args, separator), separator=separator, progress=False if args.quiet else None, **options
+    )
+    if args.min_count is not None:
+        counts = counts.pruned(args.min_count)
+    counts.save(args.output)
+    if not args.quiet:
+        said = f"{len(counts):,} distinct pieces, {counts.n_bytes:,} bytes of text"
+        streams.say(f"{args.output}: {said}{_pruned(counts.n_pruned)}")
+
+
+def _pruned(n_pruned: int) -> str:
+    return f", {n_pruned:,} rare pieces left out" if n_pruned else ""

@@ -1,0 +1,121 @@
+"""fastbpe verify: check files of ids, vocabularies and conversions."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fastbpe.cli import streams
+from fastbpe.cli.failures import FAILURE, MENDABLE, describe
+from fastbpe.cli.options import add_model, load_text_model
+from fastbpe.id_files.parts import READABLE, SUFFIXES, shard_of
+from fastbpe.id_files.verifying import verify_ids
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.tokenizer.verify_export import arguments
+from fastbpe.tokenizer.verify_vocabulary import verify_conversion, verify_vocabulary
+
+SUMMARY = "check files of ids, vocabularies and conversions"
+DETAILS = """
+
+A .bin or .npy file of ids, or a folder of shards: sizes, counts, offsets and the
+hashes of manifests fit, no shard is missing, all are of one tokenizer (with -m of
+this one), and the vocabulary has each id. Everything is read.
+
+Any other PATH is a vocabulary: it loads, a copy gives the same ids, and a file
+with the name of a published one is that one. With -m it must also give the ids of
+the tokenizer that it was converted from, to its tokens, to texts made of them,
+and to the lines of --text.
+
+Prints a line for each PATH. For each problem a line on standard error names the
+file and the place, and the exit status is 1."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o words.fbpe --vocab-size 260 --pattern gpt2 --quiet
+  $ fastbpe encode -m words.fbpe words.txt -o words.bin --quiet
+  $ fastbpe verify words.bin -m words.fbpe
+  words.bin: 1 file, 7 ids of 1 document
+  $ fastbpe convert words.fbpe words.json
+  $ fastbpe verify words.json -m words.fbpe --text words.txt
+  words.json: 356 texts have the ids of words.fbpe
+  $ fastbpe verify words.fbpe
+  words.fbpe: a vocabulary of 260 ids
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add = parser.add_argument
+    add("paths", metavar="PATH", nargs="+", help="file of ids, folder of shards, or vocabulary")
+    add("--dtype", choices=READABLE, help="type of the ids of a .bin file with nothing beside it, such as uint16")
+    add("--text", metavar="FILE", help="with -m, for vocabularies: a text whose lines must have the same ids")
+    add_model(parser, required=False)
+    parser.set_defaults(wrong=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify each path, also after one has a problem."""
+    if args.text is not None and args.model is None:
+        args.wrong("--text compares with the ids of -m MODEL: give it")
+    pattern, special = _flags(args)
+    model = None
+    if args.model is not None:
+        flags = (pattern, special) if _lacking_format(Path(args.model)) else ()
+        model = load_text_model(args.model, *flags)
+    status = 0
+    for path in args.paths:
+        try:
+            if _holds_ids(Path(path)):
+                said, problems = _verify_ids(args, path, model)
+            else:
+                said, problems = _verify_vocabulary(args, path, model), ()
+        except MENDABLE as error:
+            said, problems = "", (describe(error),)
+        for problem in problems:
+            streams.complain(problem)
+        if problems:
+            status = FAILURE
+        else:
+            streams.say(f"{path}: {said}")
+    return status
+
+
+def _holds_ids(path: Path) -> bool:
+    """Tell a file of ids, or a folder of them, from a vocabulary."""
+    if path.suffix in SUFFIXES:
+        return True
+    return path.is_dir() and any(
+        file.suffix in SUFFIXES and (shard_of(file) or Path(f"{file}.json").exists()) for file in path.iterdir()
+    )
+
+
+def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | None) -> tuple[str, tuple[str, ...]]:
+    problems, n_files, n_documents, n_ids = verify_ids(path, tokenizer=model, dtype=args.dtype)
+    files, documents = ("file" if n_files == 1 else "files"), ("document" if n_documents == 1 else "documents")
+    return f"{n_files:,} {files}, {n_ids:,} ids of {n_documents:,} {documents}", problems
+
+
+def _verify_vocabulary(args: argparse.Namespace, path: str, model: Tokenizer | None) -> str:
+    pattern, special = _flags(args)
+    if model is not None and (format := _lacking_format(Path(path))):  # what the file lacks is as in the original
+        needed = arguments(format, model.pattern, model.special_tokens)
+        pattern = needed.get("pattern") if pattern is None else pattern
+        special = needed.get("special_tokens") if special is None else special
+    tokenizer = load_text_model(path, pattern, special)
+    published = verify_vocabulary(tokenizer, path)
+    if model is None:
+        return f"a vocabulary of {tokenizer.n_vocab:,} ids" + (f", {published} as published" if published else "")
+    lines = () if args.text is None else streams.read(args.text).decode().splitlines(keepends=True)
+    n_texts = verify_conversion(model, tokenizer, path, lines)
+    return f"{n_texts:,} texts have the ids of {args.model}"
+
+
+def _flags(args: argparse.Namespace) -> tuple[str | None, dict[str, int] | None]:
+    return args.pattern, None if args.special is None else dict(args.special)
+
+
+def _lacking_format(path: Path) -> str:
+    """Return the format of a file that does not hold its split pattern; "": it does."""
+    if path.suffix == ".tiktoken":
+        return "tiktoken"
+    return "gpt2" if (path / "merges.txt").exists() and not (path / "tokenizer.json").exists() else ""

@@ -1,0 +1,134 @@
+"""Columns of Arrow tables as texts: checked, read as documents, encoded into a column of ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fastbpe._utils.optional_imports import require_pyarrow_for
+from fastbpe.cluster.workers import tokenizer_of
+from fastbpe.errors import FormatError
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+Special = str | Collection[str]
+
+
+class Encoding(NamedTuple):
+    """How tasks encode a column; it travels to them.
+
+    Attributes:
+        column: name of the column of texts.
+        output: name of the column of ids.
+        tokenizer: what returns the pickled tokenizer, where the task runs.
+        fingerprint: that of the tokenizer.
+        dtype: integer dtype of the ids.
+        allowed_special, disallowed_special: as in `Tokenizer.encode`.
+    """
+
+    column: str
+    output: str
+    tokenizer: Callable[[], bytes]
+    fingerprint: str
+    dtype: str
+    allowed_special: Special
+    disallowed_special: Special
+
+
+def check_output(output: str, names: Collection[str]) -> None:
+    """Raise ValueError if a table has a column with the name of the new one already."""
+    if output in names:
+        raise ValueError(f"output={output!r}: the table has such a column already; choose another name")
+
+
+def check_encoding(tokenizer: object, dtype: str, allowed_special: Special, disallowed_special: Special) -> None:
+    """Check the arguments of encoding before any task starts.
+
+    Raises:
+        TypeError: the tokenizer is none, or the dtype is none of integers.
+        ValueError, SpecialTokenError: the dtype cannot hold the ids, or a special token is unknown.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
+    tokenizer.to_arrow([""], dtype=dtype, allowed_special=allowed_special, disallowed_special=disallowed_special)
+
+
+def check_column(column: str, names: Collection[str]) -> None:
+    """Check the name of a column.
+
+    Raises:
+        TypeError: it is no str.
+        ValueError: the table has no such column.
+    """
+    if not isinstance(column, str):
+        raise TypeError(f"column must be a name, not {type(column).__name__}")
+    if column not in names:
+        raise ValueError(f"there is no column {column!r}; the table has {', '.join(map(repr, names))}")
+
+
+def check_is_text(kind: Any, column: str) -> None:
+    """Raise TypeError unless an Arrow type holds texts: strings, or binary with UTF-8."""
+    types = require_pyarrow_for("a column of texts").types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    known = str(kind) in ("string_view", "binary_view")
+    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_null)
+    if not known and not any(test(kind) for test in tests):
+        raise TypeError(f"column {column!r} is of type {kind}, not of strings (or binary that is UTF-8)")
+
+
+def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], object] | None) -> Iterator[bytes]:
+    """Yield each row of a column as a document.
+
+    Args:
+        tables: Arrow tables or record batches.
+        column: name of the column.
+        where: the part of the whole table, for errors.
+        skip: is called for a row without text, which is left out; None: it is an error.
+
+    Raises:
+        FormatError: a row is null.
+        TypeError: the column holds no texts.
+    """
+    pyarrow = require_pyarrow_for("a column of texts")
+    n_before = 0
+    for table in tables:
+        texts = table.column(column)
+        check_is_text(texts.type, column)
+        if pyarrow.types.is_dictionary(texts.type):
+            texts = texts.cast(texts.type.value_type)
+        rows = texts.cast(pyarrow.large_binary()).to_pylist()
+        for number, row in enumerate(rows):
+            if row is not None:
+                yield row
+            elif skip is not None:
+                skip()
+            else:
+                raise FormatError(
+                    f"column {column!r}: row {n_before + number} of {where} is null; leave such rows out, or "
+                    'count with on_error="skip"'
+                )
+        n_before += len(rows)
+
+
+def with_ids(table: Any, encoding: Encoding) -> Any:
+    """Return an Arrow table or record batch with a column of ids behind the others; a null text has null ids.
+
+    Raises:
+        TypeError: the column holds no texts.
+        SpecialTokenError, ValueError: as in `Tokenizer.encode_batch`.
+    """
+    texts = table.column(encoding.column)
+    check_is_text(texts.type, encoding.column)
+    ids = tokenizer_of(encoding.fingerprint, encoding.tokenizer).to_arrow(
+        texts,
+        dtype=encoding.dtype,
+        num_threads=1,
+        allowed_special=encoding.allowed_special,
+        disallowed_special=encoding.disallowed_special,
+    )
+    pyarrow = require_pyarrow_for("encoding a column")
+    if isinstance(table, pyarrow.RecordBatch):
+        wanted = pyarrow.list_(pyarrow.from_numpy_dtype(encoding.dtype))
+        arrays = [*table.columns, ids if ids.type == wanted else ids.cast(wanted)]
+        return pyarrow.RecordBatch.from_arrays(arrays, names=[*table.schema.names, encoding.output])
+    return table.append_column(encoding.output, ids)

@@ -1,0 +1,154 @@
+"""Counting in tasks of an engine: count a part of the texts, add up parts, make `PieceCounts` of the sum.
+
+What travels between tasks are records: pieces with their counts, and the place at which each was met first, among
+all texts in their order. Adding up records in any order and any grouping gives the same table. A task that runs
+twice returns the same records, and an engine takes those of one run.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.piece_records import add_records, write_by_position, write_parts
+from fastbpe.cluster.columns import texts_of
+from fastbpe.errors import FastbpeError
+from fastbpe.training.options import ON_ERROR
+from fastbpe.training.piece_counting import count_pieces
+from fastbpe.training.piece_counts import PieceCounts, counts_of_table, facts_of, table_of
+
+NUMBERS, ERROR = -1, -2  # in place of the number of a part: numbers of a task as JSON, or its pickled error
+#: Errors that a second try would raise again, so that a task returns them. Others are left to the engine.
+LASTING = (FastbpeError, TypeError, ValueError, OverflowError)
+PLACE_BITS = 32  # of a place: the piece among those of its task; the bits above are the number of the task
+
+
+class Counting(NamedTuple):
+    """How tasks count a column; it travels to them.
+
+    Attributes:
+        column: name of the column of texts.
+        options: keyword arguments of `count_pieces`.
+        skips: bool – leave out rows without text, and count them.
+        bits: records are divided into 2**bits parts by hash, so that parts can be added up apart.
+        seed: of the hash.
+    """
+
+    column: str
+    options: Mapping[str, Any]
+    skips: bool
+    bits: int
+    seed: int
+
+
+def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
+    """Check the options of counting before any task starts; return the counts of no text.
+
+    Raises:
+        ValueError: on_error has no such value.
+        FastbpeError, TypeError, ValueError: as `count_pieces` raises them.
+    """
+    if on_error not in ON_ERROR:
+        raise ValueError(f"on_error={on_error!r}: choose one of {', '.join(map(repr, ON_ERROR))}")
+    return count_pieces(iter(()), progress=False, **options)
+
+
+def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) -> Iterator[tuple[int, bytes]]:
+    """Count the texts of one task.
+
+    Args:
+        tables: Arrow tables or record batches.
+        how: column and options.
+        number: that of the task; tasks with greater numbers have later texts.
+        where: name of the part of the texts, for errors.
+
+    Yields:
+        (part, records), and at the end (NUMBERS, JSON); or (ERROR, the pickled error) alone.
+    """
+    n_skipped = 0
+
+    def skip() -> None:
+        nonlocal n_skipped
+        n_skipped += 1
+
+    texts = texts_of(tables, how.column, where, skip if how.skips else None)
+    try:
+        counts = count_pieces(texts, progress=False, **how.options)
+    except LASTING as error:
+        yield ERROR, pickle.dumps(error)
+        return
+    rows: list[tuple[int, bytes]] = []
+    table, place = table_of(counts), number << PLACE_BITS
+    write_parts(table, how.bits, how.seed, lambda part, records: rows.append((part, records)), place=place)
+    yield from rows
+    facts = facts_of(counts)
+    numbers = {} if facts is None else dict(facts.numbers)
+    yield NUMBERS, json.dumps({**numbers, "n_bytes": counts.n_bytes, "n_skipped": n_skipped}).encode()
+
+
+def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
+    """Add up records of one part.
+
+    Args:
+        records: (number, records) – the number of the task that is added to the places; 0: they have it already.
+
+    Returns:
+        Records.
+    """
+    table = PieceCounter(Splitter())
+    for number, some in records:
+        add_records(table, memoryview(some).cast("B"), place=number << PLACE_BITS)
+    found: list[bytes] = []
+    write_by_position(table, 1 << 63, 2, lambda part, records: found.append(records))
+    return b"".join(found)
+
+
+def reduce_rows(part: int, data: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
+    """Add up the rows of one part that several tasks gave; rows of numbers and errors stay as they are.
+
+    Args:
+        part: the part.
+        data: as of `add_up`.
+    """
+    if part < 0:
+        yield from (bytes(some) for _, some in data)
+    elif records := add_up(data):
+        yield records
+
+
+def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> PieceCounts:
+    """Make `PieceCounts` of all that tasks returned.
+
+    Args:
+        rows: (part, records), in any order.
+        empty: counts of no text with the same options.
+
+    Raises:
+        FastbpeError, TypeError, ValueError, OverflowError: a task returned an error.
+    """
+    table = PieceCounter(Splitter())
+    numbers: dict[str, int] = {"n_bytes": 0, "n_skipped": 0}
+    errors: list[Exception] = []
+    for part, data in rows:
+        if part == ERROR:
+            errors.append(pickle.loads(bytes(data)))
+        elif part == NUMBERS:
+            for name, number in json.loads(bytes(data)).items():
+                numbers[name] = numbers.get(name, 0) + number
+        else:
+            add_records(table, memoryview(data).cast("B"))
+    if errors:
+        raise min(errors, key=str)  # the same one in each run
+    table.finish()
+    facts = facts_of(empty)
+    if facts is not None:
+        facts = replace(facts, numbers={name: numbers.get(name, 0) for name in facts.numbers})
+    n_bytes, n_skipped = numbers["n_bytes"], numbers["n_skipped"]
+    return counts_of_table(
+        table, empty.pattern, empty.special_tokens, n_bytes=n_bytes, n_skipped=n_skipped, words=facts
+    )

@@ -1,0 +1,146 @@
+"""Files that are made at the end of a run, of all its ids and offsets: parquet, Arrow, Megatron's index.
+
+Each writer makes the same bytes when it is called again, so that a run that was killed here can go on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe.errors import FormatError
+
+_OFFSET_BYTES = 8  # bytes of an int64
+_ROW_GROUP_IDS = 1 << 22  # ids a row group of parquet or a batch of Arrow, unless one document has more
+_ROW_GROUP_ROWS = 1 << 16  # documents a row group or batch
+# Megatron-LM, megatron/core/datasets/indexed_dataset.py: header, version, code of the dtype. It has no uint32; ids
+# below 2**31 have the bytes of int32.
+_MEGATRON_HEADER = b"MMIDIDX\x00\x00" + (1).to_bytes(8, "little")
+_MEGATRON_CODES = {"uint16": 8, "uint32": 4}  # 4 is int32
+_MAX_MEGATRON_LENGTH = (1 << 31) - 1  # ids of a sequence, whose length is an int32
+_ID_BYTES = {"uint16": 2, "uint32": 4}
+_OFFSETS_AT_ONCE = 1 << 16
+
+
+def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
+    """Write a parquet file: a row for each document, with the column input_ids of lists of uint16 or uint32.
+
+    Args:
+        path: the file.
+        ids: file of all ids, little-endian.
+        offsets: file of int64: where each document begins and the last ends.
+        about: metadata; its "dtype" is that of the ids.
+    """
+    arrow = require_pyarrow(path)
+    schema = _schema(arrow, about)
+    # large_list in memory; without store_schema readers get plain lists.
+    with arrow.parquet.ParquetWriter(path, schema, store_schema=False, compression="zstd") as writer:
+        for table in _tables(arrow, schema, ids, offsets, about):
+            writer.write_table(table)
+        writer.add_key_value_metadata({"fastbpe": json.dumps(about)})
+
+
+def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
+    """Write an Arrow IPC file with the rows of `write_parquet`; uncompressed, so that readers can map it.
+
+    Arguments are those of `write_parquet`.
+    """
+    arrow = require_pyarrow(path)
+    schema = _schema(arrow, about).with_metadata({"fastbpe": json.dumps(about)})
+    with arrow.ipc.new_file(str(path), schema) as writer:
+        for table in _tables(arrow, schema, ids, offsets, about):
+            writer.write_table(table)
+
+
+def write_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
+    """Write the .idx of Megatron's indexed dataset for a .bin: each document is one sequence.
+
+    Args:
+        path: the .idx file.
+        offsets: file of int64: where each document begins and the last ends, in ids.
+        dtype: type of the ids, uint16 or uint32.
+
+    Raises:
+        FormatError: a document has more ids than the format can say.
+    """
+    n = offsets.stat().st_size // _OFFSET_BYTES - 1
+    with open(path, "wb") as file:
+        file.write(_MEGATRON_HEADER + bytes([_MEGATRON_CODES[dtype]]))
+        file.write(n.to_bytes(8, "little") + (n + 1).to_bytes(8, "little"))
+        for starts in _blocks(offsets):
+            lengths = [end - start for start, end in pairwise(starts)]
+            if max(lengths) > _MAX_MEGATRON_LENGTH:
+                raise FormatError(
+                    f"{path}: a document has {max(lengths)} ids, and .idx files hold int32; write .bin"
+                )
+            file.write(_packed("i", lengths))
+        for starts in _blocks(offsets):
+            file.write(_packed("q", [start * _ID_BYTES[dtype] for start in starts[:-1]]))
+        for first in range(0, n + 1, _OFFSETS_AT_ONCE):
+            file.write(_packed("q", range(first, min(n + 1, first + _OFFSETS_AT_ONCE))))
+
+
+def _blocks(offsets: Path) -> Iterator[Sequence[int]]:
+    """Read the starts of some documents at a time, with the end of the last."""
+    with open(offsets, "rb") as file:
+        starts = _read(file, 1)
+        while block := _read(file, _OFFSETS_AT_ONCE):
+            yield starts + block
+            starts = block[-1:]
+
+
+def _read(file: Any, n: int) -> array[int]:
+    """Read up to n offsets."""
+    block: array[int] = array("q", file.read(_OFFSET_BYTES * n))
+    if sys.byteorder == "big":
+        block.byteswap()
+    return block
+
+
+def _packed(code: str, values: Any) -> bytes:
+    """Pack integers, little-endian."""
+    packed: array[int] = array(code, values)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def _schema(arrow: Any, about: Mapping[str, Any]) -> Any:
+    item = arrow.field("element", getattr(arrow, str(about["dtype"]))(), nullable=False)
+    return arrow.schema([arrow.field("input_ids", arrow.large_list(item), nullable=False)])
+
+
+def _tables(arrow: Any, schema: Any, ids: Path, offsets: Path, about: Mapping[str, Any]) -> Iterator[Any]:
+    """Make a table for each row group."""
+    kind = schema.field(0).type
+    with open(ids, "rb") as id_file:
+        for starts in _row_groups(offsets):
+            n_ids = starts[-1] - starts[0]
+            data = arrow.py_buffer(id_file.read(n_ids * _ID_BYTES[about["dtype"]]))
+            values = arrow.Array.from_buffers(kind.value_type, n_ids, [None, data])
+            ends = arrow.py_buffer(array("q", [start - starts[0] for start in starts]))
+            rows = arrow.LargeListArray.from_buffers(kind, len(starts) - 1, [None, ends], children=[values])
+            yield arrow.Table.from_arrays([rows], schema=schema)
+
+
+def _row_groups(path: Path) -> Iterator[Sequence[int]]:
+    """Read the offsets of each row group: where its documents begin and the last ends.
+
+    A document of more than _ROW_GROUP_IDS is a group by itself.
+    """
+    with open(path, "rb") as file:
+        starts: array[int] = array("q")
+        while True:
+            starts += _read(file, _ROW_GROUP_ROWS + 1 - len(starts))
+            if len(starts) < 2:
+                return
+            n_rows = max(bisect_right(starts, starts[0] + _ROW_GROUP_IDS) - 1, 1)
+            yield starts[: n_rows + 1]
+            starts = starts[n_rows:]

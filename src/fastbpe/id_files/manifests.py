@@ -1,0 +1,133 @@
+"""Manifests of shards: what each was made of, and the hashes of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastbpe.corpus.encode_files import FilesSummary, Job
+from fastbpe.errors import FormatError
+from fastbpe.formats import atomic_files
+from fastbpe.id_files.parts import MANIFEST, Part, read_json
+
+_READ_BYTES = 1 << 20  # bytes read at a time
+_VERSION = 1
+_SETTINGS = ("tokenizer", "dtype", "before", "after", "separator", "text_field", "shard", "shards", "plan")
+_SHOWN = {"before": "document_start", "after": "document_end", "plan": "inputs, in name or size"}
+
+
+def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
+    """Return what must be the same for a shard to count as done.
+
+    Args:
+        job: settings that decide the ids.
+        shard: number of the shard, and how many there are.
+        plan: hash of the names and sizes of all inputs; "": the shard was not made of files.
+    """
+    index, n = shard
+    settings = {
+        "tokenizer": job.identity,
+        "dtype": job.dtype,
+        "before": job.before,
+        "after": job.after,
+        "separator": job.separator,
+        "text_field": job.text_field,
+        "shard": index,
+        "shards": n,
+        "plan": plan,
+    }
+    return json.loads(json.dumps(settings))  # type: ignore[no-any-return]  # tuples become lists, as in files
+
+
+def write(
+    place: Path,
+    settings: Mapping[str, Any],
+    summary: FilesSummary,
+    inputs: Sequence[tuple[str, Path]],
+    outputs: Sequence[Path],
+) -> None:
+    """Write the manifest of a shard beside it, as the last of its files.
+
+    Args:
+        place: the manifest.
+        settings: what `settings_of` returned.
+        summary: counts of the shard.
+        inputs: (name in the plan, path) of each input file.
+        outputs: the shard's files.
+    """
+    manifest = {
+        "format": "fastbpe shard",
+        "version": _VERSION,
+        **settings,
+        "documents": summary.n_documents,
+        "ids": summary.n_ids,
+        "text_bytes": summary.n_bytes,
+        "inputs": [_described(name, path) for name, path in inputs],
+        "outputs": [_described(path.name, path) for path in outputs],
+    }
+    data = json.dumps(manifest, indent=1).encode() + b"\n"
+    atomic_files.write(place, data)
+
+
+def done_before(path: Path, place: Path, settings: Mapping[str, Any]) -> FilesSummary | None:
+    """Return the summary of a shard that is done already; None: it is not.
+
+    Args:
+        path: the shard.
+        place: its manifest.
+        settings: what `settings_of` returned for this run.
+
+    Raises:
+        FileExistsError: the shard is done with other settings.
+    """
+    if not place.exists():
+        return None
+    manifest = read_json(place)
+    differing = [name for name in _SETTINGS if manifest.get(name) != settings[name]]
+    if differing:
+        said = ", ".join(_SHOWN.get(name, name) for name in differing)
+        raise FileExistsError(
+            f"{place}: the shard exists and was made with other settings ({said}); to replace it, give "
+            "overwrite=True (--overwrite)"
+        )
+    outputs = manifest.get("outputs", [])
+    for output in outputs:
+        file = path.with_name(output["path"])
+        if not file.exists() or file.stat().st_size != output["size"]:
+            raise FileExistsError(
+                f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
+                "again, give overwrite=True (--overwrite)"
+            )
+    return FilesSummary(path, manifest["documents"], manifest["ids"], manifest["text_bytes"], 0.0)
+
+
+def check_hashes(part: Part) -> None:
+    """Compare the files of a shard with the hashes in its manifest; reads all of them.
+
+    Raises:
+        FormatError: a file has another hash; the message names it.
+    """
+    for output in part.manifest.get("outputs", []):
+        file = part.path.with_name(Path(output["path"]).name)
+        if (found := sha256_of(file)) != output["sha256"]:
+            raise FormatError(
+                f"{file}: its SHA-256 is {found[:16]}…, and {output['sha256'][:16]}… in "
+                f"{part.path.name}{MANIFEST}: it was changed or damaged; encode the shard again"
+            )
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while block := file.read(_READ_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _described(name: str, path: Path) -> dict[str, Any]:
+    return {"path": name, "size": path.stat().st_size, "sha256": sha256_of(path)}

@@ -1,0 +1,351 @@
+"""One file of ids with its neighbours: found, described and checked.
+
+`encode_files` writes NAME (.bin or .npy), NAME.json with dtype and counts, and NAME.offsets. A `Part` holds their
+facts after the checks that read no ids: sizes, counts, and the first and the last offset agree. `find_parts` lists
+the parts that a path stands for: a file, or all shards of a set.
+"""
+
+from __future__ import annotations
+
+import ast
+import errno
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from fastbpe.corpus.sinks import ids_path
+from fastbpe.errors import FormatError
+
+#: Name of a dtype that can be read → (bytes an id, format of a memoryview).
+READABLE = {
+    "uint8": (1, "B"),
+    "uint16": (2, "H"),
+    "uint32": (4, "I"),
+    "uint64": (8, "Q"),
+    "int16": (2, "h"),
+    "int32": (4, "i"),
+    "int64": (8, "q"),
+}
+SUFFIXES = (".bin", ".npy")
+MANIFEST = ".manifest.json"  # ending of the file beside a shard that says what it was made of
+OFFSET_BYTES = 8  # bytes of an int64
+
+_SHARD_STEM = re.compile(r"(?P<stem>.*)-(?P<index>\d{5,})-of-(?P<n>\d{5,})\Z", re.DOTALL)
+_NPY_MAGIC = b"\x93NUMPY"
+_MAX_NPY_HEADER = 1 << 16  # bytes; numpy itself refuses longer ones
+_AGAIN = "write it again with encode_files"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of ids whose neighbours fit it.
+
+    Attributes:
+        path: the file.
+        dtype: str – a key of READABLE.
+        start: int – bytes of the file before the first id.
+        n_ids: int – ids in the file.
+        n_documents: int – documents in the file.
+        offsets: file of n_documents + 1 offsets; None: all ids are one document.
+        about: content of the JSON beside the file; {}: there is none.
+        manifest: content of the shard's manifest; {}: the file is no shard.
+    """
+
+    path: Path
+    dtype: str
+    start: int
+    n_ids: int
+    n_documents: int
+    offsets: Path | None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Fingerprint of the tokenizer that made the ids; None: nothing says."""
+        tokenizer = self.about.get("tokenizer")
+        return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
+
+
+def shard_path(out: Path, shard: tuple[int, int]) -> Path:
+    """Name the file of one shard of an output.
+
+    >>> shard_path(Path("ids/train.bin"), (3, 10)).as_posix()
+    'ids/train-00003-of-00010.bin'
+    """
+    index, n = shard
+    return out.with_name(f"{out.stem}-{index:05d}-of-{n:05d}{out.suffix}")
+
+
+def shard_of(path: Path) -> tuple[Path, int, int] | None:
+    """Return output, number and count of shards that a name says; None: it is not that of a shard.
+
+    >>> output, index, n = shard_of(Path("ids/train-00003-of-00010.bin"))
+    >>> output.as_posix(), index, n, shard_of(Path("train.bin"))
+    ('ids/train.bin', 3, 10, None)
+    """
+    match = _SHARD_STEM.match(path.stem)
+    if match is None:
+        return None
+    return path.with_name(match["stem"] + path.suffix), int(match["index"]), int(match["n"])
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Name a neighbour of a file.
+
+    >>> beside(Path("train.bin"), ".json").name
+    'train.bin.json'
+    """
+    return path.with_name(path.name + ending)
+
+
+# Finding
+
+
+def find_parts(path: str | os.PathLike[str]) -> list[Path]:
+    """List the files of ids that a path stands for, in order.
+
+    Args:
+        path: a .bin, .idx or .npy file; the output that shards were written for ("train.bin" for
+            "train-00000-of-00010.bin" and so on); or a folder that holds one such file or one set of shards.
+
+    Raises:
+        FileNotFoundError: there is no such file, or some shards of the set are missing.
+        FormatError: the ending is another, or the folder holds files of more than one set.
+    """
+    output, n, found = find_set(path)
+    if missing := [index for index in range(n) if index not in found]:
+        some = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+        name = shard_path(output, (missing[0], n))
+        said = f"shards {some} of {n} are missing: encode them" if len(missing) > 1 else "this shard is missing"
+        raise FileNotFoundError(errno.ENOENT, said, str(name))
+    return [found[index] for index in sorted(found)]
+
+
+def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
+    """Find the files of ids that a path stands for, though some may be missing.
+
+    Args:
+        path: as for `find_parts`.
+
+    Returns:
+        The output, the number of its shards (0 for a file that is no shard), and number → file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: as for `find_parts`.
+    """
+    place = ids_path(Path(path))
+    if place.is_dir():
+        sets = _sets(place.iterdir())
+        if not sets:
+            raise FileNotFoundError(errno.ENOENT, "no .bin or .npy file of ids in this folder", str(place))
+        if len(sets) > 1:
+            names = ", ".join(sorted(output.name for output, _ in sets))
+            raise FormatError(f"{place}: files of several sets ({names}): give the path of one of them")
+    elif place.suffix not in SUFFIXES:
+        raise FormatError(f"{place}: ids are read from {' and '.join(SUFFIXES)} files, and from folders of them")
+    elif place.exists():
+        sets = {(place, 0): {0: place}}
+    else:
+        found_beside = _sets(place.parent.iterdir()) if place.parent.is_dir() else {}
+        sets = {key: found for key, found in found_beside.items() if key[0] == place and key[1]}
+        if not sets:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
+        if len(sets) > 1:
+            counts = " and of ".join(str(n) for _, n in sorted(sets))
+            raise FormatError(f"{place}: shards of {counts} lie side by side: move one set elsewhere")
+    (output, n), found = next(iter(sets.items()))
+    if strange := [path for index, path in found.items() if n and index >= n]:
+        raise FormatError(f"{strange[0]}: no shard of {n}; shards are numbered from 0")
+    return output, n, found
+
+
+def _sets(paths: Any) -> dict[tuple[Path, int], dict[int, Path]]:
+    """Group files of ids: (output, number of shards; 0 for a file that is no shard) → number → path."""
+    sets: dict[tuple[Path, int], dict[int, Path]] = {}
+    for path in paths:
+        if path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file():
+            output, index, n = shard_of(path) or (path, 0, 0)
+            sets.setdefault((output, n), {})[index] = path
+    return sets
+
+
+# Describing and checking
+
+
+def read_part(path: Path, dtype: str | None = None) -> Part:
+    """Describe a file of ids, and check all that can be checked without reading it.
+
+    Args:
+        path: the .bin or .npy file.
+        dtype: type of the ids, a key of READABLE. None: as the JSON beside the file or the .npy header says.
+
+    Raises:
+        FormatError: a file does not fit another, or dtype is not theirs; the message names the file.
+        FileNotFoundError: the file or one that belongs to it is missing.
+        ValueError: dtype is no dtype that is read, or it is None and nothing says it.
+    """
+    if dtype is not None and dtype not in READABLE:
+        raise ValueError(f"dtype={dtype!r}: choose one of {', '.join(map(repr, READABLE))}, or None")
+    start, said, n_said = 0, None, None
+    if path.suffix == ".npy":
+        start, said, n_said = _npy_header(path)
+    described = beside(path, ".json")
+    about = read_json(described) if described.exists() else {}
+    if about:
+        _check_types(described, about, {"dtype": str, "count": int, "documents": int, "offsets": str})
+        if said is not None and about["dtype"] != said:
+            raise FormatError(f"{described}: the dtype is {about['dtype']}, and {said} in {path.name}; {_AGAIN}")
+        said = about["dtype"]
+    if said is not None and said not in READABLE:
+        raise FormatError(f"{described}: the dtype is {said!r}, not one of {', '.join(READABLE)}")
+    if dtype is not None and said is not None and dtype != said:
+        raise FormatError(f"{path}: its ids are {said}, not {dtype}")
+    dtype = dtype or said
+    if dtype is None:
+        raise ValueError(f"{path}: nothing beside it says the dtype of the ids; give dtype=, such as 'uint16'")
+    size = READABLE[dtype][0]
+    n_bytes = path.stat().st_size - start
+    n_ids, rest = divmod(n_bytes, size)
+    if rest:
+        raise FormatError(f"{path}: {n_bytes} bytes are no whole number of {dtype} ids; {_AGAIN}")
+    if path.suffix == ".npy" and n_said != n_ids:
+        raise FormatError(f"{path}: its header says {n_said} ids, and {n_ids} follow; {_AGAIN}")
+    if not about:
+        return Part(path, dtype, start, n_ids, 1, None)
+    if about["count"] != n_ids:
+        raise FormatError(f"{described}: it says {about['count']} ids, and {path.name} has {n_ids}; {_AGAIN}")
+    offsets = path.with_name(about["offsets"])
+    _check_offsets(offsets, n_ids, about["documents"], described.name)
+    return Part(path, dtype, start, n_ids, about["documents"], offsets, about, _manifest(path, about))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object, or raise FormatError with the path."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: not JSON: {error}; {_AGAIN}") from None
+    if not isinstance(value, dict):
+        raise FormatError(f"{path}: no JSON object, but {type(value).__name__}; {_AGAIN}")
+    return value
+
+
+def check_alike(parts: Sequence[Part]) -> None:
+    """Raise FormatError if parts have several dtypes, tokenizers, or ids around documents."""
+    for part in parts[1:]:
+        check_like(part, parts[0])
+
+
+def check_like(part: Part, first: Part) -> None:
+    """Raise FormatError if a part is not of the same run as another; the message has both names."""
+    for name, one, other in (
+        ("tokenizer", first.fingerprint, part.fingerprint),
+        ("dtype", first.dtype, part.dtype),
+        ("ids before each document", first.about.get("before"), part.about.get("before")),
+        ("ids after each document", first.about.get("after"), part.about.get("after")),
+        ("plan of its shards", first.manifest.get("plan"), part.manifest.get("plan")),
+    ):
+        if one != other:
+            raise FormatError(
+                f"{part.path}: its {name} is {_short(other)}, and {_short(one)} in {first.path.name}: "
+                "encode both alike, or keep them apart"
+            )
+
+
+def _short(value: object) -> object:
+    return f"{value[:12]}…" if isinstance(value, str) and len(value) > 16 else value
+
+
+def _check_types(path: Path, value: Mapping[str, Any], types: Mapping[str, type]) -> None:
+    for name, kind in types.items():
+        found = value.get(name)
+        is_negative = isinstance(found, int) and found < 0
+        if not isinstance(found, kind) or isinstance(found, bool) or is_negative:
+            raise FormatError(f"{path}: {name!r} is {found!r:.40}, not {kind.__name__}; {_AGAIN}")
+
+
+def _check_offsets(path: Path, n_ids: int, n_documents: int, said_by: str) -> None:
+    """Check size, first and last item of a file of offsets."""
+    size, expected = path.stat().st_size, OFFSET_BYTES * (n_documents + 1)
+    if size != expected:
+        raise FormatError(
+            f"{path}: {size} bytes, where the {n_documents} documents of {said_by} take {expected}; {_AGAIN}"
+        )
+    with open(path, "rb") as file:
+        first = read_offset(file)
+        file.seek(-OFFSET_BYTES, os.SEEK_END)
+        last = read_offset(file)
+    if first != 0 or last != n_ids:
+        raise FormatError(f"{path}: it goes from {first} to {last}, not from 0 to {n_ids}; {_AGAIN}")
+
+
+def read_offset(file: IO[bytes]) -> int:
+    """Read the next offset of a file."""
+    return int.from_bytes(file.read(OFFSET_BYTES), "little", signed=True)
+
+
+def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the manifest of a shard, and compare it with the files beside it; {} for a file that has none."""
+    place = beside(path, MANIFEST)
+    if not place.exists():
+        if shard_of(path) is None:
+            return {}
+        raise FileNotFoundError(errno.ENOENT, "the shard is not finished: encode it again", str(place))
+    manifest = read_json(place)
+    _check_types(place, manifest, {"shard": int, "shards": int, "dtype": str, "documents": int, "ids": int,
+                                   "plan": str, "tokenizer": dict, "inputs": list, "outputs": list})  # fmt: skip
+    for name, other in (
+        ("dtype", "dtype"),
+        ("documents", "documents"),
+        ("ids", "count"),
+        ("tokenizer", "tokenizer"),
+    ):
+        if manifest[name] != about.get(other):
+            raise FormatError(
+                f"{place}: its {name} is {manifest[name]!r:.70}, and {about.get(other)!r:.70} in "
+                f"{path.name}.json; encode the shard again"
+            )
+    for output in manifest["outputs"]:
+        if not isinstance(output, dict):
+            raise FormatError(f"{place}: an output is {output!r:.40}, not an object; {_AGAIN}")
+        _check_types(place, output, {"path": str, "size": int, "sha256": str})
+        file = path.with_name(Path(output["path"]).name)
+        if (size := file.stat().st_size) != output["size"]:
+            raise FormatError(
+                f"{file}: {size} bytes, and {output['size']} in {place.name}; encode the shard again"
+            )
+    named = shard_of(path)
+    if named is not None and named[1:] != (manifest["shard"], manifest["shards"]):
+        raise FormatError(
+            f"{place}: it is of shard {manifest['shard']}/{manifest['shards']}; rename the files back"
+        )
+    return manifest
+
+
+def _npy_header(path: Path) -> tuple[int, str, int]:
+    """Read the header of a .npy file: (its length in bytes, dtype, number of ids)."""
+    with open(path, "rb") as file:
+        magic = file.read(8)
+        if magic[:6] != _NPY_MAGIC or magic[6:] not in (b"\x01\x00", b"\x02\x00", b"\x03\x00"):
+            raise FormatError(f"{path}: no .npy file: it begins with {magic!r}")
+        n_bytes = 2 if magic[6] == 1 else 4
+        length = int.from_bytes(file.read(n_bytes), "little")
+        header = file.read(min(length, _MAX_NPY_HEADER))
+    try:
+        said = ast.literal_eval(header.decode("latin-1").strip())
+        descr, shape = said["descr"], said["shape"]
+        kind, bits = {"u": "uint", "i": "int"}[descr[1]], 8 * int(descr[2:])
+        (n_ids,) = shape
+        if type(n_ids) is not int or descr[0] not in "<|" or f"{kind}{bits}" not in READABLE:
+            raise ValueError
+    except (ValueError, SyntaxError, KeyError, TypeError, IndexError, RecursionError, MemoryError):
+        raise FormatError(
+            f"{path}: no one-dimensional array of integers, little-endian; its header is {header[:100]!r}"
+        ) from None
+    return 8 + n_bytes + length, f"{kind}{bits}", n_ids

@@ -1,0 +1,283 @@
+"""Memory-mapped reading of files of ids: documents, any range of ids, random windows for training."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import sys
+from array import array
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Protocol, overload
+
+from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.errors import FormatError
+from fastbpe.id_files.parts import READABLE, Part, check_alike, find_parts, read_part
+
+_MAX_MAPPED = 64  # parts that stay mapped: a map holds a file descriptor, and a process has about a thousand
+
+
+class HasFingerprint(Protocol):
+    """A tokenizer, as far as reading its ids needs it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all that decides ids."""
+
+
+def open_ids(
+    path: str | os.PathLike[str],
+    *,
+    tokenizer: HasFingerprint | None = None,
+    dtype: str | None = None,
+    as_numpy: bool = False,
+) -> StoredIds:
+    """Open what `encode_files` wrote, for reading. The files are mapped into memory; no ids are copied.
+
+    Sizes, counts and dtypes of all files are checked here, which reads no ids. `fastbpe verify` reads all.
+
+    Args:
+        path: a .bin or .npy file; a folder of one set of shards; or the output that shards were written for:
+            "train.bin" for train-00000-of-00010.bin and its sisters. A file without OUT.json is one document.
+        tokenizer: the tokenizer that should have made the ids. None: any.
+        dtype: the dtype that the ids should have ("uint16", "uint32", …). A .bin file with nothing beside it needs
+            it; for all others, None takes what the files say.
+        as_numpy: give numpy arrays, also without a copy, instead of memoryviews.
+
+    Raises:
+        FormatError: a file does not fit another; files of two tokenizers or dtypes; another tokenizer or dtype
+            than asked for. The message names the file.
+        FileNotFoundError: there is no such file, or a shard is missing.
+        ValueError: nothing says the dtype.
+        ImportError: as_numpy is True, and numpy is not installed.
+
+    >>> import fastbpe, pathlib, tempfile
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text, out = pathlib.Path(folder, "a.txt"), pathlib.Path(folder, "a.bin")
+    ...     _ = text.write_text("one\\ntwo\\n")
+    ...     _ = tokenizer.encode_files(text, out, separator="\\n", progress=False)
+    ...     ids = fastbpe.open_ids(out, tokenizer=tokenizer)
+    ...     len(ids), ids.n_ids, ids.dtype, tokenizer.decode(ids[1])
+    (2, 6, 'uint16', 'two')
+    """
+    parts = [read_part(file, dtype) for file in find_parts(path)]
+    check_alike(parts)
+    made_by = parts[0].fingerprint
+    if tokenizer is not None and made_by is not None and made_by != tokenizer.fingerprint:
+        raise FormatError(
+            f"{parts[0].path}: its ids are of the tokenizer {made_by[:12]}…, not of "
+            f"{tokenizer.fingerprint[:12]}…; load the one that made them"
+        )
+    if as_numpy:
+        require_numpy("open_ids(as_numpy=True)")
+    return StoredIds(parts, as_numpy=as_numpy)
+
+
+class StoredIds(Sequence[Any]):
+    """Ids in files, as a sequence of documents; `fastbpe.open_ids` makes it.
+
+    A document, and any range of ids, is a memoryview of the mapped file (or a numpy array). Only a range that goes
+    over the end of a shard is copied. It can be pickled: a process that gets it maps the files itself. Threads may
+    share it.
+
+    Attributes:
+        dtype: str – type of the ids: "uint16", "uint32", …
+        n_ids: int – number of all ids.
+        n_documents: int – number of documents; also len().
+        fingerprint: str or None – fingerprint of the tokenizer; None: the files do not say.
+        paths: tuple of Path – the files, in order.
+
+    >>> import fastbpe, pathlib, tempfile
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text, out = pathlib.Path(folder, "a.txt"), pathlib.Path(folder, "a.bin")
+    ...     _ = text.write_text("one\\ntwo\\n")
+    ...     _ = tokenizer.encode_files(text, out, separator="\\n", progress=False)
+    ...     ids = fastbpe.open_ids(out)
+    ...     [tokenizer.decode(document) for document in ids], ids.ids(2, 4).tolist()
+    (['one', 'two'], [101, 116])
+    """
+
+    def __init__(self, parts: Sequence[Part], *, as_numpy: bool = False) -> None:
+        self.dtype = parts[0].dtype
+        self.n_ids = sum(part.n_ids for part in parts)
+        self.n_documents = sum(part.n_documents for part in parts)
+        self.fingerprint = parts[0].fingerprint
+        self.paths: tuple[Path, ...] = tuple(part.path for part in parts)
+        self._parts, self._as_numpy = tuple(parts), as_numpy
+        self._first_ids = [0, *accumulate(part.n_ids for part in parts)]
+        self._first_documents = [0, *accumulate(part.n_documents for part in parts)]
+        self._maps: OrderedDict[int, tuple[memoryview, memoryview | None]] = OrderedDict()
+
+    def __reduce__(self) -> Any:
+        return _reopened, (self._parts, self._as_numpy)
+
+    def __repr__(self) -> str:
+        n_files = len(self.paths)
+        return (
+            f"<fastbpe.StoredIds {self.paths[0].name}{f' and {n_files - 1} more' if n_files > 1 else ''}: "
+            f"{self.n_ids:,} ids ({self.dtype}) of {self.n_documents:,} documents>"
+        )
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self.n_documents))]
+        i = index + self.n_documents if index < 0 else index
+        if not 0 <= i < self.n_documents:
+            raise IndexError(f"document {index} of {self.n_documents}")
+        part = bisect_right(self._first_documents, i) - 1
+        return self._given(self._document(part, i - self._first_documents[part]))
+
+    def __iter__(self) -> Iterator[Any]:
+        for part, one in enumerate(self._parts):
+            for i in range(one.n_documents):
+                yield self._given(self._document(part, i))
+
+    def ids(self, start: int = 0, end: int | None = None) -> Any:
+        """Give the ids from `start` up to `end`, counted over all documents end to end.
+
+        Args:
+            start: first id, from 0 to n_ids.
+            end: id behind the last, from start to n_ids. None: n_ids.
+
+        Raises:
+            IndexError: the range is not within the ids.
+        """
+        end = self.n_ids if end is None else end
+        if not 0 <= start <= end <= self.n_ids:
+            raise IndexError(f"ids {start} to {end} of {self.n_ids}")
+        return self._given(self._range(start, end))
+
+    def span(self, index: int) -> tuple[int, int]:
+        """Give the place of a document among all ids: `ids(*span(i))` equals document i.
+
+        Args:
+            index: the document, from 0 to n_documents - 1.
+
+        Raises:
+            IndexError: there is no such document.
+        """
+        if not 0 <= index < self.n_documents:
+            raise IndexError(f"document {index} of {self.n_documents}")
+        part = bisect_right(self._first_documents, index) - 1
+        start, end = self._offsets(part, index - self._first_documents[part])
+        return self._first_ids[part] + start, self._first_ids[part] + end
+
+    def random_windows(self, n: int, length: int, *, seed: int | str) -> Any:
+        """Give windows of consecutive ids at random places, for training.
+
+        The places depend on the seed and on the number of ids alone: shards give the same windows as the file
+        that they are merged into. With the step of the training in the seed, a run that starts again sees the
+        same ones.
+
+        Args:
+            n: number of windows.
+            length: ids of each, from 1 to n_ids. For inputs and targets of 1024 ids it is 1025.
+            seed: seed of the places, such as f"{seed} {rank} {step}".
+
+        Returns:
+            A list of n memoryviews; with as_numpy an array of shape (n, length), which is a copy.
+
+        Raises:
+            ValueError: length is not from 1 to n_ids, or n is negative.
+        """
+        if not 1 <= length <= self.n_ids:
+            raise ValueError(f"length={length}: a window has from 1 id to all {self.n_ids}")
+        if n < 0:
+            raise ValueError(f"n={n}: give the number of windows")
+        places = random.Random(seed)
+        starts = [places.randrange(self.n_ids - length + 1) for _ in range(n)]
+        windows = [self._range(start, start + length) for start in starts]
+        if not self._as_numpy:
+            return windows
+        made = require_numpy("random_windows").empty((n, length), dtype=self.dtype)
+        for row, window in zip(made, windows, strict=True):
+            row[:] = self._given(window)
+        return made
+
+    def _given(self, view: memoryview) -> Any:
+        """Return ids as the caller wants them."""
+        if not self._as_numpy:
+            return view
+        return require_numpy("open_ids(as_numpy=True)").frombuffer(view, dtype=self.dtype)
+
+    def _document(self, part: int, i: int) -> memoryview:
+        start, end = self._offsets(part, i)
+        return self._map(part)[0][start:end]
+
+    def _offsets(self, part: int, i: int) -> tuple[int, int]:
+        """Return the place of a part's document among the ids of the part."""
+        one, offsets = self._parts[part], self._map(part)[1]
+        if offsets is None:
+            return 0, one.n_ids
+        start, end = offsets[i], offsets[i + 1]
+        if not 0 <= start <= end <= one.n_ids:
+            raise FormatError(f"{one.offsets}: document {i} goes from {start} to {end}, of {one.n_ids} ids")
+        return start, end
+
+    def _range(self, start: int, end: int) -> memoryview:
+        """Return ids of all parts end to end; copied if they are of several."""
+        part = bisect_right(self._first_ids, start) - 1
+        views: list[memoryview] = []
+        while start < end:
+            first, stop = self._first_ids[part], min(end, self._first_ids[part + 1])
+            if stop > start:
+                views.append(self._map(part)[0][start - first : stop - first])
+                start = stop
+            part += 1
+        if len(views) == 1:
+            return views[0]
+        return _cast(memoryview(b"".join(views)), self.dtype)
+
+    def _map(self, part: int) -> tuple[memoryview, memoryview | None]:
+        """Map a part: (its ids, its offsets). The last _MAX_MAPPED stay mapped; views keep their own maps."""
+        maps = self._maps
+        mapped = maps.pop(part, None)
+        if mapped is None:
+            one = self._parts[part]
+            ids = _view(one.path, one.start, self.dtype)
+            if len(ids) != one.n_ids:
+                raise FormatError(f"{one.path}: {len(ids)} ids, which were {one.n_ids} when it was opened")
+            mapped = ids, None if one.offsets is None else _view(one.offsets, 0, "int64")
+        maps[part] = mapped
+        while len(maps) > _MAX_MAPPED:
+            try:
+                maps.popitem(last=False)
+            except KeyError:  # another thread was faster
+                break
+        return mapped
+
+
+def _reopened(parts: Sequence[Part], as_numpy: bool) -> StoredIds:
+    return StoredIds(parts, as_numpy=as_numpy)
+
+
+def _view(path: Path, start: int, dtype: str) -> memoryview:
+    """Map a file from a byte on, as integers."""
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size <= start:
+            return _cast(memoryview(b""), dtype)
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
+    if sys.byteorder == "little":
+        return _cast(data, dtype)
+    swapped: array[int] = array(READABLE[dtype][1], data.tobytes())
+    swapped.byteswap()
+    return memoryview(swapped).toreadonly()
+
+
+def _cast(data: Any, dtype: str) -> memoryview:
+    """View bytes as integers."""
+    view: memoryview = data.cast(READABLE[dtype][1])
+    return view

@@ -1,0 +1,292 @@
+"""Count and encode columns of Ray datasets, with the results of a single machine.
+
+Needs `pip install "fastbpe-tokenizer[ray]"`, on every node. `count_pieces` is a `map_batches` whose results are
+added up as a tree. `encode` is a `map_batches` with actors, each with a tokenizer whose caches stay warm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastbpe.cluster.columns import (
+    Encoding,
+    Special,
+    check_column,
+    check_encoding,
+    check_is_text,
+    check_output,
+    texts_of,
+    with_ids,
+)
+from fastbpe.cluster.counting import NUMBERS, Counting, check_options, count_part, counts_of_rows, reduce_rows
+from fastbpe.cluster.writing import check_shards, summary_of_rows, write_part
+from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.piece_counts import PieceCounts
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+__all__ = ["count_pieces", "encode", "write_shards"]
+
+_FAN_IN = 8  # results that a task adds up
+_BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
+_RESULT_BITS = 12  # of the number of a result: its place in a table of results
+_Rows = list[tuple[int, bytes]]
+
+
+def count_pieces(dataset: Dataset, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
+    """Count the pieces of a column of texts; the counts are those of `fastbpe.count_pieces` on its rows.
+
+    The blocks are counted as they come; tasks add up eight results at a time until one is left, which holds each
+    distinct piece. Number and order of blocks do not matter, except that the order of pieces, which
+    `train(ties="first")` uses, is that of the rows in the dataset.
+
+    Args:
+        dataset: Dataset – the texts; each row is a document.
+        column: str – name of the column, of strings or of binary that is UTF-8.
+        on_error: str – "skip": leave out null rows, and count them in `PieceCounts.n_skipped`; "raise": they are a
+            FormatError.
+        **options: keyword arguments of `fastbpe.count_pieces`, such as mode, pattern, special_tokens, errors and
+            max_memory_bytes (of one task). num_threads is 1 if it is not given.
+
+    Raises:
+        ImportError: ray is not installed.
+        TypeError: the column holds no texts.
+        ValueError: there is no such column, or an option has no such value.
+        FormatError: a row is null.
+        FastbpeError: as `fastbpe.count_pieces` raises it.
+
+    Example::
+
+        counts = fastbpe.ray.count_pieces(ray.data.read_parquet("corpus/"), "text", pattern="o200k")
+        tokenizer = fastbpe.train(counts, vocab_size=100_000)
+    """
+    ray = _require_ray()
+    _check_text_column(dataset, column)
+    options = {"num_threads": 1, **options}
+    empty = check_options(options, on_error)
+    how = Counting(column, options, on_error == "skip", _BITS, 0)
+    counted = dataset.select_columns([column]).map_batches(
+        partial(_count, how), batch_format="pyarrow", batch_size=None, zero_copy_batch=True
+    )
+    number, add = ray.remote(_number), ray.remote(_add_up)
+    waiting = [number.remote(at, block) for at, block in enumerate(_blocks(counted))]
+    while len(waiting) > 1:
+        waiting = [add.remote(*waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
+    rows: _Rows = ray.get(waiting[0]) if waiting else []
+    return counts_of_rows(rows, empty)
+
+
+def encode(
+    dataset: Dataset,
+    column: str,
+    tokenizer: Tokenizer,
+    *,
+    output: str = "input_ids",
+    dtype: str = "uint32",
+    allowed_special: Special = frozenset(),
+    disallowed_special: Special = (),
+    concurrency: int | tuple[int, int] | None = None,
+) -> Dataset:
+    """Add a column of ids to a dataset: a list for each text, null for a null.
+
+    The dataset is lazy and streams, as others do. No text and no id becomes a Python object: rows go from Arrow
+    buffers to Arrow buffers.
+
+    Args:
+        dataset: Dataset – the texts.
+        column: str – name of the column of texts.
+        tokenizer: Tokenizer – of either mode.
+        output: str – name of the new column.
+        dtype: str – integer dtype of the ids.
+        allowed_special, disallowed_special: as in `Tokenizer.encode`; the default reads special tokens in texts as
+            the text they are, for texts of a corpus are not to be trusted.
+        concurrency: int or (int, int) – number of actors, or the least and the most. None: 1 to the number of CPUs
+            of the cluster.
+
+    Raises:
+        ImportError: ray is not installed.
+        TypeError: the column holds no texts.
+        ValueError: there is no such column, the new one exists, or the dtype is none.
+
+    Example::
+
+        ids = fastbpe.ray.encode(ray.data.read_parquet("corpus/"), "text", fastbpe.load("o200k_base"))
+        ids.write_parquet("ids/")
+    """
+    ray = _require_ray()
+    check_output(output, _check_text_column(dataset, column))
+    check_encoding(tokenizer, dtype, allowed_special, disallowed_special)
+    sent = partial(_value_of, ray.put(pickle.dumps(tokenizer)))
+    how = Encoding(column, output, sent, tokenizer.fingerprint, dtype, allowed_special, disallowed_special)
+    if concurrency is None:
+        concurrency = 1, max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    least, most = (concurrency, concurrency) if isinstance(concurrency, int) else concurrency
+    return dataset.map_batches(
+        _EncodingActor,
+        fn_constructor_args=(how,),
+        batch_format="pyarrow",
+        batch_size=None,
+        zero_copy_batch=True,
+        compute=ray.data.ActorPoolStrategy(min_size=least, max_size=most),
+    )
+
+
+def write_shards(
+    dataset: Dataset, column: str, tokenizer: Tokenizer, out: str | os.PathLike[str], **options: Any
+) -> FilesSummary:
+    """Encode a column of texts into shards of ids on a file system that all nodes share.
+
+    Each block becomes a shard with its manifest, as of `Tokenizer.write_shard`: the third of ten is
+    OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
+    `fastbpe.merge_shards` makes one file of them: that of a single machine. Use `dataset.repartition(n)` for n
+    shards. The dataset is executed and held in Ray's object store, which spills to disk.
+
+    Args:
+        dataset: Dataset – the texts; each row is a document.
+        column: str – name of the column of texts.
+        tokenizer: Tokenizer – of either mode.
+        out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on.
+        **options: document_start, document_end and dtype of `Tokenizer.write_shard`.
+
+    Returns:
+        FilesSummary – of all shards together.
+
+    Raises:
+        ImportError: ray is not installed.
+        TypeError: the column holds no texts, or there is no such option.
+        ValueError: there is no such column, or an option has no such value.
+        FormatError: a row is null.
+
+    Example::
+
+        fastbpe.ray.write_shards(dataset.repartition(64), "text", tokenizer, "/shared/ids/train.bin")
+        fastbpe.open_ids("/shared/ids")
+    """
+    ray = _require_ray()
+    _check_text_column(dataset, column)
+    check_shards(tokenizer, out, options)
+    sent = partial(_value_of, ray.put(pickle.dumps(tokenizer)))
+    blocks = _blocks(dataset.select_columns([column]))
+    write = ray.remote(_write)
+    place = os.path.abspath(out)
+    rows: _Rows = ray.get(
+        [
+            write.remote(column, sent, tokenizer.fingerprint, place, (number, len(blocks)), options, block)
+            for number, block in enumerate(blocks)
+        ]
+    )
+    return summary_of_rows(rows, Path(out), len(blocks))
+
+
+# In tasks
+
+
+def _count(how: Counting, batch: Any) -> Any:
+    import pyarrow
+
+    rows = list(count_part([batch], how, 0, "a block"))
+    parts, data = [part for part, _ in rows], [data for _, data in rows]
+    return pyarrow.table({"part": pyarrow.array(parts, "int32"), "data": pyarrow.array(data, "large_binary")})
+
+
+def _number(at: int, table: Any) -> _Rows:
+    """Add up the rows of a table of counts, and give the pieces their places in the dataset.
+
+    Args:
+        at: the number of the table in the dataset.
+        table: results of `_count`, one after another. Each ends with a row of numbers.
+    """
+    if not table.num_rows:  # of a dataset without rows; it has no columns either
+        return []
+    number, numbered = at << _RESULT_BITS, []
+    for part, data in zip(table.column("part").to_pylist(), table.column("data"), strict=True):
+        numbered.append((part, number, data.as_buffer()))
+        number += part == NUMBERS
+    return _reduced(numbered)
+
+
+def _add_up(*results: _Rows) -> _Rows:
+    return _reduced((part, 0, data) for rows in results for part, data in rows)
+
+
+def _reduced(rows: Iterable[tuple[int, int, Any]]) -> _Rows:
+    parts: dict[int, list[tuple[int, Any]]] = {}
+    for part, number, data in rows:
+        parts.setdefault(part, []).append((number, data))
+    return [(part, row) for part, some in parts.items() for row in reduce_rows(part, some)]
+
+
+def _write(
+    column: str,
+    sent: Any,
+    fingerprint: str,
+    out: str,
+    shard: tuple[int, int],
+    options: Mapping[str, Any],
+    block: Any,
+) -> tuple[int, bytes]:
+    return write_part(texts_of([block], column, f"block {shard[0]}", None), sent, fingerprint, out, shard, options)
+
+
+class _EncodingActor:
+    def __init__(self, how: Encoding) -> None:
+        self._how = how
+
+    def __call__(self, table: Any) -> Any:
+        return with_ids(table, self._how)
+
+
+# On the driver
+
+
+def _require_ray() -> Any:
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise ImportError('fastbpe.ray needs ray: pip install "fastbpe-tokenizer[ray]"') from None
+    return ray
+
+
+def _check_text_column(dataset: Any, column: str) -> list[str]:
+    """Check that a column holds texts, and return the names of all columns."""
+    schema = dataset.schema()
+    names = [] if schema is None else list(schema.names)
+    check_column(column, names)
+    kind = schema.types[names.index(column)]
+    if hasattr(kind, "id"):  # an Arrow type; blocks of pandas have others, and their rows tell
+        check_is_text(kind, column)
+    return names
+
+
+def _blocks(dataset: Any) -> list[Any]:
+    """Execute a dataset and return references to its Arrow tables, in the order of its rows."""
+    with _in_order(dataset):
+        return list(dataset.to_arrow_refs())
+
+
+@contextlib.contextmanager
+def _in_order(dataset: Any) -> Iterator[None]:
+    """Have a dataset executed with its blocks in order."""
+    options = dataset.context.execution_options
+    before = options.preserve_order
+    options.preserve_order = True
+    try:
+        yield
+    finally:
+        options.preserve_order = before
+
+
+def _value_of(reference: Any) -> bytes:
+    import ray
+
+    value: bytes = ray.get(reference)
+    return value

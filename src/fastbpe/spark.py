@@ -1,0 +1,277 @@
+"""Count and encode columns of Spark DataFrames, with the results of a single machine.
+
+Needs `pip install "fastbpe-tokenizer[spark]"` (pyspark 4) on the driver and fastbpe with pyarrow on the executors.
+Data travel as Arrow: `count_pieces` is a `mapInArrow` and a grouped reduce, `encode` a `mapInArrow`. A tokenizer
+travels as a broadcast, and each Python worker keeps it with warm caches from task to task.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastbpe.cluster.columns import (
+    Encoding,
+    Special,
+    check_column,
+    check_encoding,
+    check_output,
+    texts_of,
+    with_ids,
+)
+from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
+from fastbpe.cluster.writing import check_shards, summary_of_rows, write_part
+from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.piece_counts import PieceCounts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["count_pieces", "encode", "write_shards"]
+
+_ROWS = "part int, data binary"
+_TEXT_TYPES = ("string", "binary", "void")
+_MAX_BITS = 10  # 1,024 parts of counts: each executor adds up some of them
+_INTEGERS = ("int16", "int32", "int64")
+
+
+def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
+    """Count the pieces of a column of texts; the counts are those of `fastbpe.count_pieces` on its rows.
+
+    One task counts a partition. The executors add up the counts, divided by hash, and the driver gets the sums: it
+    holds each distinct piece and 32 bytes. Number and order of partitions do not matter, except that the order of
+    pieces, which `train(ties="first")` uses, is that of the rows in the DataFrame.
+
+    Args:
+        df: DataFrame – the texts; each row is a document.
+        column: str – name of the column, of strings or of binary that is UTF-8.
+        on_error: str – "skip": leave out null rows, and count them in `PieceCounts.n_skipped`; "raise": they are a
+            FormatError.
+        **options: keyword arguments of `fastbpe.count_pieces`, such as mode, pattern, special_tokens, errors and
+            max_memory_bytes (of one task). num_threads is 1 if it is not given.
+
+    Raises:
+        ImportError: pyspark is not installed.
+        TypeError: the column holds no texts.
+        ValueError: there is no such column, or an option has no such value.
+        FormatError: a row is null.
+        FastbpeError: as `fastbpe.count_pieces` raises it.
+
+    Example::
+
+        counts = fastbpe.spark.count_pieces(spark.read.parquet("corpus/"), "text", pattern="o200k")
+        tokenizer = fastbpe.train(counts, vocab_size=100_000)
+    """
+    _require_pyspark()
+    _check_text_column(df, column)
+    options = {"num_threads": 1, **options}
+    empty = check_options(options, on_error)
+    texts = df.select(_quoted(column))
+    bits = min(max(_n_partitions(df) - 1, 1).bit_length(), _MAX_BITS)
+    seed = int.from_bytes(os.urandom(8), "little")
+    how = Counting(column, options, on_error == "skip", bits, seed)
+    rows = texts.mapInArrow(partial(_count, how), _ROWS).groupBy("part").applyInArrow(_reduce, _ROWS)
+    return counts_of_rows(((row.part, row.data) for row in rows.toLocalIterator()), empty)
+
+
+def encode(
+    df: DataFrame,
+    column: str,
+    tokenizer: Tokenizer,
+    *,
+    output: str = "input_ids",
+    dtype: str = "int32",
+    allowed_special: Special = frozenset(),
+    disallowed_special: Special = (),
+) -> DataFrame:
+    """Add a column of ids to a DataFrame: an array for each text, null for a null.
+
+    The DataFrame is lazy, as others are. No text and no id becomes a Python object: rows go from Arrow buffers to
+    Arrow buffers.
+
+    Args:
+        df: DataFrame – the texts.
+        column: str – name of the column of texts.
+        tokenizer: Tokenizer – of either mode.
+        output: str – name of the new column.
+        dtype: str – "int32", "int16" or "int64"; Spark has no unsigned integers.
+        allowed_special, disallowed_special: as in `Tokenizer.encode`; the default reads special tokens in texts as
+            the text they are, for texts of a corpus are not to be trusted.
+
+    Raises:
+        ImportError: pyspark is not installed.
+        TypeError: the column holds no texts.
+        ValueError: there is no such column, the new one exists, or the dtype is none of these.
+
+    Example::
+
+        ids = fastbpe.spark.encode(spark.read.parquet("corpus/"), "text", fastbpe.load("o200k_base"))
+        ids.write.parquet("ids/")
+    """
+    _require_pyspark()
+    from pyspark.sql.types import ArrayType, IntegerType, LongType, ShortType, StructField, StructType
+
+    _check_text_column(df, column)
+    check_output(output, df.columns)
+    if dtype not in _INTEGERS:
+        raise ValueError(f"dtype={dtype!r}: Spark has {', '.join(map(repr, _INTEGERS))}")
+    check_encoding(tokenizer, dtype, allowed_special, disallowed_special)
+    kind = {"int16": ShortType, "int32": IntegerType, "int64": LongType}[dtype]()
+    schema = StructType([*df.schema.fields, StructField(output, ArrayType(kind, False), True)])
+    how = Encoding(
+        column,
+        output,
+        _sent(df, tokenizer),
+        tokenizer.fingerprint,
+        dtype,
+        _plain(allowed_special),
+        _plain(disallowed_special),
+    )
+    return df.mapInArrow(partial(_encode, how), schema)
+
+
+def write_shards(
+    df: DataFrame, column: str, tokenizer: Tokenizer, out: str | os.PathLike[str], **options: Any
+) -> FilesSummary:
+    """Encode a column of texts into shards of ids on a file system that all executors share.
+
+    Each partition becomes a shard with its manifest, as of `Tokenizer.write_shard`: the third of ten is
+    OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
+    `fastbpe.merge_shards` makes one file of them: that of a single machine. Use `df.repartition(n)` for n shards.
+
+    Args:
+        df: DataFrame – the texts; each row is a document.
+        column: str – name of the column of texts.
+        tokenizer: Tokenizer – of either mode.
+        out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on.
+        **options: document_start, document_end and dtype of `Tokenizer.write_shard`.
+
+    Returns:
+        FilesSummary – of all shards together.
+
+    Raises:
+        ImportError: pyspark is not installed.
+        TypeError: the column holds no texts, or there is no such option.
+        ValueError: there is no such column, or an option has no such value.
+        FormatError: a row is null.
+
+    Example::
+
+        fastbpe.spark.write_shards(df.repartition(64), "text", tokenizer, "/shared/ids/train.bin")
+        fastbpe.open_ids("/shared/ids")
+    """
+    _require_pyspark()
+    _check_text_column(df, column)
+    check_shards(tokenizer, out, options)
+    texts = df.select(_quoted(column))
+    n_shards = _n_partitions(df)
+    write = partial(
+        _write, column, _sent(df, tokenizer), tokenizer.fingerprint, os.path.abspath(out), n_shards, options
+    )
+    rows = texts.mapInArrow(write, _ROWS).collect()
+    return summary_of_rows([(row.part, row.data) for row in rows], Path(out), n_shards)
+
+
+# In tasks
+
+
+def _count(how: Counting, batches: Iterable[Any]) -> Iterator[Any]:
+    number = _task_number()
+    yield from map(_row, count_part(batches, how, number, f"partition {number}"))
+
+
+def _reduce(table: Any) -> Any:
+    import pyarrow
+
+    part = table.column("part")[0].as_py()
+    data = ((0, cell.as_buffer()) for cell in table.column("data"))
+    found = list(reduce_rows(part, data))
+    return pyarrow.table({"part": pyarrow.array([part] * len(found), "int32"), "data": found}, schema=_schema())
+
+
+def _encode(how: Encoding, batches: Iterable[Any]) -> Iterator[Any]:
+    for batch in batches:
+        yield with_ids(batch, how)
+
+
+def _write(
+    column: str,
+    tokenizer: Callable[[], bytes],
+    fingerprint: str,
+    out: str,
+    n_shards: int,
+    options: dict[str, Any],
+    batches: Iterable[Any],
+) -> Iterator[Any]:
+    number = _task_number()
+    texts = texts_of(batches, column, f"partition {number}", None)
+    yield _row(write_part(texts, tokenizer, fingerprint, out, (number, n_shards), options))
+
+
+def _task_number() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+def _schema() -> Any:
+    import pyarrow
+
+    return pyarrow.schema([("part", pyarrow.int32()), ("data", pyarrow.binary())])
+
+
+def _row(row: tuple[int, bytes]) -> Any:
+    import pyarrow
+
+    arrays = [pyarrow.array([row[0]], "int32"), pyarrow.array([row[1]], pyarrow.binary())]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=_schema())
+
+
+# On the driver
+
+
+def _require_pyspark() -> None:
+    try:
+        import pyspark
+    except ImportError:
+        raise ImportError('fastbpe.spark needs pyspark: pip install "fastbpe-tokenizer[spark]"') from None
+    if int(pyspark.__version__.split(".")[0]) < 4:
+        raise ImportError(f"fastbpe.spark needs pyspark 4 or later; this is {pyspark.__version__}")
+
+
+def _check_text_column(df: Any, column: str) -> None:
+    check_column(column, df.columns)
+    kind = df.schema[column].dataType.simpleString()
+    if kind.split("(")[0].split(" ")[0] not in (*_TEXT_TYPES, "varchar", "char"):
+        raise TypeError(f"column {column!r} is of type {kind}, not of strings (or binary that is UTF-8)")
+
+
+def _quoted(column: str) -> str:
+    """Return a name in which Spark reads no dot as a field."""
+    return "`{}`".format(column.replace("`", "``"))
+
+
+def _n_partitions(df: Any) -> int:
+    return int(df.rdd.getNumPartitions())
+
+
+def _sent(df: Any, tokenizer: Tokenizer) -> Callable[[], bytes]:
+    """Send a tokenizer to the executors; returns what gives its pickle there."""
+    broadcast = df.sparkSession.sparkContext.broadcast(pickle.dumps(tokenizer))
+    return partial(_value_of, broadcast)
+
+
+def _value_of(broadcast: Any) -> bytes:
+    value: bytes = broadcast.value
+    return value
+
+
+def _plain(special: Special) -> Special:
+    return special if isinstance(special, str) else frozenset(special)

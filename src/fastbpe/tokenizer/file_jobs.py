@@ -1,0 +1,43 @@
+"""Jobs of a tokenizer that write files of ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastbpe.corpus.encode_files import Job
+from fastbpe.corpus.sinks import choose_dtype
+from fastbpe.corpus.sources import check_separator
+from fastbpe.tokenizer.special_tokens import id_of_marker
+
+
+def job_of(
+    fingerprint: str,
+    n_vocab: int,
+    special_tokens: Mapping[str, int],
+    *,
+    dtype: str | None,
+    document_start: str | None,
+    document_end: str | None,
+    separator: str | None = None,
+    text_field: str = "text",
+) -> Job:
+    """Check the arguments of `Tokenizer.encode_files` that decide the bytes of its output.
+
+    Args:
+        fingerprint, n_vocab, special_tokens: those of the tokenizer.
+        dtype, document_start, document_end, separator, text_field: as for `Tokenizer.encode_files`.
+
+    Raises:
+        TypeError, ValueError, SpecialTokenError: an argument is none that it could be.
+    """
+    check_separator(separator)
+    if not isinstance(text_field, str):
+        raise TypeError(f"text_field must be str, not {type(text_field).__name__}")
+    return Job(
+        identity={"fingerprint": fingerprint, "n_vocab": n_vocab},
+        dtype=choose_dtype(dtype, n_vocab),
+        before=id_of_marker(special_tokens, "document_start", document_start),
+        after=id_of_marker(special_tokens, "document_end", document_end),
+        separator=separator,
+        text_field=text_field,
+    )

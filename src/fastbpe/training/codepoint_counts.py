@@ -1,0 +1,228 @@
+"""Facts of counted words: with which options sentences became words, and how many sentences there were.
+
+Counting reads some options of code-point training: the normalizer's, those that end words, and the names that no
+piece crosses. They are given to `count_pieces`, and `PieceCounts` keep them. The others (coverage, required
+characters, the size of the vocabulary) are given to `train`. The learner reads nothing of a text but its words and
+their counts, so words of many shards, added up, teach the same model as the whole text.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fastbpe._core.train.piece_table import PieceTable
+from fastbpe._core.train.word_counter import characters
+from fastbpe.errors import FormatError, OptionError, SpecError, TrainingError
+from fastbpe.formats.piece_counts import SENTENCE_NUMBERS, Words
+from fastbpe.formats.sentencepiece import specs
+from fastbpe.model import Spec
+from fastbpe.training.codepoint_counting import CountedWords
+from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT, CodePointOptions
+
+#: Options of the trainer that counting reads as they are.
+_READ = (
+    "input_format", "max_sentence_length", "pretokenization_delimiter", "split_by_whitespace", "split_by_number",
+    "split_by_unicode_script", "split_digits", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces",
+)  # fmt: skip
+#: Options that say which names no word crosses.
+_NAMING = (
+    "byte_fallback", "control_symbols", "user_defined_symbols",
+    *(f"{kind}_{part}" for kind in ("unk", "bos", "eos", "pad") for part in ("id", "piece")),
+)  # fmt: skip
+_NORMALIZING = ({*specs.NORMALIZER} - {"precompiled_charsmap"}) | {"normalization_rule_name"}
+#: Options that `count_pieces(mode="codepoint")` takes.
+COUNTING_NAMES = {*_READ, *_NAMING, *_NORMALIZING}
+_SAMPLING = "input_sentence_size"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordFacts:
+    """Facts of counted words.
+
+    Attributes:
+        options: name → value – options of the trainer that the caller of `count_pieces` gave.
+        normalizer: Spec – options and rules of the normalizer.
+        symbols: sorted names that no word crosses.
+        numbers: name in SENTENCE_NUMBERS → number; see CountedWords.
+        characters: code point → count – characters of words that were pruned.
+    """
+
+    options: Mapping[str, Any]
+    normalizer: Spec
+    symbols: tuple[str, ...]
+    numbers: Mapping[str, int]
+    characters: Mapping[int, int] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, counted: CountedWords, options: CodePointOptions, given: Iterable[str]) -> WordFacts:
+        """Make the facts of words that were just counted.
+
+        Args:
+            counted: the words.
+            options: what they were counted with.
+            given: names of the options that the caller gave.
+        """
+        return cls(
+            options={name: options.trainer[name] for name in given if name in options.trainer.values},
+            normalizer=options.normalizer,
+            symbols=symbols_of(options),
+            numbers={name: getattr(counted, name) for name in SENTENCE_NUMBERS},
+        )
+
+    @classmethod
+    def of_plain(cls, words: Words, where: str) -> WordFacts:
+        """Make the facts that a file holds.
+
+        Raises:
+            FormatError: an option has no such value.
+        """
+        try:
+            CodePointOptions.of({**words.options, "vocab_size": specs.MAX_INT32})
+        except SpecError as error:
+            raise FormatError(f"{where}: its header has no valid 'options': {error}") from None
+        if unknown := next((name for name in words.normalizer if name not in specs.NORMALIZER), None):
+            raise FormatError(f"{where}: its normalizer has the unknown option {unknown!r}")
+        normalizer = {**words.normalizer, "precompiled_charsmap": bytes(words.charsmap)}
+        codes, counts = array("I", bytes(words.characters)), array("q", bytes(words.character_counts))
+        if any(code > 0x10FFFF for code in codes) or any(count < 1 for count in counts):
+            raise FormatError(f"{where}: its section 'characters' holds what is no character, or counts below 1")
+        return cls(
+            options=words.options,
+            normalizer=specs.make(specs.NORMALIZER, normalizer),
+            symbols=tuple(words.symbols),
+            numbers=words.numbers,
+            characters=dict(zip(codes, counts, strict=True)),
+        )
+
+    def plain(self) -> Words:
+        """Return the facts as a file holds them."""
+        codes = sorted(self.characters)
+        values = dict(self.normalizer.values)
+        charsmap = values.pop("precompiled_charsmap", b"")
+        counts = [self.characters[code] for code in codes]
+        tables = array("I", codes).tobytes(), array("q", counts).tobytes()
+        return Words(self.options, values, charsmap, self.symbols, self.numbers, *tables)
+
+    def check_addable(self, other: WordFacts) -> None:
+        """Raise TrainingError unless the words of both were counted in the same way."""
+        _check_same(self.normalizer.values, other.normalizer.values)
+        _check_same({"symbols": self.symbols}, {"symbols": other.symbols})
+        _check_same(self.options, other.options)
+
+    def is_addable(self, other: WordFacts | None) -> bool:
+        """Tell whether the words of both were counted in the same way, so that they can be added and compared."""
+        try:
+            self.check_addable(self if other is None else other)
+        except TrainingError:
+            return False
+        return other is not None
+
+    def plus(self, other: WordFacts) -> WordFacts:
+        """Return the facts of both texts together."""
+        numbers = {name: self.numbers[name] + other.numbers[name] for name in SENTENCE_NUMBERS}
+        return replace(self, numbers=numbers, characters=_sum(self.characters, other.characters))
+
+    def without(self, dropped: PieceTable) -> WordFacts:
+        """Return the facts once words were pruned, whose characters still count for the alphabet.
+
+        Args:
+            dropped: the words that were pruned.
+        """
+        return replace(self, characters=_sum(self.characters, characters(dropped)))
+
+    def with_again(self, kept: PieceTable) -> WordFacts:
+        """Return the facts once words that `without` took are put back.
+
+        Args:
+            kept: some of those words.
+        """
+        left = dict(self.characters)
+        for code_point, number in characters(kept).items():
+            left[code_point] -= number
+        return replace(self, characters={code_point: number for code_point, number in left.items() if number})
+
+    def check_read(self, options: CodePointOptions) -> None:
+        """Raise TrainingError unless a training run would count words in the same way.
+
+        Args:
+            options: those of the run.
+        """
+        made = specs.make(specs.TRAINER, self.options)
+        mine = {name: made[name] for name in _READ}
+        _check_same(mine, {name: options.trainer[name] for name in _READ})
+        names = [name for name in specs.NORMALIZER if name != "name"]  # rules may have any name
+        _check_same(
+            {name: self.normalizer[name] for name in names}, {name: options.normalizer[name] for name in names}
+        )
+        _check_same({"symbols": self.symbols}, {"symbols": symbols_of(options)})
+        if options.trainer[_SAMPLING]:
+            raise TrainingError(
+                f"{_SAMPLING}={options.trainer[_SAMPLING]}: the sentences are counted already; leave it out"
+            )
+
+    def options_for(self, vocab_size: int, keywords: Mapping[str, Any]) -> CodePointOptions:
+        """Make the options of a run that learns from these words.
+
+        Args:
+            vocab_size: int – number of ids.
+            keywords: options that the caller of `train` gave.
+
+        Raises:
+            SpecError: an option has a value that cannot be met.
+            TrainingError: an option would have the words counted in another way.
+        """
+        options = CodePointOptions.of({**self.options, **keywords, "vocab_size": vocab_size})
+        if not _NORMALIZING.intersection(keywords):
+            options = replace(options, normalizer=self.normalizer)
+        self.check_read(options)
+        return replace(options, normalizer=self.normalizer)
+
+
+def symbols_of(options: CodePointOptions) -> tuple[str, ...]:
+    """Return the names that no word crosses, sorted."""
+    return tuple(sorted({name for name, _ in options.metas.values()}))
+
+
+def check_counting_names(names: Collection[str]) -> None:
+    """Check the names of options that `count_pieces(mode="codepoint")` was given.
+
+    Raises:
+        OptionError: counting does not read the option; the message says who does.
+
+    >>> check_counting_names(["byte_fallback"])
+    """
+    for name in names:
+        if name in COUNTING_NAMES:
+            continue
+        if name == _SAMPLING or name == "shuffle_input_sentence":
+            reason = "a sample is of the whole text, and a part of it knows nothing of the others: sample first"
+        elif name in NAMES:
+            reason = "it decides what is learned from counts, not how text is counted: give it to train"
+        elif name in WITHOUT_EFFECT:
+            reason = WITHOUT_EFFECT[name]
+        else:
+            reason = f"it has {', '.join(sorted(COUNTING_NAMES))}"
+        raise OptionError(f"{name!r} is no option of counting in codepoint mode: {reason}")
+
+
+def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    for name in {**mine, **other}:
+        a, b = mine.get(name), other.get(name)
+        if a == b or (name == "input_format" and {a or "text", b or "text"} == {"text"}):
+            continue
+        if name == "precompiled_charsmap":
+            raise TrainingError(
+                "the words were counted with the rules of another normalizer: count them anew, or leave out "
+                "normalization_rule_name"
+            )
+        raise TrainingError(
+            f"the words were counted with {name}={a!r}, which does not go with {b!r}: count them anew, or leave "
+            "the other out"
+        )
+
+
+def _sum(a: Mapping[int, int], b: Mapping[int, int]) -> dict[int, int]:
+    return {code: a.get(code, 0) + b.get(code, 0) for code in {**a, **b}}

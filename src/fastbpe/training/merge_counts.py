@@ -1,0 +1,287 @@
+"""Merge files of counts in bounded memory: `PieceCounts.merge`.
+
+The result is byte for byte the file of the counts added up: distinct pieces, in order of first appearance. Three
+passes, each over a part of the pieces at a time:
+
+1. Read file after file into one table. A table beyond its limit goes to temporary files by hash (`Spill`), so that
+   all counts of a piece meet in one of them. Each piece keeps its place among the rows of all files.
+2. Add up one hash file after another. Drop rare pieces. Write the rest as a run, ordered by place.
+3. Read one stretch of places from all runs, sort it, and write it behind the last. A place belongs to one row, so
+   the places of a stretch bound its pieces.
+
+Lost: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file would have to be
+sorted by text first, and the result by place again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.piece_records import add_columns, add_records, tables_of, write_by_position
+from fastbpe._utils.arguments import integer
+from fastbpe.errors import FormatError, TrainingError
+from fastbpe.formats import atomic_files, piece_counts
+from fastbpe.formats.piece_counts import Counted
+from fastbpe.model import Buffer
+from fastbpe.training.codepoint_counts import WordFacts
+from fastbpe.training.options import check_same_splitting
+from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
+
+SUFFIX = ".pieces"  # of the files that a folder is searched for
+_ROWS = 1 << 16  # rows of a file that are added at a time
+_TABLE_BYTES = 8  # bytes of table for a byte of file, at most: a row of 13 bytes becomes one of about 100
+# 512 temporary files are open at once: half of what systems allow a process.
+_HASH_BITS = (2, 9)
+_STRETCHES_PER_PART = 8
+_EVERYTHING = 1  # min_count that drops no piece
+
+
+class MergeSummary(NamedTuple):
+    """Result of merging files of counts.
+
+    Attributes:
+        path: str – the file that was written.
+        n_files: int – files that were merged.
+        n_distinct: int – distinct pieces of the result.
+        n_pieces: int – sum of their counts.
+        n_bytes: int – bytes of the text that was counted.
+        n_skipped: int – documents that counting left out.
+        n_distinct_pruned: int – distinct pieces that min_count left out.
+        n_pruned: int – sum of their counts, and of those that the files had left out.
+    """
+
+    path: str
+    n_files: int
+    n_distinct: int
+    n_pieces: int
+    n_bytes: int
+    n_skipped: int
+    n_distinct_pruned: int
+    n_pruned: int
+
+
+def merge_files(
+    paths: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    min_count: int = _EVERYTHING,
+    max_memory_bytes: int = 1 << 30,
+    report: Callable[[int], object] = lambda n_files: None,
+) -> MergeSummary:
+    """Merge files of counts; see `PieceCounts.merge`.
+
+    Args:
+        paths: the files, in the order in which their pieces are added.
+        out: the file to write.
+        min_count: occurrences in all files together below which a piece is left out.
+        max_memory_bytes: bytes for tables.
+        report: is called with the number of files that were read.
+    """
+    if integer("min_count", min_count) < 1:
+        raise ValueError(f"min_count={min_count}: give 1 or more")
+    if integer("max_memory_bytes", max_memory_bytes) < 1:
+        raise ValueError(f"max_memory_bytes={max_memory_bytes}: give 1 or more")
+    if not paths:
+        raise TrainingError("there are no files of counts to merge")
+    with ExitStack() as files:
+        merge = _Merge(files, max_memory_bytes, sum(map(os.path.getsize, paths)))
+        for number, path in enumerate(paths):
+            merge.add(path)
+            report(number + 1)
+        return merge.write(out, min_count)
+
+
+def files_of(paths: object) -> list[Path]:
+    """List files of counts.
+
+    Args:
+        paths: a folder, whose files that end with ".pieces" are meant, in the order of their names; a file; or an
+            iterable of both.
+
+    Raises:
+        FileNotFoundError: a folder has no such file.
+        TypeError: a path is none.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        path = Path(paths)
+        if not path.is_dir():
+            return [path]
+        found = sorted(path.glob("*" + SUFFIX))
+        if not found:
+            raise FileNotFoundError(f"{path}: the folder has no file whose name ends with {SUFFIX}")
+        return found
+    if isinstance(paths, bytes) or not hasattr(paths, "__iter__"):
+        raise TypeError(f"paths must be a folder or a list of files, not {type(paths).__name__}")
+    return [file for path in paths for file in files_of(path)]
+
+
+class _Merge:
+    """Merging of files; `add` each, then `write`. Temporary files end with `files`."""
+
+    def __init__(self, files: ExitStack, max_memory_bytes: int, n_file_bytes: int) -> None:
+        self._files = files
+        self._limit = max(max_memory_bytes // 2, MIN_TABLE_BYTES)
+        low, high = _HASH_BITS
+        hash_bits = min(max((n_file_bytes * _TABLE_BYTES // self._limit).bit_length(), low), high)
+        self._n_stretches = _STRETCHES_PER_PART << hash_bits
+        self._n_files = self._n_rows = 0
+        self._first: Counted | None = None
+        self._words: WordFacts | None = None
+        self._numbers = [0, 0, 0]  # n_bytes, n_skipped, n_pruned
+        self._spill = Spill(hash_bits)
+        files.callback(self._spill.close)
+        self._table = PieceCounter(Splitter(), spill=self._spill, limit=self._limit)
+
+    def add(self, path: str | os.PathLike[str]) -> None:
+        where = os.fspath(path)
+        counted = piece_counts.parse(atomic_files.map_file(path), where)
+        words = None if counted.words is None else WordFacts.of_plain(counted.words, where)
+        try:
+            self._check_addable(counted, words)
+        except TrainingError as error:
+            raise TrainingError(f"{where}: {error}") from None
+        self._n_files += 1
+        for i, number in enumerate(counted[2:5]):
+            self._numbers[i] += number
+        lengths, counts = memoryview(counted.lengths), memoryview(counted.counts)
+        pieces = memoryview(counted.pieces)
+        n_rows, at = len(lengths) // 4, 0
+        try:
+            for row in range(0, n_rows, _ROWS):
+                end = row + _ROWS
+                some = pieces[at:], lengths[4 * row : 4 * end], counts[8 * row : 8 * end]
+                at += add_columns(self._table, *some, self._n_rows + row)
+        except ValueError as error:
+            raise FormatError(f"{where}: {error}; get it again") from None
+        if at != len(pieces):
+            raise FormatError(f"{where}: {len(pieces) - at} bytes of its pieces belong to none; get it again")
+        self._n_rows += n_rows
+
+    def _check_addable(self, counted: Counted, words: WordFacts | None) -> None:
+        """Take over how the first file was counted, and check that the others were counted so, too."""
+        first = self._first
+        if first is None:
+            self._first, self._words = counted._replace(pieces=b"", lengths=b"", counts=b""), words
+            return
+        if (words is None) != (self._words is None):
+            raise TrainingError("byte mode counted one of the files, code-point mode another: they do not add up")
+        check_same_splitting(first.pattern, first.special_tokens, counted.pattern, counted.special_tokens)
+        if words is not None and self._words is not None:
+            self._words.check_addable(words)
+            self._words = self._words.plus(words)
+
+    def write(self, out: str | os.PathLike[str], min_count: int) -> MergeSummary:
+        """Write the result and return its summary."""
+        sections = [self._files.enter_context(_temporary()) for _ in range(3)]
+        n_distinct = n_pieces = n_rare = n_rare_times = 0
+        for part, some_rare, some_times in self._parts_in_order(min_count):
+            n_distinct += len(part)
+            n_pieces += part.total()[0]
+            n_rare += some_rare
+            n_rare_times += some_times
+            for section, table in zip(sections, tables_of(part), strict=True):
+                section.write(table)
+        assert self._first is not None
+        n_bytes, n_skipped, n_pruned = self._numbers
+        pieces, lengths, counts = (_mapped(section) for section in sections)
+        counted = Counted(
+            self._first.pattern,
+            self._first.special_tokens,
+            n_bytes,
+            n_skipped,
+            n_pruned + n_rare_times,
+            pieces,
+            lengths,
+            counts,
+            None if self._words is None else self._words.plain(),
+        )
+        atomic_files.write(out, piece_counts.dump(counted))
+        return MergeSummary(
+            os.fspath(out), self._n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_rare, counted.n_pruned
+        )
+
+    def _parts_in_order(self, min_count: int) -> Iterator[tuple[PieceCounter, int, int]]:
+        """Yield (table, number of pieces left out, sum of their counts); the tables follow each other in place."""
+        parts: Iterator[PieceCounter]
+        if self._spill.is_used():
+            self._spill(self._table)
+            parts = self._spill.parts()
+        else:
+            parts = iter([self._table])
+        width = self._n_rows // self._n_stretches + 1
+        runs = _Runs(self._files.enter_context(_temporary()), self._n_stretches)
+        n_rare = n_times = 0
+        for part in parts:
+            rare, times = write_by_position(part, width, self._n_stretches, runs.begin(), min_count=min_count)
+            n_rare, n_times = n_rare + rare, n_times + times
+            if min_count > _EVERYTHING and self._words is not None:
+                self._words = self._words.without(part)  # the words that stay are put back below
+        for table in runs.stretches(self._limit):
+            if min_count > _EVERYTHING and self._words is not None:
+                self._words = self._words.with_again(table)
+            yield table, n_rare, n_times
+            n_rare = n_times = 0
+
+
+class _Runs:
+    """Temporary file of runs. A run is the records of one hash file, ordered by stretch."""
+
+    def __init__(self, file: IO[bytes], n_stretches: int) -> None:
+        self._file, self._n_stretches = file, n_stretches
+        self._sizes: list[array[int]] = []  # of each run, the bytes of each stretch
+        self._starts: list[int] = []
+
+    def begin(self) -> Callable[[int, bytes], None]:
+        """Begin a run, and return the function that takes the records of each stretch, in ascending order."""
+        sizes = array("Q", bytes(8 * self._n_stretches))
+        self._sizes.append(sizes)
+        self._starts.append(self._file.tell())
+
+        def write(stretch: int, records: bytes) -> None:
+            sizes[stretch] = self._file.write(records)
+
+        return write
+
+    def stretches(self, limit: int) -> Iterator[PieceCounter]:
+        """Yield a finished table of as many stretches as a limit of bytes allows, in order.
+
+        The table is emptied for the next ones.
+        """
+        table, n_bytes = PieceCounter(Splitter()), 0
+        at = list(self._starts)
+        for stretch in range(self._n_stretches):
+            more = sum(sizes[stretch] for sizes in self._sizes) * _TABLE_BYTES
+            if n_bytes and n_bytes + more > limit:
+                table.finish()
+                yield table
+                table.clear()
+                n_bytes = 0
+            n_bytes += more
+            for run, sizes in enumerate(self._sizes):
+                if sizes[stretch]:
+                    self._file.seek(at[run])
+                    add_records(table, self._file.read(sizes[stretch]))
+                    at[run] += sizes[stretch]
+        table.finish()
+        yield table
+
+
+def _temporary() -> IO[bytes]:
+    return tempfile.TemporaryFile(prefix="fastbpe-")
+
+
+def _mapped(file: IO[bytes]) -> Buffer:
+    """Map what was written to a file: it takes no memory that the system cannot take back."""
+    file.flush()
+    if not os.fstat(file.fileno()).st_size:
+        return b""
+    return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))

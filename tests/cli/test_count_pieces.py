@@ -1,0 +1,60 @@
+"""fastbpe count-pieces: counts of text, counts merged, and training from them; errors for bad input."""
+
+from __future__ import annotations
+
+import pytest
+
+import fastbpe
+from fastbpe import PieceCounts
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("--pattern gpt2 --special <|end|>", {"pattern": "gpt2", "special_tokens": ["<|end|>"]}),
+        ("--mode codepoint --option split_digits=true", {"mode": "codepoint", "split_digits": True}),
+    ],
+)
+def test_counting_merging_and_training_equal_the_library(run, tmp_path, flags, options):
+    texts = ["low lower 12<|end|> lowest", "slow slower 34"]
+    for name, text in zip("ab", texts, strict=True):
+        (tmp_path / f"{name}.txt").write_text(text)
+        done = run("count-pieces", tmp_path / f"{name}.txt", "-o", tmp_path / f"{name}.pieces", *flags.split())
+        assert done.status == 0
+    done = run("count-pieces", tmp_path / "a.pieces", tmp_path / "b.pieces", "-o", tmp_path / "all.pieces")
+    assert b"from 2 files of counts" in done.out
+    expected = fastbpe.count_pieces(iter(texts), **options)
+    assert PieceCounts.load(tmp_path / "all.pieces") == expected
+    mode = options.get("mode", "byte")
+    training = ["--vocab-size", "30" if mode == "codepoint" else "265", "--mode", mode]
+    for names in (["all.pieces"], ["a.pieces", "b.pieces"]):
+        done = run("train", *(tmp_path / name for name in names), "-o", tmp_path / "m.fbpe", *training)
+        assert done.status == 0, done
+        made = fastbpe.train(expected, mode=mode, vocab_size=int(training[1]))
+        assert fastbpe.load(tmp_path / "m.fbpe") == made
+
+
+def test_min_count_says_how_much_it_left_out(run, tmp_path):
+    (tmp_path / "a.txt").write_text("low low lower")
+    done = run(
+        "count-pieces", tmp_path / "a.txt", "-o", tmp_path / "a.pieces", "--min-count", "2", "--pattern", r" ?\w+"
+    )
+    assert done.status == 0
+    assert b"3 rare pieces left out" in done.out
+
+
+def test_mixed_and_wrong_input_is_refused(run, tmp_path):
+    (tmp_path / "a.txt").write_text("low lower")
+    PieceCounts({"low": 1}).save(tmp_path / "a.pieces")
+    for command in (("count-pieces",), ("train", "--vocab-size", "260")):
+        done = run(*command, tmp_path / "a.txt", tmp_path / "a.pieces", "-o", tmp_path / "out.fbpe")
+        assert done.status == 1
+        assert "a.txt: text among files of counts" in done.err
+    for flag in (["--lines"], ["--mode", "codepoint"], ["--errors", "replace"]):
+        done = run("count-pieces", tmp_path / "a.pieces", "-o", tmp_path / "out", *flag)
+        assert done.status == 1
+        assert f"{flag[0]}: the files are counted already" in done.err
+    done = run("count-pieces", tmp_path / "a.txt", "-o", tmp_path / "out", "--option", "split_digits=true")
+    assert done.status == 1
+    assert "only --mode codepoint" in done.err
+    assert not (tmp_path / "out").exists()

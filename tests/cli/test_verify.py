@@ -1,0 +1,47 @@
+"""fastbpe verify: a line for each path, a line on stderr for each problem, and the exit status."""
+
+from __future__ import annotations
+
+import fastbpe
+from helpers.shared_data import BYTES
+
+
+def test_files_of_ids_and_vocabularies_are_told_apart(run, model, text, tmp_path):
+    for i in range(2):
+        assert run("encode", "-m", model, text, text, "-o", tmp_path / "a.bin", "--shard", f"{i}/2").status == 0
+    run("merge", tmp_path, "-o", tmp_path / "all.npy")
+    ids = tmp_path / "all.npy"
+    n = fastbpe.open_ids(ids).n_ids
+    done = run("verify", tmp_path / "a.bin", ids, "-m", model)
+    said = f"{tmp_path / 'a.bin'}: 2 files, {n:,} ids of 2 documents\n{ids}: 1 file, {n:,} ids of 2 documents\n"
+    assert (done.status, done.out.decode(), done.err) == (0, said, "")
+    done = run("verify", model)
+    assert (done.status, done.out.decode()) == (0, f"{model}: a vocabulary of 280 ids\n")
+
+
+def test_problems_are_named_and_the_rest_is_verified(run, model, ranks, text, tmp_path):
+    for name in ("a.bin", "b.bin"):
+        run("encode", "-m", model, text, "-o", tmp_path / name)
+    (tmp_path / "a.bin").write_bytes(b"\0\0")
+    done = run("verify", tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "no.bin")
+    assert done.status == 1
+    assert done.out.decode().startswith(f"{tmp_path / 'b.bin'}: 1 file")
+    first, second = done.err.splitlines()
+    assert first.startswith(f"fastbpe: error: {tmp_path / 'a.bin'}.json: it says ")
+    assert second == f"fastbpe: error: {tmp_path / 'no.bin'}: No such file or directory"
+    done = run("verify", tmp_path / "b.bin", "-m", ranks, "--pattern", "none")
+    assert done.failed_with(f"{tmp_path / 'b.bin'}: its ids are of another tokenizer")
+
+
+def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_path):
+    for name in ("a.json", "a.tiktoken", "gpt2/"):
+        assert run("convert", model, f"{tmp_path}/{name}").status == 0
+        done = run("verify", f"{tmp_path}/{name}", "-m", model, "--text", text)
+        assert done.out.decode().endswith(f"texts have the ids of {model}\n"), done
+        assert (done.status, done.err) == (0, "")
+    fastbpe.Tokenizer.from_ranks(BYTES, pattern=None).save(tmp_path / "other.fbpe")
+    done = run("verify", tmp_path / "other.fbpe", "-m", model)
+    assert done.failed_with(f"{tmp_path / 'other.fbpe'}: ", "would")
+    done = run("verify", model, "--text", text)
+    assert done.status == 2
+    assert "--text compares with the ids of -m MODEL" in done.err

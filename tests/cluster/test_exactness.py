@@ -1,0 +1,119 @@
+"""Spark and Ray give the counts, vocabularies, ids and files of a single machine, for any partitioning."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from cluster.conftest import Cluster
+from fastbpe import Tokenizer
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the engines
+
+RNG = random.Random(5)
+WORDS = ["".join(RNG.choices("abcdeéя新👍 1", k=RNG.randint(1, 7))) for _ in range(400)]
+TEXTS = [" ".join(RNG.choices(WORDS, k=RNG.randint(0, 60))) for _ in range(400)]
+MODES: dict[str, dict[str, Any]] = {
+    "byte": {"pattern": "gpt2", "special_tokens": ["<|end|>"]},
+    "codepoint": {"mode": "codepoint", "split_digits": True, "user_defined_symbols": ["新"]},
+}
+
+
+def learned(source: Any, mode: str, **options: Any) -> Tokenizer:
+    size = {"byte": 500, "codepoint": 150}[mode]
+    return fastbpe.train(source, mode=mode, vocab_size=size, progress=False, **options)
+
+
+@pytest.fixture(scope="module", params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> dict[str, Tokenizer]:
+    return {
+        mode: learned(iter(TEXTS), mode, **options)
+        for mode, options in MODES.items()
+        for options in [strip(options)]
+    }
+
+
+def strip(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "mode"}
+
+
+@pytest.mark.parametrize("n_parts", [1, 3, 7])
+def test_counts_and_vocabularies_equal_those_of_one_machine(cluster: Cluster, mode: str, n_parts: int) -> None:
+    counts = cluster.module.count_pieces(cluster.table(TEXTS, n_parts), "text", **MODES[mode])
+    one = fastbpe.count_pieces(iter(TEXTS), num_threads=1, progress=False, **MODES[mode])
+    threads = fastbpe.count_pieces(iter(TEXTS), num_threads=3, progress=False, **MODES[mode])
+    assert counts == one == threads
+    assert counts._plain()[2:5] == one._plain()[2:5]
+    assert (counts._plain().words is None) == (mode == "byte")
+    if mode == "byte":
+        assert list(counts.items()) == list(one.items())  # also the order of first appearance
+        for ties in ("pair", "huggingface", "first"):
+            assert learned(counts, mode, ties=ties) == learned(iter(TEXTS), mode, ties=ties, **MODES[mode])
+    else:
+        assert counts._words == one._words
+        whole = learned(iter(TEXTS), mode, **strip(MODES[mode]))
+        assert learned(counts, mode) == whole
+        assert learned(counts, mode).training_report == whole.training_report
+
+
+def test_counting_within_little_memory_spills_to_the_same_counts(cluster: Cluster) -> None:
+    texts = [f"word{i} " * 3 for i in range(9000)]
+    counts = cluster.module.count_pieces(cluster.table(texts), "text", max_memory_bytes=1, pattern="gpt2")
+    assert list(counts.items()) == list(fastbpe.count_pieces(iter(texts), pattern="gpt2").items())
+
+
+def test_binary_columns_and_nulls_are_counted(cluster: Cluster) -> None:
+    texts = [text.encode() for text in TEXTS[:50]]
+    for rows, n_skipped in ((texts, 0), ([*texts[:9], None, *texts[9:], None], 2)):
+        counts = cluster.module.count_pieces(cluster.table(rows, kind="binary"), "text", on_error="skip")
+        assert counts == fastbpe.count_pieces(iter(texts))
+        assert counts.n_skipped == n_skipped
+
+
+def test_empty_table_has_empty_counts(cluster: Cluster, mode: str) -> None:
+    assert len(cluster.module.count_pieces(cluster.table([]), "text", **MODES[mode])) == 0
+
+
+def test_ids_equal_those_of_one_machine(cluster: Cluster, mode: str, tokenizers: dict[str, Tokenizer]) -> None:
+    tokenizer = tokenizers[mode]
+    texts = [*TEXTS, None, "", "<|end|>"]
+    rows = cluster.rows(cluster.module.encode(cluster.table(texts, 3), "text", tokenizer, output="ids"))
+    assert [row["text"] for row in rows] == texts
+    found = [None if row["ids"] is None else list(row["ids"]) for row in rows]
+    assert found == [None if text is None else tokenizer.encode_ordinary(text) for text in texts]
+    if mode == "byte":
+        table = cluster.table(["a<|end|>"])
+        more = cluster.module.encode(table, "text", tokenizer, allowed_special={"<|end|>"}, dtype="int16")
+        assert list(cluster.rows(more)[0]["input_ids"]) == tokenizer.encode("a<|end|>", allowed_special="all")
+
+
+def test_shards_merge_into_the_file_of_one_machine(
+    cluster: Cluster, mode: str, tokenizers: dict[str, Tokenizer], tmp_path: Path
+) -> None:
+    tokenizer = tokenizers[mode]
+    texts = [text or "x" for text in TEXTS]
+    (tmp_path / "all.txt").write_text("".join(f"{text}\n" for text in texts))
+    tokenizer.encode_files(tmp_path / "all.txt", tmp_path / "one.bin", separator="\n", progress=False)
+    (tmp_path / "ids").mkdir()
+    for n_parts in (3, 3):  # a task that runs twice
+        done = cluster.module.write_shards(
+            cluster.table(texts, n_parts), "text", tokenizer, tmp_path / "ids" / "a.bin"
+        )
+    assert (done.n_documents, done.n_ids) == (len(texts), sum(map(len, tokenizer.encode_ordinary_batch(texts))))
+    assert sorted(path.name for path in (tmp_path / "ids").glob("*.bin")) == [
+        f"a-{i:05d}-of-00003.bin" for i in range(3)
+    ]
+    fastbpe.merge_shards(tmp_path / "ids" / "a.bin", tmp_path / "merged.bin", progress=False)
+    for ending in ("", ".offsets"):
+        merged, one = (tmp_path / f"{name}.bin{ending}" for name in ("merged", "one"))
+        assert merged.read_bytes() == one.read_bytes()
+    assert [list(ids) for ids in fastbpe.open_ids(tmp_path / "ids")] == tokenizer.encode_ordinary_batch(texts)

@@ -1,0 +1,153 @@
+"""Killed workers, tasks that run twice, and bad input: the same result, or an error that names the thing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from cluster.conftest import Cluster
+from fastbpe import FormatError, OptionError, TrainingError
+from fastbpe.errors import SpecError
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the engines
+
+TEXTS = [f"low lower {i % 17} lowest {i}" for i in range(600)]
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "codepoint"}], ids=["byte", "codepoint"])
+def test_worker_killed_in_the_middle_leaves_the_counts_unchanged(
+    cluster: Cluster, options: dict[str, Any], tmp_path: Path
+) -> None:
+    marker = tmp_path / "killed"
+    table = cluster.dying(cluster.table(TEXTS), str(marker))
+    assert cluster.module.count_pieces(table, "text", **options) == fastbpe.count_pieces(iter(TEXTS), **options)
+    assert marker.exists()
+
+
+def test_worker_killed_in_the_middle_leaves_the_ids_unchanged(cluster: Cluster, tmp_path: Path) -> None:
+    tokenizer = fastbpe.train(iter(TEXTS), vocab_size=300, progress=False)
+    table = cluster.dying(cluster.table(TEXTS), str(tmp_path / "killed"))
+    rows = cluster.rows(cluster.module.encode(table, "text", tokenizer))
+    assert [list(row["input_ids"]) for row in rows] == tokenizer.encode_ordinary_batch(TEXTS)
+    assert (tmp_path / "killed").exists()
+
+
+def test_worker_killed_in_the_middle_leaves_whole_shards(cluster: Cluster, tmp_path: Path) -> None:
+    tokenizer = fastbpe.train(iter(TEXTS), vocab_size=300, progress=False)
+    out = tmp_path / "ids"
+    out.mkdir()
+    table = cluster.dying(cluster.table(TEXTS), str(tmp_path / "killed"))
+    cluster.module.write_shards(table, "text", tokenizer, out / "a.bin")
+    assert (tmp_path / "killed").exists()
+    assert [list(ids) for ids in fastbpe.open_ids(out)] == tokenizer.encode_ordinary_batch(TEXTS)
+    endings = {path.name.partition(".bin")[2] for path in out.iterdir() if not path.name.startswith(".")}
+    assert endings == {"", ".json", ".offsets", ".manifest.json"}
+
+
+def test_task_that_runs_twice_gives_the_same_rows() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows
+
+    for options in ({}, {"mode": "codepoint"}):
+        how = Counting("text", options, False, 3, 5)
+        parts = [pyarrow.table({"text": TEXTS[at : at + 100]}) for at in range(0, 600, 100)]
+        once, twice = (
+            [row for i, part in enumerate(parts) for row in count_part([part], how, i, "")] for _ in "ab"
+        )
+        assert once == twice
+        counts = counts_of_rows(reversed(once), check_options(options, "raise"))
+        assert counts == fastbpe.count_pieces(iter(TEXTS), **options)
+
+
+def test_null_row_is_an_error_that_names_column_and_row(cluster: Cluster, tmp_path: Path) -> None:
+    table = cluster.table(["a", "b", "c", None, "d"], 1)
+    tokenizer = fastbpe.train(["ab"], vocab_size=256, progress=False)
+    for call in (
+        lambda: cluster.module.count_pieces(table, "text"),
+        lambda: cluster.module.write_shards(table, "text", tokenizer, tmp_path / "a.bin"),
+    ):
+        with pytest.raises(FormatError, match=r"column 'text': row 3 of .* is null"):
+            call()
+    assert list(tmp_path.glob("*.bin*")) == []
+
+
+def test_bytes_that_are_not_utf8_are_an_error_or_replaced(cluster: Cluster) -> None:
+    rows = [b"a", b"b \xe9"]
+    with pytest.raises(ValueError, match="UTF-8"):
+        cluster.module.count_pieces(cluster.table(rows, kind="binary"), "text")
+    counts = cluster.module.count_pieces(cluster.table(rows, kind="binary"), "text", errors="replace")
+    assert counts == fastbpe.count_pieces(["a", "b \ufffd"])
+
+
+def test_wrong_columns_options_and_tokenizers_are_refused_before_any_task(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    table, module = cluster.table(["a"]), cluster.module
+    tokenizer: Any = fastbpe.train(["ab"], vocab_size=256, progress=False)
+    out = tmp_path / "a.bin"
+    for call, error, message in (
+        (lambda: module.count_pieces(table, "body"), ValueError, "no column 'body'; the table has 'id', 'text'"),
+        (lambda: module.count_pieces(table, 5), TypeError, "column must be a name"),
+        (lambda: module.count_pieces(table, "id"), TypeError, "column 'id' is of type .*int"),
+        (lambda: module.encode(table, "id", tokenizer), TypeError, "column 'id' is of type"),
+        (lambda: module.encode(table, "text", "gpt2"), TypeError, "fastbpe.load makes one"),
+        (lambda: module.encode(table, "text", tokenizer, output="id"), ValueError, "output='id'"),
+        (lambda: module.encode(table, "text", tokenizer, dtype="float"), (ValueError, TypeError), "float"),
+        (lambda: module.count_pieces(table, "text", on_error="no"), ValueError, "on_error='no'"),
+        (lambda: module.count_pieces(table, "text", mode="ids"), TrainingError, "mode='ids'"),
+        (lambda: module.count_pieces(table, "text", byte_fallback=True), OptionError, "byte_fallback"),
+        (
+            lambda: module.count_pieces(table, "text", mode="codepoint", split_digits="maybe"),
+            SpecError,
+            "split_digits='maybe'",
+        ),
+        (lambda: module.write_shards(table, "id", tokenizer, out), TypeError, "column 'id' is of type"),
+        (lambda: module.write_shards(table, "text", "gpt2", out), TypeError, "fastbpe.load makes one"),
+        (lambda: module.write_shards(table, "text", tokenizer, out, colour=1), TypeError, "'colour' is no option"),
+        (lambda: module.write_shards(table, "text", tokenizer, out, dtype="int8"), ValueError, "int8"),
+        (lambda: module.write_shards(table, "text", tokenizer, tmp_path / "a.txt"), ValueError, r"\.bin"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_keep_few_tokenizers() -> None:
+    import pickle
+
+    from fastbpe.cluster import workers
+
+    made = [fastbpe.train([f"{c}{c}b"], vocab_size=257, progress=False) for c in "acdefg"]
+    for tokenizer in made:
+        kept = workers.tokenizer_of(tokenizer.fingerprint, lambda tokenizer=tokenizer: pickle.dumps(tokenizer))
+        assert workers.tokenizer_of(tokenizer.fingerprint, lambda: b"") is kept
+    assert len(workers._kept) == 4
+    fastbpe.release_memory()
+    assert not workers._kept
+
+
+def test_missing_engine_says_what_to_install() -> None:
+    for name in ("pyspark", "ray"):
+        code = f"""
+import sys
+sys.modules[{name!r}] = None
+import fastbpe.spark, fastbpe.ray
+module = fastbpe.spark if {name!r} == "pyspark" else fastbpe.ray
+try:
+    module.count_pieces(None, "text")
+except ImportError as error:
+    print(error)
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert "pip install" in done.stdout
+
+
+def test_importing_fastbpe_imports_no_engine() -> None:
+    code = "import sys, fastbpe.spark, fastbpe.ray; print({'pyspark', 'ray'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "set()"

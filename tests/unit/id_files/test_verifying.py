@@ -1,0 +1,157 @@
+"""verify_ids names every file that does not fit; verify_conversion finds every changed id."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, Tokenizer
+from fastbpe.id_files.verifying import verify_ids
+from fastbpe.tokenizer.verify_vocabulary import verify_conversion, verify_vocabulary
+from helpers.shared_data import BYTES, standard_library
+
+WORDS = standard_library(5000).split("\n\n")
+
+
+@pytest.fixture
+def shards(code_tokenizer: Tokenizer, tmp_path: Path) -> Path:
+    folder = tmp_path / "ids"
+    folder.mkdir()
+    for i in range(4):
+        code_tokenizer.write_shard(WORDS[i::4], folder / "out.bin", (i, 4))
+    return folder
+
+
+def shard(folder: Path, i: int, ending: str = "") -> Path:
+    return folder / f"out-0000{i}-of-00004.bin{ending}"
+
+
+def test_whole_files_have_no_problem(code_tokenizer: Tokenizer, shards: Path, tmp_path: Path) -> None:
+    n_ids = sum(len(code_tokenizer.encode_ordinary(text)) for text in WORDS)
+    for path in (shards, shards / "out.bin"):
+        assert verify_ids(path, tokenizer=code_tokenizer) == ((), 4, len(WORDS), n_ids)
+    for suffix in (".bin", ".npy"):
+        fastbpe.merge_shards(shards, tmp_path / f"all{suffix}")
+        assert verify_ids(tmp_path / f"all{suffix}") == ((), 1, len(WORDS), n_ids)
+    with mock.patch("importlib.util.find_spec", return_value=None):
+        assert verify_ids(shards) == ((), 4, len(WORDS), n_ids)
+    (tmp_path / "raw.bin").write_bytes(b"ab")
+    assert verify_ids(tmp_path / "raw.bin", dtype="uint8") == ((), 1, 1, 2)
+
+
+def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: Path) -> None:
+    shard(shards, 0, ".manifest.json").unlink()
+    for path in shards.glob("out-00001*"):
+        path.unlink()
+    data = bytearray(shard(shards, 2).read_bytes())
+    data[0] ^= 1
+    shard(shards, 2).write_bytes(data)
+    Tokenizer.from_merges([], pattern=None).write_shard(["a"], shards / "out.bin", (3, 4))
+    problems = verify_ids(shards, tokenizer=code_tokenizer).problems
+    assert len(problems) == 4
+    for i, (path, said) in enumerate(
+        (
+            (shard(shards, 1), "missing: encode shard 1 of 4"),
+            (shard(shards, 0, ".manifest.json"), "the shard is not finished"),
+            (shard(shards, 2), "its SHA-256 is"),
+            (shard(shards, 3), "its ids are of another tokenizer"),
+        )
+    ):
+        assert problems[i].startswith(f"{path}: {said}"), problems[i]
+    shard(shards, 1, ".partial").mkdir()
+    assert verify_ids(shards).problems[0].endswith("unfinished: encode shard 1 of 4")
+
+
+def test_mixed_tokenizers_are_a_problem_without_a_tokenizer_too(shards: Path) -> None:
+    Tokenizer.from_merges([], pattern=None).write_shard(["a"], shards / "out.bin", (3, 4))
+    (problem,) = verify_ids(shards).problems
+    assert problem.startswith(f"{shard(shards, 3)}: its tokenizer is ")
+
+
+@pytest.mark.parametrize("with_numpy", [True, False])
+@pytest.mark.parametrize("suffix", [".bin", ".npy"])
+def test_id_beyond_the_vocabulary_and_falling_offsets_are_named(
+    code_tokenizer: Tokenizer, tmp_path: Path, with_numpy: bool, suffix: str
+) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree four")
+    out = tmp_path / f"out{suffix}"
+    n_ids = code_tokenizer.encode_files(tmp_path / "a.txt", out, separator="\n").n_ids
+    data, offsets = bytearray(out.read_bytes()), array("q", Path(f"{out}.offsets").read_bytes())
+    at = len(data) - 2 * (n_ids - 1)
+    data[at : at + 2] = (60000).to_bytes(2, "little")
+    out.write_bytes(data)
+    find = mock.patch("importlib.util.find_spec", return_value=sys if with_numpy else None)
+    with find:
+        (problem,) = verify_ids(out).problems
+    assert problem == f"{out}: id 1 is 60000, and the vocabulary has {code_tokenizer.n_vocab}; encode it again"
+    offsets[1], offsets[2] = offsets[2], offsets[1]
+    Path(f"{out}.offsets").write_bytes(offsets)
+    (problem,) = verify_ids(out).problems
+    assert problem.startswith(f"{out}.offsets: ")
+    assert f"{offsets[2]} comes after {offsets[1]}" in problem
+
+
+def test_path_without_ids_raises(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        verify_ids(tmp_path / "no.bin")
+    with pytest.raises(FormatError, match="ids are read from"):
+        verify_ids(tmp_path / "a.txt")
+
+
+# Vocabularies
+
+
+RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"bc": 258, b"a1": 259}
+
+
+def test_conversion_with_equal_ids_is_verified(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for name, arguments in (("a.json", {}), ("a.fbpe", {}), ("a.tiktoken", {"pattern": code_tokenizer.pattern})):
+        code_tokenizer.export(tmp_path / name)
+        if arguments:
+            arguments["special_tokens"] = code_tokenizer.special_tokens
+        again = fastbpe.load(tmp_path / name, **arguments)
+        assert verify_conversion(code_tokenizer, again, name, ["one line\n"]) > 1000
+        assert verify_vocabulary(again, tmp_path / name) == ""
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            Tokenizer.from_ranks({**RANKS, b"bc": 256, b"ab": 258}, pattern=None),
+            "x: the token 256, b'ab', would be",
+        ),
+        (Tokenizer.from_ranks(RANKS, pattern="gpt2"), "x: ids would change: the text '[^']*' is "),
+        (Tokenizer.from_ranks({**RANKS, b"zz": 260}, pattern=None), "x: 260 ids would be 261, in x; convert it"),
+        (
+            Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"<s>": 260}),
+            r"x: '<s>' \(260\) would become a special token, in x",
+        ),
+    ],
+)
+def test_conversion_with_another_id_names_text_or_token(other: Tokenizer, message: str) -> None:
+    one = Tokenizer.from_ranks({**RANKS}, pattern=None)
+    with pytest.raises(FormatError, match=message):
+        verify_conversion(one, other, "x")
+
+
+def test_lines_of_a_text_are_compared() -> None:
+    one, other = (
+        Tokenizer.from_ranks(RANKS, pattern=pattern) for pattern in (r"[\s\S]+", r"a(?=b{9})|[\s\S]+?(?=ab{9}|$)")
+    )
+    assert verify_conversion(one, other, "x", ["abc ab"]) > 100
+    with pytest.raises(FormatError, match="x: ids would change: the text ' abbbbbbbbb' is"):
+        verify_conversion(one, other, "x", ["abc ab", " abbbbbbbbb"])
+
+
+def test_published_name_with_other_bytes_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cl100k_base.tiktoken"
+    Tokenizer.from_ranks(RANKS, pattern="cl100k").export(path)
+    tokenizer = fastbpe.load(path, pattern="cl100k")
+    with pytest.raises(FormatError, match=r"cl100k_base\.tiktoken: not cl100k_base\.tiktoken as published"):
+        verify_vocabulary(tokenizer, path)
