@@ -29,7 +29,22 @@ from fastbpe.cli import (
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, count_pieces, merge, show, compare, web, info, convert, verify, fetch)
+COMMANDS = (
+    demo,
+    train,
+    encode,
+    decode,
+    count,
+    count_pieces,
+    merge,
+    show,
+    compare,
+    web,
+    info,
+    convert,
+    verify,
+    fetch,
+)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt
