@@ -14,7 +14,7 @@ Special = str | Collection[str]
 
 
 class Encoding(NamedTuple):
-    """How tasks encode a column; it travels to them.
+    """Settings of the tasks that encode a column; they travel to the workers.
 
     Attributes:
         column: name of the column of texts.

@@ -29,7 +29,7 @@ PLACE_BITS = 32  # of a place: the piece among those of its task; the bits above
 
 
 class Counting(NamedTuple):
-    """How tasks count a column; it travels to them.
+    """Settings of the tasks that count a column; they travel to the workers.
 
     Attributes:
         column: name of the column of texts.

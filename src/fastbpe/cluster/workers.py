@@ -9,7 +9,7 @@ from threading import Lock
 
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_MOST_KEPT = 4  # tokenizers; the one that was used longest ago goes first
+_MAX_KEPT = 4  # tokenizers; the one that was used longest ago goes first
 _kept: OrderedDict[str, Tokenizer] = OrderedDict()
 _lock = Lock()
 
@@ -33,7 +33,7 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
     tokenizer: Tokenizer = pickle.loads(pickled())
     with _lock:
         _kept[fingerprint] = tokenizer
-        while len(_kept) > _MOST_KEPT:
+        while len(_kept) > _MAX_KEPT:
             _kept.popitem(last=False)
     return tokenizer
 
