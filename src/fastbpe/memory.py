@@ -11,7 +11,7 @@ from fastbpe._utils.threads import end_idle_threads
 #: grow.
 CACHES = {
     "fastbpe._core.normalize.unicode_forms": ("_decomposed", "_known"),
-    "fastbpe.cluster.workers": ("tokenizer_of",),
+    "fastbpe.cluster.workers": ("_load",),
     "fastbpe.minbpe.tokenizers": ("_splitter",),
     "fastbpe.normalization.sentencepiece_rules": ("_cached_charsmap",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),

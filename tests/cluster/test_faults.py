@@ -126,9 +126,9 @@ def test_workers_keep_few_tokenizers() -> None:
     for tokenizer in made:
         kept = workers.tokenizer_of(tokenizer.fingerprint, lambda tokenizer=tokenizer: pickle.dumps(tokenizer))
         assert workers.tokenizer_of(tokenizer.fingerprint, lambda: b"") is kept
-    assert len(workers._kept) == 4
+    assert workers._load.cache_info().currsize == 4
     fastbpe.release_memory()
-    assert not workers._kept
+    assert not workers._load.cache_info().currsize
 
 
 def test_missing_engine_says_what_to_install() -> None:

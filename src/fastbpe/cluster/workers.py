@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import pickle
-from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
+from functools import lru_cache
 
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_MAX_KEPT = 4  # tokenizers; the one that was used longest ago goes first
-_kept: OrderedDict[str, Tokenizer] = OrderedDict()
-_lock = Lock()
+
+class _Fingerprint(str):
+    """Fingerprint of a tokenizer, with the function that returns its pickle while it is looked up."""
+
+    pickled: Callable[[], bytes]
 
 
 def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
     """Return a tokenizer that a task needs.
 
     Args:
-        fingerprint: that of the tokenizer.
+        fingerprint: fingerprint of the tokenizer.
         pickled: returns its pickle; called if this process does not have the tokenizer yet.
 
     >>> import fastbpe
@@ -26,22 +27,15 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
     >>> tokenizer_of(made.fingerprint, lambda: pickle.dumps(made)) == made
     True
     """
-    with _lock:
-        if fingerprint in _kept:
-            _kept.move_to_end(fingerprint)
-            return _kept[fingerprint]
-    tokenizer: Tokenizer = pickle.loads(pickled())
-    with _lock:
-        _kept[fingerprint] = tokenizer
-        while len(_kept) > _MAX_KEPT:
-            _kept.popitem(last=False)
+    key = _Fingerprint(fingerprint)
+    key.pickled = pickled
+    try:
+        return _load(key)
+    finally:
+        del key.pickled  # the cache keeps the key
+
+
+@lru_cache(maxsize=4)
+def _load(fingerprint: _Fingerprint) -> Tokenizer:
+    tokenizer: Tokenizer = pickle.loads(fingerprint.pickled())
     return tokenizer
-
-
-def forget_tokenizers() -> None:
-    """Drop the kept tokenizers; tasks that need them load them again."""
-    with _lock:
-        _kept.clear()
-
-
-tokenizer_of.cache_clear = forget_tokenizers  # type: ignore[attr-defined]  # for fastbpe.memory
