@@ -146,7 +146,7 @@ def write_shards(
 
     Each block becomes a shard with its manifest, as of `Tokenizer.write_shard`: the third of ten is
     OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
-    `fastbpe.merge_shards` makes one file of them: that of a single machine. Use `dataset.repartition(n)` for n
+    `fastbpe.merge_shards` makes one file of them, as one machine does. Use `dataset.repartition(n)` for n
     shards. The dataset is executed and held in Ray's object store, which spills to disk.
 
     Args:

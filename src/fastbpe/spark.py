@@ -142,7 +142,7 @@ def write_shards(
 
     Each partition becomes a shard with its manifest, as of `Tokenizer.write_shard`: the third of ten is
     OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
-    `fastbpe.merge_shards` makes one file of them: that of a single machine. Use `df.repartition(n)` for n shards.
+    `fastbpe.merge_shards` makes one file of them, as one machine does. Use `df.repartition(n)` for n shards.
 
     Args:
         df: DataFrame – the texts; each row is a document.

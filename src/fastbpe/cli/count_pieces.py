@@ -18,7 +18,7 @@ SUMMARY = "count pieces of text for training, on one machine of many; merge coun
 DETAILS = f"""{documents.DETAILS}
 
 If the files are counts already, they are merged, in bounded memory. The result
-is that of counting all the text at once. `fastbpe train` learns from it."""
+is the file that counting all the text at once gives. `fastbpe train` learns from it."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt

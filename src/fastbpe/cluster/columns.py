@@ -20,7 +20,7 @@ class Encoding(NamedTuple):
         column: name of the column of texts.
         output: name of the column of ids.
         tokenizer: what returns the pickled tokenizer, where the task runs.
-        fingerprint: that of the tokenizer.
+        fingerprint: fingerprint of the tokenizer.
         dtype: integer dtype of the ids.
         allowed_special, disallowed_special: as in `Tokenizer.encode`.
     """

@@ -2,7 +2,7 @@
 
 What travels between tasks are records: pieces with their counts, and the place at which each was met first, among
 all texts in their order. Adding up records in any order and any grouping gives the same table. A task that runs
-twice returns the same records, and an engine takes those of one run.
+twice returns the same records, and an engine takes the records of one run.
 """
 
 from __future__ import annotations
