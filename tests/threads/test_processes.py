@@ -184,7 +184,7 @@ def test_ctrl_c_interrupts_a_long_call(n: int) -> None:
 signal.alarm(100)
 n = int(sys.argv[1])
 unsplit = fastbpe.Tokenizer.from_ranks({token: i for i, token in enumerate(tokenizer.vocab)}, pattern=None)
-huge, uncut, piece = long * 400, "x1." * 10_000_000, "the" * 4_000_000
+huge, uncut, piece = long * 400, "x1." * 10_000_000, "the" * 20_000_000
 for call in (
     lambda: tokenizer.encode(huge, num_threads=n),
     lambda: tokenizer.encode(uncut * 4, num_threads=n),
