@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
     from fastbpe.vocabularies.id_map import IdMap
+    from fastbpe.vocabularies.report import vocabulary_report
 
 __all__ = [
     "PATTERNS",
@@ -63,6 +64,7 @@ __all__ = [
     "load",
     "release_memory",
     "train",
+    "vocabulary_report",
 ]
 
 # Name → module that defines it. These are imported at first use: few programs need them, and they take a third of
@@ -76,6 +78,7 @@ _LATER = {
     "count_pieces": "training.piece_counting",
     "release_memory": "memory",
     "train": "training.train",
+    "vocabulary_report": "vocabularies.report",
 }
 
 
