@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastbpe._version import __version__
-from fastbpe.cli import compare, convert, count, decode, demo, encode, fetch, info, show, streams, train
+from fastbpe.cli import compare, convert, count, decode, demo, encode, fetch, info, show, streams, train, vocab
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, show, compare, info, convert, fetch)
+COMMANDS = (demo, train, encode, decode, count, show, compare, vocab, info, convert, fetch)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt

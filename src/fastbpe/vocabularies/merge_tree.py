@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import InvalidTokenError
 from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material, shown_token
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,34 @@ class MergeTree:
             todo += [(part, parts) for part in reversed(tree.parts)]
         return root[0]
 
+    def __rich__(self) -> Tree:
+        """Return the tree as rich draws it: ids are dim, and tokens that no merge makes are red."""
+        from rich.tree import Tree
+
+        root = Tree(self._label(), guide_style="dim")
+        todo = [(self, root)]
+        while todo:
+            tree, node = todo.pop()
+            todo += [(part, node.add(part._label())) for part in tree.parts]
+        return root
+
+    def _label(self) -> Text:
+        from rich.text import Text
+
+        shown, number, said = self._said()
+        return Text.assemble((shown, "bold" if self.is_merged else "bold red"), (f" {number}{said}", "dim"))
+
+    def _said(self) -> tuple[str, str, str]:
+        """Return the token, its id and a remark, for a person."""
+        said = "" if self.is_merged else " (no merge makes it: it is found as a whole piece)"
+        return shown_token(self.token), "no id" if self.id is None else str(self.id), said
+
     def __str__(self) -> str:
         lines = []
         todo = [(self, "", "")]
         while todo:
             tree, before, below = todo.pop()
-            shown = shown_token(tree.token)
-            number = "no id" if tree.id is None else str(tree.id)
-            said = "" if tree.is_merged else " (no merge makes it: it is found as a whole piece)"
+            shown, number, said = tree._said()
             lines.append(f"{before}{shown} {number}{said}")
             ways = [("├── ", "│   ")] * (len(tree.parts) - 1) + [("└── ", "    ")]
             rows = [
