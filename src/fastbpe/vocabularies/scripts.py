@@ -12,6 +12,7 @@ from fastbpe.vocabularies.usage import Usage
 
 PARTIAL = "part of a character"
 NAMES = "names"
+WITHOUT_LETTERS = ("digits", "signs", "white space")
 _NO_SCRIPT = ("Common", "Inherited", "")
 
 
@@ -50,11 +51,16 @@ def script_of_text(text: str) -> str:
     ['Latin', 'Han', 'digits', 'signs', 'white space']
     """
     if text.isascii():
-        found = Counter({"Latin": 1}) if any(map(str.isalpha, text)) else Counter()
-    else:
-        found = Counter(name for name in map(script_of, text) if name not in _NO_SCRIPT)
-    if found:
-        return max(found, key=lambda name: found[name])
+        return "Latin" if any(map(str.isalpha, text)) else _without_letters(text)
+    found = Counter[str]()
+    for character, n in Counter(text).items():
+        found[script_of(character)] += n
+    for name in _NO_SCRIPT:
+        del found[name]
+    return max(found, key=lambda name: found[name]) if found else _without_letters(text)
+
+
+def _without_letters(text: str) -> str:
     if not text.strip():
         return "white space"
     return "digits" if any(map(str.isdigit, text)) else "signs"
