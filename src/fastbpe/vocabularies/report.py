@@ -206,7 +206,7 @@ def vocabulary_report(
     """Examine a vocabulary: which tokens no text can give, which a corpus never uses, which look alike.
 
     A token counts as possible only with a text that was encoded and gave it, and as impossible only with a proof;
-    docs/vocabulary-report.md states the proofs.
+    docs/know-a-vocabulary.md states the proofs.
 
     Args:
         tokenizer: a tokenizer of either mode.
