@@ -86,6 +86,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "lines": "--lines",
             "separator": "--separator ab",
             "text_field": "count -m m.fbpe a.jsonl | ... --text-field body",
+            "json": "--json",
         },
     ),
     "show": (
