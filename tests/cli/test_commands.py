@@ -344,6 +344,21 @@ class TestCount:
         assert json.loads(done.out) == [{"file": "<stdin>", "model": str(model), "n_tokens": 0}]
 
 
+class TestProgress:
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [("count", "counting: 6"), ("encode", "encoding: 6"), ("vocab --rarest --limit 1", "counting: 6")],
+    )
+    def test_long_work_shows_a_bar_on_a_terminal(self, words, said, run, model, tmp_path, monkeypatch):
+        (tmp_path / "a.txt").write_text("low lo")
+        quiet = run(*words.split(), "-m", model, tmp_path / "a.txt")
+        assert quiet.err == ""
+        monkeypatch.setattr("fastbpe._utils.progress.shows_bars", lambda progress: progress is not False)
+        seen = run(*words.split(), "-m", model, tmp_path / "a.txt")
+        assert said in seen.err
+        assert seen.out == quiet.out
+
+
 class TestInfo:
     def test_info_prints_a_table(self, run, model):
         tokenizer = fastbpe.load(model)
