@@ -47,7 +47,7 @@ def byte_material(
         and any(vocabulary.find(bytes((byte,))) is None for byte in _UTF8_BYTES),
         pattern=pattern,
         is_split_otherwise=bool(model.pre_tokenizers),
-        keeps=_keeps_form(model),
+        make_keeps=partial(_keeps_form, model),
     )
 
 
@@ -86,7 +86,7 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
         in_characters=True,
         escapes_spaces=replaces,
         marks_stand_for_spaces=escapes and not parts.marks_spaces,
-        keeps=_keeps_characters(model),
+        make_keeps=partial(_keeps_characters, model),
     )
 
 

@@ -42,8 +42,7 @@ class Material:
     drops_bytes: bool – bytes without a token are left out of texts.
     pattern: the split pattern. Its pieces hold whole characters.
     is_split_otherwise: bool – steps split text that no pattern expresses; then `pattern` is None.
-    keeps: function that tells whether normalizing can leave a text as it stands, anywhere in a text; None: nothing
-        is known, or nothing is changed.
+    make_keeps: function that makes `keeps`.
     """
 
     tokens: list[bytes]
@@ -59,7 +58,15 @@ class Material:
     drops_bytes: bool = False
     pattern: Pattern = None
     is_split_otherwise: bool = False
-    keeps: Callable[[str], bool] | None = None
+    make_keeps: Callable[[], Callable[[str], bool] | None] = lambda: None
+
+    @cached_property
+    def keeps(self) -> Callable[[str], bool] | None:
+        """Function that tells whether normalizing can leave a text as it stands, anywhere in a text.
+
+        None: nothing is known, or nothing is changed.
+        """
+        return self.make_keeps()
 
     @cached_property
     def symbols(self) -> dict[int, int]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
+#: Pair that stood once: priority, position of the left one, left and right symbol, merged symbol.
+_Queued = tuple[int, int, int, int, int]
+
 
 @dataclass(frozen=True)
 class MergeTree:
@@ -175,11 +178,9 @@ def _merge(
     """Merge the best pair, leftmost of equals, until there is none, with a heap of the pairs that stood once."""
     n = len(symbols)
     after, before = [*range(1, n + 1)], [*range(-1, n - 1)]
-    heap: list[
-        tuple[int, int, int, int, int]
-    ] = []  # priority, left position, left and right symbol, merged symbol
+    heap: list[_Queued] = []
 
-    def queued(at: int) -> list[tuple[int, int, int, int, int]]:
+    def queued(at: int) -> list[_Queued]:
         left, right = symbols[at], symbols[after[at]] if after[at] < n else None
         pair = None if left is None or right is None else vocabulary.pair(left, right)
         return [] if pair is None or left is None or right is None else [(pair[0], at, left, right, pair[1])]

@@ -21,6 +21,8 @@ _MAX_LOOKS = 1 << 20  # neighbours that are looked at for a token before it is u
 _MAX_ALL_LOOKS = 1 << 23  # and for all tokens of a vocabulary: so many take some 10 seconds
 _MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: so many take some seconds
 _CONTINUATION = range(0x80, 0xC0)
+#: Beginnings of characters, one for each set of bytes that may follow.
+_LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\xf1\x80", b"\xf1\x80\x80", b"\xf4")
 
 
 @dataclass(frozen=True)
@@ -332,24 +334,7 @@ def _text(data: bytes) -> str | None:
 
 def _may_be_utf8(data: bytes) -> bool:
     """Tell whether some UTF-8 holds these bytes."""
-    n = _n_continuations(data)
-    leads = (
-        (b"",)
-        if not n
-        else (
-            b"\xc2",
-            b"\xe1\x80",
-            b"\xf1\x80\x80",
-            b"\xf1",
-            b"\xf1\x80",
-            b"\xe1",
-            b"\xe0",
-            b"\xf0",
-            b"\xf4",
-            b"\xed",
-        )
-    )
-    for lead in leads:
+    for lead in _LEADS if _n_continuations(data) else (b"",):
         try:
             codecs.utf_8_decode(lead + data, "strict", False)
         except UnicodeDecodeError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from fastbpe import FormatError, Tokenizer, vocabulary_report
 from fastbpe.model import AddedToken, Model, PieceType
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.codepoint_models import model_of
+from helpers.sampling import SEED
 from helpers.shared_data import BYTES, data_file
 
 NO_BYTES = {0xC0, 0xC1, *range(0xF5, 0x100)}
@@ -124,6 +127,27 @@ def test_unused_tokens_come_before_the_parts_of_used_ones() -> None:
     assert use.parts == {256}
 
 
+@pytest.mark.parametrize("mode", ["byte", "codepoint"])
+def test_parts_are_the_tokens_in_the_trees_of_used_tokens(mode: str) -> None:
+    rng = random.Random(f"{SEED}{mode}")
+    n_parts = 0
+    for _ in range(5):
+        texts = ["".join(rng.choices("abc é", k=200)) for _ in range(3)]
+        options: dict[str, Any] = {"vocab_size": 300} if mode == "byte" else {"mode": mode, "vocab_size": 40}
+        tokenizer = fastbpe.train(texts, progress=False, **options)
+        use = vocabulary_report(tokenizer, [texts[0][:30]]).corpus
+        assert use is not None
+        inside: set[int] = set()
+        todo = [tokenizer.merge_tree(i) for i, n in enumerate(use.counts) if n]
+        while todo:
+            parts = todo.pop().parts
+            todo += parts
+            inside |= {part.id for part in parts if part.id is not None}
+        assert use.parts == inside.intersection(use.unused)
+        n_parts += len(use.parts)
+    assert n_parts
+
+
 def test_unused_tokens_of_a_corpus_exclude_what_no_text_gives() -> None:
     report = vocabulary_report(ranks("a1", "ab"), ["zz"])
     assert report.corpus is not None
@@ -210,6 +234,7 @@ def test_progress_function_hears_of_counting() -> None:
     assert heard[-1] == ("counting", 5, None)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "n_impossible"),
     [("gpt2_encoder.json", 13), ("llama2_tokenizer.model", 111), ("falcon_tokenizer.json", 0)],
