@@ -17,7 +17,6 @@ from fastbpe.display.painting import PLAIN_COLUMNS, wants_colours
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.material import shown_token
 from fastbpe.vocabularies.merge_tree import MergeTree
-from fastbpe.vocabularies.report import vocabulary_report
 from fastbpe.vocabularies.search import Found, scripts_of, search_tokens
 
 SUMMARY = "search and examine the tokens of a vocabulary"
@@ -89,6 +88,8 @@ def run(args: argparse.Namespace) -> None:
         tree = tokenizer.merge_tree(_token_or_id(args.tree))
         streams.say(_json(tree.to_dict()) if args.json else _drawn(tree, args.color))
     elif args.report:
+        from fastbpe.vocabularies.report import vocabulary_report  # here: other commands start faster without it
+
         report = vocabulary_report(tokenizer, _texts(args, tokenizer))
         streams.say(_json(report.to_dict()) if args.json else str(report))
     else:
