@@ -9,10 +9,12 @@ import pytest
 
 import fastbpe
 from fastbpe import PATTERNS, Tokenizer
+from fastbpe.model import PieceType
 from fastbpe.vocabularies.material import Kind
 from fastbpe.vocabularies.reach import judge
 from fastbpe.vocabularies.trial import Reach
 from helpers import random_exports
+from helpers.codepoint_models import model_of
 from helpers.sampling import SEED, n_rounds
 from helpers.shared_data import BYTES
 
@@ -86,3 +88,23 @@ def test_verdicts_agree_with_texts_of_random_vocabularies(kind: str) -> None:
         reach = check(tokenizer, {i for ids in tokenizer.encode_ordinary_batch(texts) for i in ids})
         if kind != "document":  # steps split these that no pattern expresses
             assert not reach.undecided
+
+
+@pytest.mark.parametrize("fallback", [False, True], ids=["unknown", "bytes"])
+def test_verdicts_of_pieces_agree_with_every_short_text(fallback: bool) -> None:
+    rng = random.Random(f"{SEED}{fallback}")
+    for _ in range(n_rounds(6, 100, 2000)):
+        letters = rng.choice(("ab", "a é", "a漢 ", "ab\uff21"))
+        texts = {"".join(rng.choices(letters, k=rng.randint(1, 4))).replace(" ", "\u2581") for _ in range(12)}
+        pieces = [(text.encode(), -rng.randint(0, 9) / 2, PieceType.NORMAL) for text in sorted(texts)]  # with ties
+        if rng.random() < 0.5:
+            at = rng.randrange(len(pieces))
+            pieces[at] = (*pieces[at][:2], rng.choice((PieceType.UNUSED, PieceType.USER_DEFINED)))
+        first = [(b"<unk>", 0.0, PieceType.UNKNOWN)]
+        if fallback:
+            first += [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
+        names = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
+        flags = {name: rng.random() < 0.7 for name in names}
+        tokenizer = fastbpe.load(model_of([*first, *pieces], {"byte_fallback": fallback}, flags))
+        seen = given(tokenizer, letters + "z", 5)
+        assert not seen.intersection(check(tokenizer, seen).undecided)

@@ -47,8 +47,14 @@ def byte_material(
         and any(vocabulary.find(bytes((byte,))) is None for byte in _UTF8_BYTES),
         pattern=pattern,
         is_split_otherwise=bool(model.pre_tokenizers),
+        always_found=[] if model.normalizers else [token.content.encode() for token in added if _is_found(token)],
         make_keeps=partial(_keeps_form, model),
     )
+
+
+def _is_found(token: AddedToken) -> bool:
+    """Tell whether an added token is found wherever its text stands."""
+    return not token.special and not token.single_word
 
 
 def _keeps_form(model: Model) -> Callable[[str], bool] | None:
@@ -86,8 +92,24 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
         in_characters=True,
         escapes_spaces=replaces,
         marks_stand_for_spaces=escapes and not parts.marks_spaces,
+        always_found=_always_found(model, tokens, replaces),
         make_keeps=partial(_keeps_characters, model),
     )
+
+
+def _always_found(model: CodePointModel, tokens: list[bytes], escapes_spaces: bool) -> list[bytes]:
+    """List the names that are found wherever they stand in normalized text.
+
+    sentencepiece finds user-defined pieces there; if it escapes spaces, no space is left to tell from U+2581. The
+    added tokens of a tokenizer.json are found in the text before, which without a charsmap differs by spaces only.
+    """
+    if model.conventions is None:
+        listed = [tokens[i] for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED]
+        return [name for name in listed if escapes_spaces or b" " not in name]
+    if model.normalizer["precompiled_charsmap"]:
+        return []
+    listed = [token.content.encode() for token in model.added_tokens if _is_found(token)]
+    return [name for name in listed if b" " not in name and METASPACE_UTF8 not in name]
 
 
 def _halves(parts: Parts, n_ids: int) -> dict[int, tuple[int, ...]]:

@@ -42,6 +42,7 @@ class Material:
     drops_bytes: bool – bytes without a token are left out of texts.
     pattern: the split pattern. Its pieces hold whole characters.
     is_split_otherwise: bool – steps split text that no pattern expresses; then `pattern` is None.
+    always_found: tokens of kind NAME that are found wherever their bytes stand in a text as it is merged.
     make_keeps: function that makes `keeps`.
     """
 
@@ -58,6 +59,7 @@ class Material:
     drops_bytes: bool = False
     pattern: Pattern = None
     is_split_otherwise: bool = False
+    always_found: Sequence[bytes] = ()
     make_keeps: Callable[[], Callable[[str], bool] | None] = lambda: None
 
     @cached_property
@@ -67,6 +69,10 @@ class Material:
         None: nothing is known, or nothing is changed.
         """
         return self.make_keeps()
+
+    def holds_name(self, token: bytes) -> bool:
+        """Tell whether a name in a token is found before merging, so that merging never makes the token."""
+        return any(name in token for name in self.always_found)
 
     @cached_property
     def symbols(self) -> dict[int, int]:

@@ -17,6 +17,9 @@ one of these proofs holds; `_reference/__init__.py` has the lemmas.
   their border would have happened in the piece as well. So a token is impossible if its piece cannot end with
   it, and every token that could come next, for the rest of its character or by the pattern, merges with it or
   leads to no end of a piece either. The same holds for what comes before it.
+- Names. Added tokens and user-defined symbols are found before merging, the leftmost first. If the token holds
+  one that is found anywhere, then in each text the name's first character there belongs to a name: to this one, or
+  to one that begins before it or is longer. So no merge makes the token.
 - Normalizer. Each part of a text in one of Unicode's normal forms is in that form itself, so normalizing leaves
   no text that holds a token in another form. In code-point mode: a character that a rule replaces stands in no
   normalized text, unless a rule puts it there.
@@ -31,7 +34,7 @@ search.
 
 from __future__ import annotations
 
-from fastbpe.vocabularies.material import Described, Kind, Material
+from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material
 from fastbpe.vocabularies.reach_bytes import ByteSearch
 from fastbpe.vocabularies.reach_characters import judge_pieces
 from fastbpe.vocabularies.trial import Reach
@@ -53,8 +56,11 @@ def _judge_names(tokenizer: Described, material: Material, reach: Reach) -> None
     for i, kind in enumerate(material.kinds):
         if kind is not Kind.NAME:
             continue
-        text = material.names[i]
-        if i in tokenizer.encode(text, allowed_special="all"):
-            reach.witnesses[i] = text
+        name = material.names[i]
+        # White space at the ends of a text may be removed, and U+2581 may stand for a space.
+        for text in (name, f"a{name}a", f"a{name.replace(' ', METASPACE)}a"):
+            if i in tokenizer.encode(text, allowed_special="all"):
+                reach.witnesses[i] = text
+                break
         else:
             reach.undecided.append(i)

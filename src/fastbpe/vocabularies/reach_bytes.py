@@ -73,6 +73,8 @@ class ByteSearch:
         text = _text(token)
         if not self._material.drops_bytes and not _may_be_utf8(token):
             return Reason.BYTES
+        if self._material.holds_name(token):
+            return Reason.NAME
         keeps = self._material.keeps
         if keeps is not None and not self._material.drops_bytes and not keeps(token.decode(errors="ignore")):
             return Reason.NORMALIZER

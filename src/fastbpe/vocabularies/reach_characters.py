@@ -18,6 +18,8 @@ from fastbpe.vocabularies.trial import Reach, Reason, Trial
 _SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
 _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
 _MAX_TEXTS = 1 << 12  # characters that are tried for a byte
+_MAX_LETTERS = 8  # characters that are put around a piece
+_MAX_ALL_TEXTS = 1 << 21  # texts that are tried so for all pieces: so many take some seconds
 _UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
 
 
@@ -35,6 +37,7 @@ def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None
     # U+2581 in a text may become the same symbol as a space, where a space would be removed.
     for behind in _BEHIND:
         trial.all((i, f"\x01{piece.replace(' ', METASPACE)}{behind}") for i, piece in pieces.items())
+    n_texts_left = _MAX_ALL_TEXTS
     bytes_stand_in = Kind.BYTE in material.kinds
     for i, kind in enumerate(material.kinds):
         if kind in (Kind.NAME, Kind.NONE) or i in reach.witnesses:
@@ -42,6 +45,8 @@ def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None
         reason = None
         if kind is Kind.TEXT:
             reason = _judge_piece(material, i, pieces[i])
+            if reason is None and n_texts_left > 0:
+                n_texts_left -= _search(trial, i, pieces[i])
         elif kind is Kind.UNUSED:
             reason = Reason.UNUSED
         elif kind is Kind.UNKNOWN and bytes_stand_in:
@@ -60,9 +65,29 @@ def _judge_piece(material: Material, token_id: int, piece: str) -> Reason | None
     symbol = material.symbols.get(token_id)
     if symbol is None or merge_alone(material.vocabulary, material.symbol_bytes[symbol]) != [token_id]:
         return Reason.MERGES
+    if material.holds_name(material.tokens[token_id]):
+        return Reason.NAME
     if material.keeps is not None and not material.keeps(piece):
         return Reason.NORMALIZER
     return None
+
+
+def _search(trial: Trial, token_id: int, piece: str) -> int:
+    """Try a piece between its own characters and a few others. Returns the number of texts that were tried."""
+    letters = [*dict.fromkeys([*piece, "\x01", "a", " ", METASPACE])][:_MAX_LETTERS]
+    sides = [*letters, *(one + other for one in letters for other in letters)]
+    n_texts = 0
+    for around in (["", *letters], ["", *sides]):
+        texts = [
+            before + form + behind
+            for form in dict.fromkeys([piece, piece.replace(" ", METASPACE)])
+            for before in around
+            for behind in around
+        ]
+        n_texts += len(texts)
+        if trial.one(token_id, texts):
+            break
+    return n_texts
 
 
 def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | None:

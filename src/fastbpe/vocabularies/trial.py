@@ -16,6 +16,7 @@ class Reason(Enum):
     BYTES = "no text has its bytes"
     SPLITTER = "the split pattern cuts it"
     NEIGHBOURS = "its neighbours always merge with it"
+    NAME = "a name in it is found first"
     NORMALIZER = "normalizing changes it"
     UNUSED = "it is marked as unused"
     BYTE = "no character needs this byte"

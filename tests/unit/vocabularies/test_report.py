@@ -88,6 +88,17 @@ def test_text_in_another_normal_form_is_impossible() -> None:
     assert 257 in report.witnesses
 
 
+@pytest.mark.parametrize("tokenizer", [ranks("lo", "low", "wx"), points("lo", "wx", "low", *"lowx")])
+def test_token_that_holds_an_added_token_is_impossible(tokenizer: Tokenizer) -> None:
+    report = vocabulary_report(tokenizer.with_tokens(["ow"]))
+    assert report.impossible[tokenizer.token_to_id("low")] == "a name in it is found first"
+    assert tokenizer.token_to_id("wx") in report.witnesses
+    assert not report.undecided
+    careful = fastbpe.AddedToken("ow", single_word=True)
+    if tokenizer.mode == "byte":
+        assert tokenizer.token_to_id("low") in vocabulary_report(tokenizer.with_tokens([careful])).witnesses
+
+
 def test_names_are_judged_by_their_names() -> None:
     model = Model(
         tokens=[*BYTES, b"ab"],
