@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
     from fastbpe.vocabularies.id_map import IdMap
+    from fastbpe.vocabularies.report import vocabulary_report
 
 __all__ = [
     "PATTERNS",
@@ -68,6 +69,7 @@ __all__ = [
     "open_ids",
     "release_memory",
     "train",
+    "vocabulary_report",
 ]
 
 # Name → module that defines it. These are imported at first use: few programs need them, and they take a third of
@@ -84,6 +86,7 @@ _LATER = {
     "open_ids": "id_files.reader",
     "release_memory": "memory",
     "train": "training.train",
+    "vocabulary_report": "vocabularies.report",
 }
 
 

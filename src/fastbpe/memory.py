@@ -17,6 +17,7 @@ CACHES = {
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
     "fastbpe.splitting.firsts": ("first_bytes",),
     "fastbpe.splitting.oniguruma": ("from_oniguruma",),
+    "fastbpe.splitting.piece_language": ("_automaton",),
     "fastbpe.splitting.recognise": ("recognise",),
     "fastbpe.splitting.to_regex": ("_print_set", "compile_regex"),
 }
@@ -39,8 +40,8 @@ def release_memory() -> int:
     Given back, not counted:
 
     - Idle threads, up to 256: they end.
-    - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Normalized characters: up to 4,096 of
-      each kind. The charsmaps of the five standard sets of rules.
+    - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Automata of patterns: up to 8.
+      Normalized characters: up to 4,096 of each kind. The charsmaps of the five standard sets of rules.
     - Tokenizers that tasks of Spark or Ray use in this process: up to 4.
     - Free pages that glibc's malloc holds (malloc_trim).
 

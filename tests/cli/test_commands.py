@@ -339,6 +339,46 @@ class TestCount:
         assert [line.split()[-1] for line in done.out.decode().splitlines()] == [str(text), "total"]
         assert run("count", "-m", model, tmp_path / "no.txt").failed_with("no.txt")
 
+    def test_count_has_a_column_for_each_tokenizer(self, run, model, text, tmp_path):
+        other = tmp_path / "bytes.fbpe"
+        fastbpe.Tokenizer.from_merges([], pattern=None).save(other)
+        (tmp_path / "a.txt").write_bytes(b"low lower")
+        files = [text, tmp_path / "a.txt"]
+        tokenizers = [fastbpe.load(model), fastbpe.load(other)]
+        counts = [[tokenizer.count(file.read_bytes()) for tokenizer in tokenizers] for file in files]
+        done = run("count", "-m", model, "-m", other, *files)
+        heads, *rows = (line.split() for line in done.out.decode().splitlines())
+        assert heads == [str(model), str(other)]
+        totals = [sum(column) for column in zip(*counts, strict=True)]
+        expected = zip([*counts, totals], [*files, "total"], strict=True)
+        assert rows == [[*map(str, numbers), str(name)] for numbers, name in expected]
+        assert len({len(line.rpartition(" ")[0]) for line in done.out.decode().splitlines()[1:]}) == 1
+        done = run("count", "-m", model, "-m", other, "--lines", stdin=b"low lower\nlow")
+        assert done.out.decode().split()[2:] == [str(t.count("low lower") + t.count("low")) for t in tokenizers]
+
+    def test_count_writes_json(self, run, model, text):
+        n = fastbpe.load(model).count(text.read_bytes())
+        done = run("count", "-m", model, "-m", model, text, text, "--json")
+        row = {"file": str(text), "model": str(model), "n_tokens": n}
+        assert json.loads(done.out) == [row] * 4
+        done = run("count", "-m", model, "--json", stdin=b"")
+        assert json.loads(done.out) == [{"file": "<stdin>", "model": str(model), "n_tokens": 0}]
+
+
+class TestProgress:
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [("count", "counting: 6"), ("encode", "encoding: 6"), ("vocab --rarest --limit 1", "counting: 6")],
+    )
+    def test_long_work_shows_a_bar_on_a_terminal(self, words, said, run, model, tmp_path, monkeypatch):
+        (tmp_path / "a.txt").write_text("low lo")
+        quiet = run(*words.split(), "-m", model, tmp_path / "a.txt")
+        assert quiet.err == ""
+        monkeypatch.setattr("fastbpe._utils.progress.shows_bars", lambda progress: progress is not False)
+        seen = run(*words.split(), "-m", model, tmp_path / "a.txt")
+        assert said in seen.err
+        assert seen.out == quiet.out
+
 
 class TestInfo:
     def test_info_prints_a_table(self, run, model):
@@ -412,7 +452,7 @@ class TestEveryCommand:
             "encode -m a.fbpe - --text-field x",
             "train -o a.fbpe --vocab-size 300 --text-field x",
             "train -o a.fbpe --vocab-size 300 --lines --separator x",
-            "count -m a.fbpe -m b.fbpe",
+            "encode -m a.fbpe -m b.fbpe",
             "info a.fbpe --pattern gpt2 --pattern gpt2",
             "encode -m a.fbpe one --overwrite",
             "encode -m a.fbpe one --dtype uint16",

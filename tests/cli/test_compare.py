@@ -76,7 +76,8 @@ def test_texts_are_grouped_as_asked(by, groups, run, here):
 def test_script_is_that_of_most_letters():
     assert script_of("аб abc") == "Latin"
     assert script_of("!? 12") == "Common"
-    assert script_of("ꯀꯁ") == "Other"
+    assert script_of("ꯀꯁ") == "Meeteimayek"
+    assert script_of("a漢漢 1") == "Han"
 
 
 def test_csv_has_the_rows_of_json(run, here):

@@ -188,7 +188,7 @@ def test_each_line_is_encoded_as_it_arrives(model):
 
 def test_repeated_flag_is_refused(run):
     for line, flag in (
-        ("count -m a -m b", "-m/--model"),
+        ("vocab -m a -m b", "-m/--model"),
         ("encode -m a --model b", "-m/--model"),
         ("train -o a -o b --vocab-size 300", "-o/--output"),
         ("train -o a --vocab-size 300 --ties pair --ties first", "--ties"),

@@ -103,6 +103,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "lines": "--lines",
             "separator": "--separator ab",
             "text_field": "count -m m.fbpe a.jsonl | ... --text-field body",
+            "json": "--json",
         },
     ),
     "count-pieces": (
@@ -160,6 +161,29 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
     ),
     # A server, which runs until it is told to end: see test_web.py.
     "web": ("web", dict.fromkeys(("port", "no_browser", "model", "pattern", "special"))),
+    "vocab": (
+        "vocab -m m.fbpe",
+        {
+            **MODEL,
+            "files": "a.txt",
+            "lines": "vocab -m m.fbpe a.txt --id 10 | ... --lines",
+            "separator": "vocab -m m.fbpe a.txt --id 98 | ... --separator b",
+            "text_field": "vocab -m m.fbpe a.jsonl --id 120 | ... --text-field body",
+            "text": "--text a",
+            "regex": "--regex ^a",
+            "id": "--id 97-98",
+            "length": "--length 2",
+            "script": "--script digits",
+            "longest": "--longest",
+            "rarest": "vocab -m m.fbpe a.txt --id 97-256 | ... --rarest",
+            "limit": "--limit 3",
+            "report": "--report",
+            "tree": "--tree ab",
+            "json": "--json",
+            "plot": "--plot out.svg",
+            "color": "vocab -m m.fbpe --tree ab | ... --color always",
+        },
+    ),
     "info": ("info m.fbpe", {**MODEL, "model": "info m.fbpe | info n.fbpe", "json": "--json"}),
     "convert": (
         "convert m.fbpe out.tiktoken",

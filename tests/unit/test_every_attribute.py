@@ -56,6 +56,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "id_to_token": ((260,), {}),
     "interval_counter": (("ab abc",), {}),
     "is_special_token": ((1,), {}),
+    "merge_tree": ((260,), {}),
     "pieces": (("ab abc",), {}),
     "save": ((PATH,), {}),
     "show": (("ab abc",), {"ids": True}),

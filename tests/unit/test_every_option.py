@@ -168,6 +168,14 @@ CALLS: dict[str, Row] = {
         },
     ),
     "release_memory": Row({}, {}),
+    "vocabulary_report": Row(
+        {"tokenizer": tokenizer()},
+        {
+            "tokenizer": Tokenizer.from_merges([], pattern=None),
+            "corpus": ["ab"],
+            "progress": WithArguments(corpus=["ab"], value="tell"),
+        },
+    ),
     "align": Row(
         {"text": TEXT, "a": tokenizer(), "b": tokenizer()},
         {
@@ -373,6 +381,7 @@ CALLS: dict[str, Row] = {
     "Tokenizer.decode_with_offsets": Row({"ids": [0x61]}, {"ids": [0x62]}),
     "Tokenizer.decoder": Row({}, {"errors": "ignore", "unknown_ids": "skip", "skip_special_tokens": True}),
     "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
+    "Tokenizer.merge_tree": Row({"token": "ab"}, {"token": "a"}),
     "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
     "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 
 def merge_ranks(ranks: Mapping[bytes, int], piece: bytes) -> list[int]:
@@ -68,6 +69,17 @@ def last_merge(priority: Callable[[bytes, bytes], int | None], token: bytes) -> 
         _, at = min(known)
         last = parts[at], parts[at + 1]
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
+
+
+def merge_tree(priority: Callable[[bytes, bytes], int | None], token: bytes) -> tuple[bytes, list[Any]]:
+    """Return a token and the trees of its parts, by the last merge of each; no parts if no merge makes it.
+
+    >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 4, b"abc": 5}
+    >>> merge_tree(lambda left, right: ranks.get(left + right), b"abc")
+    (b'abc', [(b'a', []), (b'bc', [(b'b', []), (b'c', [])])])
+    """
+    parts = last_merge(priority, token)
+    return token, [merge_tree(priority, part) for part in parts or ()]
 
 
 def encode(

@@ -24,6 +24,7 @@ from fastbpe.cli import (
     streams,
     train,
     verify,
+    vocab,
     web,
 )
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
@@ -39,6 +40,7 @@ COMMANDS = (
     merge,
     show,
     compare,
+    vocab,
     web,
     info,
     convert,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastbpe._utils.progress import Reporter
-from fastbpe.cli import documents, streams
+from fastbpe.cli import documents, plots, streams
 from fastbpe.cli.comparison import (
     Counts,
     Difference,
@@ -50,8 +50,6 @@ examples:
   the same ids for 1 text: 9 tokens
 """
 _BY = ("input", "file", "folder", "ending", "script")
-#: Colours of Okabe and Ito, which the colour-blind tell apart.
-_PLOT_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 _HEADS = ("texts", "model", "tokens", "bytes/token", "chars/token", "cost")
 
 
@@ -75,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     if args.parity and (len(args.model) != 2 or args.csv or args.plot is not None or args.by != "input"):
         args.wrong("--parity: goes with two -m, and without --by, --csv and --plot")
     if args.plot is not None:
-        _check_plot(args.plot)
+        plots.check(args.plot)
     models = load_models(args)
     if args.parity:
         return _parity(args, models)
@@ -195,33 +193,19 @@ def _texts(args: argparse.Namespace) -> Iterator[Text]:
                     yield Text(script_of(line), f"{where}:{number}:{line_number}", line)
 
 
-def _check_plot(name: str) -> None:
-    if not name.endswith((".png", ".svg")):
-        raise ValueError(f"--plot {name}: give it the ending .png or .svg")
-    streams.check_output(name)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ImportError("--plot needs matplotlib: pip install 'fastbpe-tokenizer[plot]'") from None
-
-
 def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
     """Draw the tokens of each group as a multiple of the best tokenizer's."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 1.5 + 0.3 * len(groups) * len(models)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = plots.figure(8, 1.5 + 0.3 * len(groups) * len(models))
     axes = figure.add_subplot()
     height = 0.8 / len(models)
     for number, model in enumerate(models):
         costs = [counts.rows(models)[number]["cost"] or 0 for counts in groups.values()]
         places = [position + number * height for position in range(len(groups))]
-        colour = _PLOT_COLOURS[number % len(_PLOT_COLOURS)]
-        bars = axes.barh(places, costs, height, label=visible_text(model).replace("$", r"\$"), color=colour)
+        colour = plots.COLOURS[number % len(plots.COLOURS)]
+        bars = axes.barh(places, costs, height, label=plots.label(model), color=colour)
         axes.bar_label(bars, fmt="%.2f", padding=2)
-    labels = [visible_text(group).replace("$", r"\$") for group in groups]
-    axes.set_yticks([position + 0.4 - height / 2 for position in range(len(groups))], labels)
+    places = [position + 0.4 - height / 2 for position in range(len(groups))]
+    axes.set_yticks(places, [plots.label(group) for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel("tokens, as a multiple of the best tokenizer's")
     axes.legend()

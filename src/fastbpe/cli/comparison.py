@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,40 +12,8 @@ from fastbpe.cli.options import Named
 from fastbpe.corpus.sources import Document
 from fastbpe.display.shown_tokens import sizes_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.vocabularies.scripts import WITHOUT_LETTERS, script_of_text
 
-#: Scripts that `script_of` tells apart. Texts in others are "Other"; texts without letters are "Common".
-SCRIPTS = (
-    "Latin",
-    "Han",
-    "Cyrillic",
-    "Arabic",
-    "Hangul",
-    "Hiragana",
-    "Katakana",
-    "Devanagari",
-    "Thai",
-    "Greek",
-    "Hebrew",
-    "Bengali",
-    "Tamil",
-    "Telugu",
-    "Kannada",
-    "Malayalam",
-    "Gujarati",
-    "Gurmukhi",
-    "Oriya",
-    "Sinhala",
-    "Khmer",
-    "Lao",
-    "Myanmar",
-    "Tibetan",
-    "Georgian",
-    "Armenian",
-    "Ethiopic",
-    "Mongolian",
-    "Cherokee",
-    "Canadian_Aboriginal",
-)
 _AROUND = 3  # tokens shown on each side of a difference
 _BATCH = 4096  # texts counted at a time
 
@@ -227,20 +194,10 @@ def folder_of(name: str) -> str:
 
 
 def script_of(text: str) -> str:
-    """Return the script that most letters of a text belong to.
+    """Return the script that most letters of a text belong to; "Common" without letters.
 
     >>> script_of("abc 漢"), script_of("12 + 3")
     ('Latin', 'Common')
     """
-    n_letters: dict[str | None, int] = {}
-    for match in _script_pattern().finditer(text):
-        n_letters[match.lastgroup] = n_letters.get(match.lastgroup, 0) + match.end() - match.start()
-    return max(n_letters, key=lambda name: n_letters[name]) or "Other" if n_letters else "Common"
-
-
-@cache
-def _script_pattern() -> Any:
-    import regex  # here: other commands do not need it
-
-    known = "|".join(rf"(?P<{name}>\p{{Script={name}}}+)" for name in SCRIPTS)
-    return regex.compile(rf"{known}|(?P<Other>\p{{L}})")
+    script = script_of_text(text)
+    return "Common" if script in WITHOUT_LETTERS else script

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator
 
+from fastbpe._core.text.utf8_text import utf8_size
+from fastbpe._utils.progress import Phase, Reporter
 from fastbpe.cli import documents, streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
-from fastbpe.cli.options import add_model, load_model
+from fastbpe.cli.options import Named, add_model, load_models
+from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "count the tokens of files"
 DETAILS = f"""{documents.DETAILS}
 
-Special tokens in the text are counted as the text they are. A file that cannot
-be counted is reported, the others are counted all the same, and the exit status
-is 1."""
+A column for each tokenizer (-m, repeatable). Special tokens in the text are
+counted as the text they are. A file that cannot be counted is reported, the
+others are counted all the same, and the exit status is 1."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -28,6 +33,10 @@ examples:
   $ echo '{"id": 1, "body": "lower lowest"}' > words.jsonl
   $ fastbpe count -m words.fbpe --text-field body words.jsonl
   6 words.jsonl
+  $ fastbpe train words.txt -o more.fbpe --vocab-size 262 --quiet
+  $ fastbpe count -m words.fbpe -m more.fbpe words.txt
+  words.fbpe  more.fbpe
+           7          5 words.txt
 """
 
 
@@ -35,36 +44,70 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to count (default: standard input)")
     documents.add_arguments(parser)
-    add_model(parser)
+    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
+    add_model(parser, several=True)
 
 
 def run(args: argparse.Namespace) -> int:
     """Count and print. Returns the exit status."""
     documents.separator_of(args)
-    tokenizer = load_model(args)
-    rows: list[tuple[int, str]] = []
+    models = load_models(args)
+    rows: list[tuple[list[int], str]] = []
     status = n_names = 0
-    for argument in args.files or [streams.STDIN]:
-        try:
-            names = documents.files_of(argument)
-        except MENDABLE as error:
-            streams.complain(describe(error))
-            status = FAILURE
-            continue
-        for name in names:
+    with Reporter(None).phase("counting", None, unit="B", unit_scale=True) as phase:
+        for argument in args.files or [streams.STDIN]:
             try:
-                rows.append((_count(tokenizer, name, args), name))
+                names = documents.files_of(argument)
             except MENDABLE as error:
                 streams.complain(describe(error))
                 status = FAILURE
-        n_names += len(names)
+                continue
+            for name in names:
+                try:
+                    rows.append((_count(models, name, args, phase), name))
+                except MENDABLE as error:
+                    streams.complain(describe(error))
+                    status = FAILURE
+            n_names += len(names)
+    if args.json:
+        found = [
+            {"file": streams.name_of(name), "model": model.name, "n_tokens": n_tokens}
+            for counts, name in rows
+            for model, n_tokens in zip(models, counts, strict=True)
+        ]
+        streams.say(json.dumps(found, indent=2, ensure_ascii=False))
+        return status
     if max(len(args.files), n_names) > 1:
-        rows.append((sum(n_tokens for n_tokens, _ in rows), "total"))
-    width = max((len(str(n_tokens)) for n_tokens, _ in rows), default=0)
-    for n_tokens, name in rows:
-        streams.say(f"{n_tokens:{width}} {name}" if args.files else str(n_tokens))
+        rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
+    _print(rows, [visible_text(model.name) for model in models], named=bool(args.files))
     return status
 
 
-def _count(tokenizer: Tokenizer, name: str, args: argparse.Namespace) -> int:
-    return sum(tokenizer.count(text) for texts, _ in documents.read(name, args, tokenizer) for text in texts)
+def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool) -> None:
+    """Print a row for each file, with heads for several tokenizers. named: with the names of the files."""
+    heads = [models] if len(models) > 1 else []
+    lines = [*heads, *([str(n_tokens) for n_tokens in counts] for counts, _ in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    names = [""] * len(heads) + [name if named else "" for _, name in rows]
+    for line, name in zip(lines, names, strict=True):
+        numbers = "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        streams.say(f"{numbers} {name}" if name else numbers)
+
+
+def _count(models: list[Named], name: str, args: argparse.Namespace, phase: Phase) -> list[int]:
+    """Count the tokens of a file for each tokenizer. Each reads a file by itself, in parts that suit it."""
+    if name == streams.STDIN and len(models) > 1:  # it is read once, so documents are held whole
+        counts = [0] * len(models)
+        for text in documents.whole(name, args):
+            for number, model in enumerate(models):
+                counts[number] += model.tokenizer.count(text)
+            phase.update(utf8_size([text]))
+        return counts
+    return [sum(_counts(model.tokenizer, name, args, phase)) for model in models]
+
+
+def _counts(tokenizer: Tokenizer, name: str, args: argparse.Namespace, phase: Phase) -> Iterator[int]:
+    for texts, _ in documents.read(name, args, tokenizer):
+        for text in texts:
+            yield tokenizer.count(text)
+        phase.update(utf8_size(texts))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from functools import partial
 
+from fastbpe._core.text.utf8_text import utf8_size
+from fastbpe._utils.progress import Reporter
 from fastbpe.cli import documents, encode_files, streams
 from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_model
 from fastbpe.errors import SpecialTokenError
@@ -71,15 +74,18 @@ def run(args: argparse.Namespace) -> None:
     encode = _choose(tokenizer, args.allow_special, args.forbid_special)
     special = tokenizer.special_tokens_set if args.allow_special or args.forbid_special else ()
     names = [name for argument in args.files or [streams.STDIN] for name in documents.files_of(argument)]
-    for name in names:
-        number, is_start = 1, True
-        for texts, ends in documents.read(name, args, tokenizer, special):
-            for i, text in enumerate(texts, 1):
-                _write(_encode(encode, text, f"{streams.name_of(name)}:{number}"), is_start=is_start)
-                is_start = i < len(texts) or ends
-                if is_start:
-                    streams.write(b"\n")
-                    number += 1
+    is_seen = sys.stdout is not None and sys.stdout.isatty()  # a bar between the ids would be in the way
+    with Reporter(False if is_seen else None).phase("encoding", None, unit="B", unit_scale=True) as phase:
+        for name in names:
+            number, is_start = 1, True
+            for texts, ends in documents.read(name, args, tokenizer, special):
+                for i, text in enumerate(texts, 1):
+                    _write(_encode(encode, text, f"{streams.name_of(name)}:{number}"), is_start=is_start)
+                    is_start = i < len(texts) or ends
+                    if is_start:
+                        streams.write(b"\n")
+                        number += 1
+                phase.update(utf8_size(texts))
 
 
 def _choose(tokenizer: Tokenizer, allowed: list[str], forbid: bool) -> Encode:

@@ -277,6 +277,35 @@ def _script(loose_name: str) -> CharSet:
 
 
 @cache
+def _scripts_in_order() -> tuple[list[int], list[str]]:
+    """Return the first code point of each run of characters of one script, and the script's name."""
+    names = dict(pair.split(":") for pair in unicode_tables.SCRIPT_NAMES.split())
+    runs = sorted(
+        (low, high, names.get(code, "").capitalize())
+        for code, ranges in _script_runs().items()
+        for low, high in ranges
+    )
+    starts, scripts = [0], [""]
+    for low, high, name in runs:
+        if starts[-1] == low:
+            starts.pop()
+            scripts.pop()
+        starts += [low, high + 1]
+        scripts += [name, ""]
+    return starts, scripts
+
+
+def script_of(character: str) -> str:
+    """Return the script of a character: `Latin`, `Han`, `Common`; "" if it is not assigned.
+
+    >>> script_of("é"), script_of("漢"), script_of("1")
+    ('Latin', 'Han', 'Common')
+    """
+    starts, scripts = _scripts_in_order()
+    return scripts[bisect_right(starts, ord(character)) - 1]
+
+
+@cache
 def _alphabetic() -> CharSet:
     return _category("l") | _category("nl") | _decoded("OTHER_ALPHABETIC")
 

@@ -52,6 +52,7 @@ from fastbpe.tokenizer.tokenizer import (
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.vocabularies.between import Entry
+    from fastbpe.vocabularies.material import Material
 
 _NO_BYTES = (
     "CodePointTokenizer.{0}: {1} are of bytes; Tokenizer.{0} makes a byte-level tokenizer of them, "
@@ -625,6 +626,13 @@ class CodePointTokenizer(Tokenizer):
         from fastbpe.tokenizer.untrusted_text import spelled_characters  # here: only `encode_parts` needs it
 
         return spelled_characters(self._source, self._parts)
+
+    # For `vocabularies`: see `Described`
+
+    def _material(self) -> Material:
+        from fastbpe.tokenizer.material import codepoint_material  # here: few programs ask about their vocabulary
+
+        return codepoint_material(self.special_tokens, self._source, self._parts)
 
     # For `export`: see `Exportable`
 

@@ -320,7 +320,6 @@ class _Expansions:
         byte_ids: list[int] | None,
     ) -> None:
         self._marks_spaces = code_points.marks_spaces
-        self._priority = code_points.priority
         self._vocabulary = vocabulary
         self._byte_ids = byte_ids
         self._unknown = unknown
@@ -356,10 +355,10 @@ class _Expansions:
         If merging the text alone does not make a symbol, merging it within a longer text does not either.
         """
         symbols = [c.encode() for c in text.decode()]
-        find, priority = self._vocabulary.find, self._priority
+        find = self._vocabulary.find
         while len(symbols) > 2:
             pairs = [
-                (priority(pair[0]), i)
+                (pair[0], i)
                 for i in range(len(symbols) - 1)
                 if (left := find(symbols[i])) is not None
                 and (right := find(symbols[i + 1])) is not None

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.verify_export import Verification
     from fastbpe.vocabularies.between import Entry
     from fastbpe.vocabularies.id_map import IdMap
+    from fastbpe.vocabularies.material import Material
+    from fastbpe.vocabularies.merge_tree import MergeTree
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
@@ -1183,6 +1185,29 @@ class Tokenizer(Encoder):
         """
         return properties.merges_of(self._model, self._vocabulary)
 
+    def merge_tree(self, token: bytes | str | int) -> MergeTree:
+        """Show how merging makes a token: the two tokens it is merged of, the two of each of them, and so on.
+
+        One merge makes each token, in every text: the last one when its bytes are merged by themselves.
+
+        Args:
+            token: token, as for `token_to_id`, or id.
+
+        Raises:
+            InvalidTokenError: there is no such token or id (a KeyError).
+            TypeError: token is neither bytes, str nor int.
+
+        >>> print(Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).merge_tree("abc"))
+        'abc' 257
+        ├── 'ab' 256
+        │   ├── 'a' 97
+        │   └── 'b' 98
+        └── 'c' 99
+        """
+        from fastbpe.vocabularies.merge_tree import merge_tree
+
+        return merge_tree(self, token)
+
     @property
     def added_tokens(self) -> list[AddedToken]:
         """New list of added tokens: tokens found in any text, and special tokens with flags.
@@ -1635,6 +1660,15 @@ class Tokenizer(Encoder):
             tables=self._vocabulary.sections(),
             special_tokens=self._special.ids,
             fingerprint=self.fingerprint,
+        )
+
+    # For `vocabularies`: see `Described`
+
+    def _material(self) -> Material:
+        from fastbpe.tokenizer.material import byte_material  # here: few programs ask about their vocabulary
+
+        return byte_material(
+            self.vocab, self.special_tokens, self._special.added, self.pattern, self._model, self._vocabulary
         )
 
     # For `export`: see `Exportable`

@@ -1,1 +1,1 @@
-"""Vocabularies that change: maps between the ids of two vocabularies, and the work of changing one."""
+"""Vocabularies: examining the tokens of one, maps between the ids of two, and the work of changing one."""

@@ -133,3 +133,15 @@ def test_model_and_tokenizer_json_of_llama_2_are_the_same_vocabulary(tmp_path: o
     path = f"{tmp_path}/tokenizer.json"
     old.export(path, format="huggingface")
     assert fastbpe.load(path).id_map(old) == IdMap(32000, range(32000))
+
+
+def test_new_piece_starts_from_the_leftmost_of_pairs_with_equal_scores() -> None:
+    scores = {"a": 0.0, "e": 0.0, "ae": -1.0, "ea": -1.0}  # the file's order differs from the text's
+    listed = [(piece.encode(), score, PieceType.NORMAL) for piece, score in scores.items()]
+    options = {}, {"add_dummy_prefix": False}
+    old = fastbpe.load(model_of([(b"<unk>", 0.0, PieceType.UNKNOWN), *listed], *options))
+    new = fastbpe.load(
+        model_of([(b"<unk>", 0.0, PieceType.UNKNOWN), *listed, (b"eae", -2.0, PieceType.NORMAL)], *options)
+    )
+    assert old.encode("eae") == [4, 2]
+    assert new.id_map(old).init_from[5] == (4, 2)

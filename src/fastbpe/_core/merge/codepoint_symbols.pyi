@@ -46,8 +46,5 @@ class CodePoints:
     def ids(self) -> list[int]:
         """List the id of each symbol; the unknown id for symbols that are no piece."""
 
-    def priority(self, symbol: int) -> int:
-        """Return the priority of a symbol, the least first; symbols of the same score share it."""
-
 def surfaces(piece_bytes: bytes, piece_ends: bytes, types: bytes, unknown: bytes) -> tuple[bytes, bytes]:
     """Return (bytes, ends): the bytes that each id adds to a decoded text, and their ends as uint32."""

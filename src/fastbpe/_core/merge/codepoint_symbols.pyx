@@ -301,12 +301,6 @@ cdef class CodePoints:
         """List the id of each symbol; the unknown id for symbols that are no piece."""
         return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
 
-    def priority(self, size_t symbol):
-        """Return the priority of a symbol, the least first; symbols of the same score share it."""
-        if symbol >= <size_t> len(self._ties) // 4:
-            raise IndexError(f"symbol {symbol}: there are {len(self._ties) // 4}")
-        return self.characters.ties[symbol]
-
     cdef void _set_words(self) noexcept:
         """Fill the facts that the kernels of simd/words.h use to find safe cuts."""
         cdef uint32_t c, after

@@ -3,5 +3,8 @@
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import Buffer
 
+def merge_alone(vocabulary: Vocabulary, piece: Buffer) -> list[int]:
+    """Return the ids that merging makes of a piece, even of one that is a token."""
+
 def recover_merges(vocabulary: Vocabulary, limits: Buffer | None = None) -> dict[int, tuple[int, int]]:
     """Return {merged id: (left id, right id)}: the last merge of each token's bytes, which alone makes it."""

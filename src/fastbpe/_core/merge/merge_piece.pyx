@@ -150,6 +150,19 @@ cdef size_t _merge_short(
     return n
 
 
+def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not None):
+    """Return the ids that merging makes of a piece, even of one that is a token."""
+    cdef Ids ids
+    ids.items = NULL
+    ids.n = ids.capacity = 0
+    try:
+        if piece.shape[0]:
+            merge_piece(&vocabulary.tables, &piece[0], <size_t> piece.shape[0], NONE, &ids)
+        return [ids.items[k] for k in range(ids.n)]
+    finally:
+        ids_free(&ids)
+
+
 def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=None):
     """Return {merged id: (left id, right id)}: the last merge of each token's bytes, which alone makes it.
 

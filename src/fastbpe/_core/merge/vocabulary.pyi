@@ -52,7 +52,10 @@ class Vocabulary:
         """List the bytes of every id in order; `b""` where an id is no token."""
 
     def pair(self, left: int, right: int) -> tuple[int, int] | None:
-        """Return (priority, merged id) of a pair of ids, or None if it is not in the table."""
+        """Return (priority, merged id) of a pair of ids, or None if it is not in the table.
+
+        In code-point mode pairs of the same score share their priority.
+        """
 
     def sections(self) -> dict[str, memoryview]:
         """Return the four buffers by name, as read-only memory views."""

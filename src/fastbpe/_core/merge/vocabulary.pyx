@@ -225,12 +225,19 @@ cdef class Vocabulary:
         return [self.token(i) for i in range(self.tables.n_ids)]
 
     def pair(self, uint32_t left, uint32_t right):
-        """Return (priority, merged id) of a pair of ids, or None if it is not in the table."""
+        """Return (priority, merged id) of a pair of ids, or None if it is not in the table.
+
+        In code-point mode pairs of the same score share their priority.
+        """
         cdef Merge found
         if left >= self.tables.n_ids or right >= self.tables.n_ids:
             return None
         found = find_merge(&self.tables.pairs, left, right)
-        return None if found.priority == NONE else (found.priority, found.id)
+        if found.priority == NONE:
+            return None
+        if self.tables.tied_key != NO_KEY:
+            found.priority = self.tables.characters.ties[found.priority]
+        return found.priority, found.id
 
     def sections(self):
         """Return the four buffers by name, as read-only memory views."""

@@ -1,0 +1,242 @@
+"""fastbpe vocab: search the tokens of a vocabulary, and examine it."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from fastbpe.cli import documents, plots, streams
+from fastbpe.cli.options import add_model, load_model
+from fastbpe.corpus.sources import Document
+from fastbpe.display.painting import PLAIN_COLUMNS, wants_colours
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.vocabularies.material import shown_token
+from fastbpe.vocabularies.merge_tree import MergeTree
+from fastbpe.vocabularies.search import Found, scripts_of, search_tokens
+
+SUMMARY = "search and examine the tokens of a vocabulary"
+DETAILS = """
+
+Lists the tokens that fulfil all conditions: id, bytes, script, text. A token that
+holds a part of a character is shown as bytes. With FILEs, a column tells how often
+each token occurs in their texts, where special tokens are text.
+
+--report tells which tokens no text can give, which ones the texts never use, which
+look alike, how numbers and indentation are split, and what a script costs. --tree
+shows the merges that make a token; rich, if installed, draws it on a terminal.
+
+FILE is a file, a folder or a pattern, as for `fastbpe count`; - is standard input."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o words.fbpe --vocab-size 260 --quiet
+  $ fastbpe vocab -m words.fbpe --text low
+   id  bytes  script  token
+  257      3  Latin   'low'
+  258      4  Latin   ' low'
+  259      5  Latin   ' lowe'
+  $ fastbpe vocab -m words.fbpe words.txt --length 2-4 --rarest --limit 2
+   id  bytes  count  script  token
+  256      2      0  Latin   'lo'
+  258      4      0  Latin   ' low'
+  and 1 more: --limit shows them
+  $ fastbpe vocab -m words.fbpe --regex '^ ' --json > spaces.json
+  $ fastbpe vocab -m words.fbpe --tree low
+  ...
+  $ fastbpe vocab -m words.fbpe --report words.txt
+  ...
+"""
+_SEARCHES = ("text", "regex", "id", "length", "script", "longest", "rarest", "limit")
+_DEFAULT_LIMIT = 50  # tokens that are shown
+_MAX_LENGTH = 32  # bytes; the last bar of a plot holds all longer tokens
+_N_SCRIPTS = 15  # scripts with a bar of their own
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", help="texts to count the tokens in (default: none)")
+    documents.add_arguments(parser)
+    search = parser.add_argument_group("which tokens")
+    search.add_argument("-t", "--text", metavar="TEXT", help="that hold this text")
+    search.add_argument("--regex", metavar="REGEX", help="in which this pattern is found (as Python's re)")
+    search.add_argument("--id", metavar="N[-M]", action="append", type=_range, help="with these ids (repeatable)")
+    search.add_argument("--length", metavar="N[-M]", type=_range, help="with so many bytes")
+    search.add_argument("--script", metavar="NAME", help="of a script: Latin, Han, ..., digits, signs, names")
+    order = search.add_mutually_exclusive_group()
+    order.add_argument("--longest", action="store_true", help="the longest first (default: by id)")
+    order.add_argument("--rarest", action="store_true", help="the rarest in the texts first")
+    search.add_argument("--limit", metavar="N", type=_limit, help="show at most N (default: 50; with --json all)")
+    add("--report", action="store_true", help="examine the whole vocabulary instead")
+    add("--tree", metavar="TOKEN_OR_ID", help="show the merges that make a token instead; a number is an id")
+    add("--json", action="store_true", help="as JSON, for programs")
+    add("--plot", metavar="FILE", help="draw lengths and scripts into a .png or .svg file (needs matplotlib)")
+    add("--color", choices=("auto", "always", "never"), help="of --tree; auto: on a terminal (default)")
+    add_model(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Search, examine or show, and print."""
+    _check(args)
+    tokenizer = load_model(args)
+    if args.tree is not None:
+        tree = tokenizer.merge_tree(_token_or_id(args.tree))
+        streams.say(_json(tree.to_dict()) if args.json else _drawn(tree, args.color))
+    elif args.report:
+        from fastbpe.vocabularies.report import vocabulary_report  # here: other commands start faster without it
+
+        report = vocabulary_report(tokenizer, _texts(args, tokenizer))
+        streams.say(_json(report.to_dict()) if args.json else str(report))
+    else:
+        _print(args, _search(tokenizer, args))
+
+
+def _check(args: argparse.Namespace) -> None:
+    """End the command if flags do not go together."""
+    given = [name for name in _SEARCHES if getattr(args, name) not in (None, False)]
+    if args.tree is not None and args.report:
+        args.wrong("--report and --tree: give one of them")
+    for mode in ("report", "tree"):
+        if getattr(args, mode) not in (None, False) and (given or args.plot is not None):
+            args.wrong(f"--{(given or ['plot'])[0]} is for a search: it does not go with --{mode}")
+    if args.tree is not None and args.files:
+        args.wrong("--tree: reads no files")
+    if args.tree is None and args.color is not None:
+        args.wrong("--color: goes with --tree")
+    if args.rarest and not args.files:
+        args.wrong("--rarest: give the texts to count in")
+    if not args.files and (args.lines or args.separator is not None or args.text_field is not None):
+        args.wrong("--lines, --separator and --text-field: give the texts to count in")
+    documents.separator_of(args)
+    if args.plot is not None:
+        plots.check(args.plot)
+
+
+def _search(tokenizer: Tokenizer, args: argparse.Namespace) -> list[Found]:
+    return search_tokens(
+        tokenizer,
+        text=args.text,
+        regex=args.regex,
+        ids=args.id or (),
+        length=args.length,
+        script=args.script,
+        corpus=_texts(args, tokenizer),
+        order="longest" if args.longest else "rarest" if args.rarest else "id",
+    )
+
+
+def _texts(args: argparse.Namespace, tokenizer: Tokenizer) -> Iterator[Document] | None:
+    """Return the documents of the files; None without files."""
+    names = [name for argument in args.files for name in documents.files_of(argument)]
+    if not args.files:
+        return None
+    return (text for name in names for texts, _ in documents.read(name, args, tokenizer) for text in texts)
+
+
+def _print(args: argparse.Namespace, found: list[Found]) -> None:
+    """Print the tokens that a search found, and plot them."""
+    if args.plot is not None:
+        _plot(args.plot, found, args.model)
+    limit = args.limit if args.limit is not None else len(found) if args.json else _DEFAULT_LIMIT
+    shown = found[:limit]
+    if args.json:
+        streams.say(_json([each.to_dict() for each in shown]))
+        return
+    for line in _table(shown):
+        streams.say(line)
+    if len(found) > limit:
+        streams.say(f"and {len(found) - limit:,} more: --limit shows them")
+
+
+def _table(found: list[Found]) -> list[str]:
+    """Align the columns of some tokens."""
+    is_counted = bool(found) and found[0].count is not None
+    heads = ["id", "bytes", *(["count"] if is_counted else []), "script", "token"]
+    rows = [
+        [
+            str(each.id),
+            str(len(each.token)),
+            *([str(each.count)] if is_counted else []),
+            each.script,
+            shown_token(each.token),
+        ]
+        for each in found
+    ]
+    n_numbers = len(heads) - 2
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:>{width}}" if at < n_numbers else f"{cell:{width}}"
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]
+
+
+def _drawn(tree: MergeTree, color: str | None) -> str:
+    """Draw a tree: by rich for a terminal that shows colours, else as plain text."""
+    if color != "always" and (color == "never" or not wants_colours(sys.stdout)):
+        return str(tree)
+    try:
+        from rich.console import Console
+    except ImportError:
+        if color == "always":
+            raise ImportError("--color always needs rich: pip install rich") from None
+        return str(tree)
+    width = shutil.get_terminal_size((PLAIN_COLUMNS, 0)).columns
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="256", width=width)
+    with console.capture() as captured:
+        console.print(tree)
+    return captured.get().removesuffix("\n")
+
+
+def _plot(name: str, found: list[Found], model: str) -> None:
+    """Draw how many tokens have each length, and how many belong to each script."""
+    figure = plots.figure(10, 4.5)
+    figure.suptitle(plots.label(f"{len(found):,} tokens of {Path(model).name}"))
+    lengths, scripts = figure.subplots(1, 2)
+    counts = [0] * (_MAX_LENGTH + 1)
+    for each in found:
+        counts[min(len(each.token), _MAX_LENGTH)] += 1
+    lengths.bar(range(1, _MAX_LENGTH + 1), counts[1:], color=plots.COLOURS[0])
+    lengths.set_xlabel(f"bytes of a token (the last bar: {_MAX_LENGTH} or more)")
+    lengths.set_ylabel("tokens")
+    named = [*scripts_of(found).items()]
+    if len(named) > _N_SCRIPTS:
+        named[_N_SCRIPTS:] = [("others", sum(n for _, n in named[_N_SCRIPTS:]))]
+    bars = scripts.barh([script for script, _ in named], [n for _, n in named], color=plots.COLOURS[0])
+    scripts.bar_label(bars, fmt="{:,.0f}", padding=2)
+    scripts.set_xlim(0, 1.25 * max([1, *(n for _, n in named)]))
+    scripts.set_xticks([])
+    scripts.invert_yaxis()
+    scripts.set_xlabel("tokens by script")
+    figure.savefig(name)
+
+
+def _json(found: object) -> str:
+    return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def _token_or_id(text: str) -> str | int:
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def _range(text: str) -> range:
+    """Parse N or N-M."""
+    low, dash, high = text.partition("-")
+    if not dash:
+        high = low
+    if not (low.isdecimal() and high.isdecimal()) or int(high) < int(low):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number and no range such as 3-5")
+    return range(int(low), int(high) + 1)
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+    return int(text)

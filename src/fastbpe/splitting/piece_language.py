@@ -1,0 +1,281 @@
+r"""Automaton that accepts every piece that a split pattern can make: to prove that a text is in none.
+
+The automaton may accept texts that are no pieces, never the other way round. It is exact for characters,
+sequences, alternations and repetitions. Look-arounds, possessive and atomic groups only make a pattern match
+less, so it passes over them; a back-reference counts as any text. It also knows that the first branch that
+matches wins: if a branch without those parts matches the beginning of a text, no later branch matches there, and
+neither does the text between two matches begin there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from fastbpe.patterns import Pattern
+from fastbpe.splitting.charset import ANY, CharSet
+from fastbpe.splitting.firsts import First, first
+from fastbpe.splitting.nodes import Alternation, Backreference, Chars, Concat, Look, Mode, Node, Repeat, children
+from fastbpe.splitting.simplify import simplified
+from fastbpe.splitting.syntax import parse
+
+MAX_STATES = 4096  # states of the automaton of a pattern; larger patterns are read as "any text"
+_MAX_COPIES = 32  # repetitions that are told apart: x{100} is read as x{32,}
+
+#: States that the automaton of each pattern may be in; an empty set: the text is in no piece.
+States = tuple[frozenset[int], ...]
+
+
+@dataclass
+class _Branch:
+    """Automaton of one branch of a pattern. State 0 is the start, state 1 the end of a match.
+
+    empty: state → states that are reached without a character.
+    moves: state → (set of characters, next state).
+    is_exact: it matches the beginning of a text if and only if the automaton accepts that.
+    """
+
+    empty: list[list[int]] = field(default_factory=lambda: [[], []])
+    moves: list[list[tuple[CharSet, int]]] = field(default_factory=lambda: [[], []])
+    is_exact: bool = True
+
+    def state(self) -> int:
+        self.empty.append([])
+        self.moves.append([])
+        return len(self.empty) - 1
+
+    def add(self, node: Node, start: int, end: int, following: CharSet | None = None) -> None:
+        """Put the automaton of a node between two states.
+
+        following: characters that what follows the node in the branch can begin with; None: not known.
+        """
+        if isinstance(node, Chars):
+            self.moves[start].append((node.characters, end))
+        elif isinstance(node, Concat):
+            for number, part in enumerate(node.parts):
+                rest = node.parts[number + 1 :]
+                after = self.state() if rest else end
+                begun = None if following is None else first(Concat(rest), First(following, True)).characters
+                self.add(part, start, after, begun)
+                start = after
+            if not node.parts:
+                self.empty[start].append(end)
+        elif isinstance(node, Alternation):
+            for branch in node.branches:
+                self.add(branch, start, end, following)
+        elif isinstance(node, Repeat):
+            self._repeat(node, start, end, following)
+        elif isinstance(node, Look):
+            self.is_exact = False
+            self.empty[start].append(end)
+        elif isinstance(node, Backreference):
+            self.is_exact = False
+            self.empty[start].append(end)
+            self.moves[end].append((ANY, end))
+        else:  # an atomic group, or a group that a back-reference names
+            self.is_exact = False
+            for child in children(node):
+                self.add(child, start, end)
+
+    def _repeat(self, node: Repeat, start: int, end: int, following: CharSet | None) -> None:
+        minimum, maximum = node.minimum, node.maximum
+        if node.mode is Mode.POSSESSIVE:
+            # To give back a character helps only if what follows can begin with it.
+            child = node.child
+            if following is None or not isinstance(child, Chars) or child.characters & following:
+                self.is_exact = False
+        if minimum > _MAX_COPIES or (maximum or 0) > _MAX_COPIES:
+            self.is_exact = False
+            minimum, maximum = min(minimum, _MAX_COPIES), None
+        for _ in range(minimum):
+            after = self.state()
+            self.add(node.child, start, after)
+            start = after
+        if maximum is None:
+            loop = self.state()
+            self.empty[start].append(loop)
+            self.add(node.child, loop, loop)
+            start = loop
+        else:
+            for _ in range(maximum - minimum):
+                after = self.state()
+                self.empty[start].append(end)
+                self.add(node.child, start, after)
+                start = after
+        self.empty[start].append(end)
+
+
+class _Automaton:
+    """Deterministic automaton of the pieces of one pattern. State 0 is the start of a piece."""
+
+    def __init__(self, pattern: str) -> None:
+        node = simplified(parse(pattern))
+        branches = [_branch(part) for part in (node.branches if isinstance(node, Alternation) else (node,))]
+        branches.append(_gap(branches))
+        self.branches = branches
+        self._cut({characters for branch in branches for moves in branch.moves for characters, _ in moves})
+        self._find_states()
+
+    def _cut(self, sets: Iterable[CharSet]) -> None:
+        """Cut the code points into runs of characters that the same sets hold; number these classes."""
+        listed = [*sets]
+        bounds = sorted({0} | {edge for each in listed for low, high in each.ranges for edge in (low, high + 1)})
+        numbers: dict[tuple[bool, ...], int] = {}
+        self._runs = bounds
+        self._class_of_run = [
+            numbers.setdefault(tuple(low in each for each in listed), len(numbers)) for low in bounds
+        ]
+        members = {
+            each: {number for held, number in numbers.items() if held[at]} for at, each in enumerate(listed)
+        }
+        self.n_classes = len(numbers)
+        self._moves = [
+            [[(members[characters], end) for characters, end in moves] for moves in branch.moves]
+            for branch in self.branches
+        ]
+
+    def classes(self, low: int, high: int) -> set[int]:
+        """Return the classes of the characters from low to high."""
+        first, last = bisect_right(self._runs, low) - 1, bisect_right(self._runs, high)
+        return set(self._class_of_run[first:last])
+
+    def _closed(self, branch: int, states: Iterable[int]) -> frozenset[int]:
+        empty = self.branches[branch].empty
+        found = set(states)
+        todo = [*found]
+        while todo:
+            for state in empty[todo.pop()]:
+                if state not in found:
+                    found.add(state)
+                    todo.append(state)
+        return frozenset(found)
+
+    def _step(self, state: tuple[frozenset[int], ...], character: int) -> tuple[frozenset[int], ...]:
+        out: list[frozenset[int]] = []
+        is_won = False  # an earlier branch has matched here
+        for number, states in enumerate(state):
+            moved = {end for one in states for members, end in self._moves[number][one] if character in members}
+            out.append(self._closed(number, moved) if moved and not is_won else frozenset())
+            is_won = is_won or (self.branches[number].is_exact and 1 in out[-1])
+        # A branch that had matched by itself keeps the later ones out: their sets are empty by now and stay so.
+        return tuple(out)
+
+    def _find_states(self) -> None:
+        start = tuple(self._closed(number, [0]) for number in range(len(self.branches)))
+        numbers = {start: 0}
+        listed = [start]
+        nexts: list[list[int]] = []
+        while len(nexts) < len(listed) <= MAX_STATES:
+            row = []
+            for character in range(self.n_classes):
+                state = self._step(listed[len(nexts)], character)
+                if not any(state):
+                    row.append(-1)
+                    continue
+                if state not in numbers:
+                    numbers[state] = len(listed)
+                    listed.append(state)
+                row.append(numbers[state])
+            nexts.append(row)
+        if len(listed) > MAX_STATES:  # too large: any text
+            nexts, listed = [[0] * self.n_classes], [tuple(frozenset((1,)) for _ in self.branches)]
+        accepted = {number for number, state in enumerate(listed) if any(1 in states for states in state)}
+        self.accepted = frozenset(accepted)
+        useful = set(accepted)
+        while True:  # states from which no piece ends are of no use
+            more = {
+                number for number, row in enumerate(nexts) if number not in useful and not useful.isdisjoint(row)
+            }
+            if not more:
+                break
+            useful |= more
+        self.nexts = [[to if to in useful else -1 for to in row] for row in nexts]
+        self.all = frozenset(useful)
+
+
+def _branch(node: Node) -> _Branch:
+    branch = _Branch()
+    branch.add(node, 0, 1, CharSet(()))
+    return branch
+
+
+def _gap(branches: Iterable[_Branch]) -> _Branch:
+    """Make the automaton of text between matches: it holds no character that is a match by itself."""
+    singles = [characters for branch in branches if branch.is_exact for characters in _single_characters(branch)]
+    left = ~CharSet.from_ranges(ends for characters in singles for ends in characters.ranges)
+    gap = _Branch()
+    if left:
+        gap.moves[0].append((left, 1))
+        gap.moves[1].append((left, 1))
+    return gap
+
+
+def _single_characters(branch: _Branch) -> Iterator[CharSet]:
+    """Yield the sets of the characters that the branch matches by themselves."""
+
+    def reached(state: int) -> set[int]:
+        found, todo = {state}, [state]
+        while todo:
+            for after in branch.empty[todo.pop()]:
+                if after not in found:
+                    found.add(after)
+                    todo.append(after)
+        return found
+
+    for state in reached(0):
+        for characters, end in branch.moves[state]:
+            if 1 in reached(end):
+                yield characters
+
+
+class PieceLanguage:
+    """Reader of texts that tells whether they can be part of a piece, or a piece.
+
+    Several patterns, one after another: a piece is a piece of the last one, and part of a piece of each before.
+
+    >>> language = PieceLanguage(r"[a-z]+|[0-9]{1,3}")
+    >>> language.may_hold("12"), language.may_hold("1234"), language.may_hold("a1")
+    (True, False, False)
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        patterns = (pattern,) if isinstance(pattern, str) else pattern or ()
+        self._automata = [_automaton(each) for each in patterns]
+        #: States anywhere in a piece.
+        self.anywhere: States = tuple(each.all for each in self._automata)
+        #: States at the start of a piece.
+        self.start: States = self.anywhere[:-1] + ((frozenset((0,)),) if self._automata else ())
+
+    def step(self, states: States, low: int, high: int) -> States | None:
+        """Read one of the characters from low to high; None: none of them can come next."""
+        out = []
+        for automaton, before in zip(self._automata, states, strict=True):
+            classes = automaton.classes(low, high)
+            nexts = automaton.nexts
+            after = frozenset(nexts[state][each] for state in before for each in classes) - {-1}
+            if not after:
+                return None
+            out.append(after)
+        return tuple(out)
+
+    def are_alike(self, low: int, high: int) -> bool:
+        """Tell whether the patterns treat all characters from low to high alike."""
+        return all(len(automaton.classes(low, high)) == 1 for automaton in self._automata)
+
+    def may_end(self, states: States) -> bool:
+        """Tell whether a piece may end here."""
+        return not self._automata or not states[-1].isdisjoint(self._automata[-1].accepted)
+
+    def may_hold(self, text: str) -> bool:
+        """Tell whether a piece may hold a text. False is a proof that no piece of any text does."""
+        states: States | None = self.anywhere
+        for character in text:
+            states = self.step(states, ord(character), ord(character)) if states is not None else None
+        return states is not None
+
+
+@lru_cache(maxsize=8)
+def _automaton(pattern: str) -> _Automaton:
+    return _Automaton(pattern)

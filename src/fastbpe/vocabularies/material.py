@@ -1,0 +1,125 @@
+"""Facts of a tokenizer that the functions of this folder work on, the same for both kinds of tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.caching import cached_property
+from fastbpe.patterns import Pattern
+
+METASPACE = "\u2581"  # a space in the pieces of code-point vocabularies
+
+
+class Kind(Enum):
+    """Way in which text becomes an id."""
+
+    TEXT = "text"  # merging makes it, or it is a piece as a whole
+    NAME = "name"  # found by its name: special tokens, added tokens, user-defined symbols
+    BYTE = "byte"  # stands for a byte of a character that has no piece (byte fallback)
+    UNKNOWN = "unknown"  # stands for a character that has no piece
+    UNUSED = "unused"  # a piece that merging passes through and that is split again
+    NONE = "none"  # the id has no token
+
+
+@dataclass(frozen=True)
+class Material:
+    """Tokens of a tokenizer, and the tables that merge them.
+
+    tokens: list of bytes – of each id, as it stands in a text; b"" for ids without a token.
+    kinds: list of Kind – of each id.
+    names: id → text under which a token of kind NAME is found.
+    vocabulary: symbols that are merged. In byte mode they are the ids.
+    halves: function that maps ids to the two ids that their merge joins; some may be missing.
+    symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
+    in_characters: bool – merging begins with characters; False: with bytes.
+    escapes_spaces: bool – U+2581 takes the place of each space before merging.
+    marks_stand_for_spaces: bool – symbols hold U+2581 for a space.
+    whole_piece_first: bool – a piece that is a token becomes it without merging.
+    drops_bytes: bool – bytes without a token are left out of texts.
+    pattern: the split pattern. Its pieces hold whole characters.
+    is_split_otherwise: bool – steps split text that no pattern expresses; then `pattern` is None.
+    always_found: tokens of kind NAME that are found wherever their bytes stand in a text as it is merged.
+    make_keeps: function that makes `keeps`.
+    """
+
+    tokens: list[bytes]
+    kinds: list[Kind]
+    names: Mapping[int, str]
+    vocabulary: Vocabulary
+    halves: Callable[[], Mapping[int, tuple[int, ...]]]
+    symbol_ids: Sequence[int] | None = None
+    in_characters: bool = False
+    escapes_spaces: bool = False
+    marks_stand_for_spaces: bool = False
+    whole_piece_first: bool = False
+    drops_bytes: bool = False
+    pattern: Pattern = None
+    is_split_otherwise: bool = False
+    always_found: Sequence[bytes] = ()
+    make_keeps: Callable[[], Callable[[str], bool] | None] = lambda: None
+
+    @cached_property
+    def keeps(self) -> Callable[[str], bool] | None:
+        """Function that tells whether normalizing can leave a text as it stands, anywhere in a text.
+
+        None: nothing is known, or nothing is changed.
+        """
+        return self.make_keeps()
+
+    def holds_name(self, token: bytes) -> bool:
+        """Tell whether a name in a token is found before merging, so that merging never makes the token."""
+        return any(name in token for name in self.always_found)
+
+    @cached_property
+    def symbols(self) -> dict[int, int]:
+        """Symbol of each id that has one."""
+        if self.symbol_ids is None:
+            return {i: i for i, kind in enumerate(self.kinds) if kind is Kind.TEXT}
+        n = len(self.tokens)
+        return {
+            i: symbol for symbol, i in enumerate(self.symbol_ids) if i < n and self.kinds[i] is not Kind.UNKNOWN
+        }
+
+    @cached_property
+    def symbol_bytes(self) -> list[bytes]:
+        """Bytes of each symbol, as merging sees them."""
+        return self.vocabulary.tokens()
+
+
+def material_of(tokenizer: Described) -> Material:
+    """Gather the facts of a tokenizer. Raises TypeError if it is none that works on text."""
+    gather = getattr(tokenizer, "_material", None)
+    if gather is None:
+        raise TypeError(f"tokenizer must be a fastbpe.Tokenizer, not {type(tokenizer).__name__}")
+    material: Material = gather()
+    return material
+
+
+def shown_token(token: bytes) -> str:
+    r"""Write a token for a person, in quotes; as bytes if it holds a part of a character.
+
+    >>> print(shown_token(" é\n".encode()), shown_token(b" \xc3"))
+    ' é\n' b' \xc3'
+    """
+    try:
+        return repr(token.decode())
+    except UnicodeDecodeError:
+        return repr(token)
+
+
+class Described(Protocol):
+    """Tokenizer, as the functions of this folder see it."""
+
+    @property
+    def mode(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    def encode(self, text: str, *, allowed_special: Any) -> list[int]: ...
+    def encode_ordinary_batch(self, texts: Iterable[str | bytes]) -> list[list[int]]: ...
+    def token_to_id(self, token: bytes | str) -> int | None: ...
+    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None: ...
+    def _material(self) -> Material: ...

@@ -1,0 +1,210 @@
+"""Tree of the merges that make a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.errors import InvalidTokenError
+from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material, shown_token
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
+
+#: Pair that stood once: priority, position of the left one, left and right symbol, merged symbol.
+_Queued = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True)
+class MergeTree:
+    r"""Token, and the two tokens that merging makes it of.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+    >>> print(tokenizer.merge_tree("abc"))
+    'abc' 257
+    ├── 'ab' 256
+    │   ├── 'a' 97
+    │   └── 'b' 98
+    └── 'c' 99
+
+    Attributes:
+        token: bytes – the token, as it stands in a text.
+        id: int or None – its id; None: a character that has no id of its own.
+        parts: tuple of MergeTree – the left and the right token of its merge, the only merge that makes it
+            anywhere; three or more if merging leaves its bytes in so many tokens, so that it only becomes an id as
+            a whole piece; () for a byte, a character, or a token that is found by its name.
+        priority: int or None – position of the merge among all merges, the least first: in byte mode the rank of
+            the token or the line of its merge; None: no merge makes it.
+    """
+
+    token: bytes
+    id: int | None
+    parts: tuple[MergeTree, ...] = ()
+    priority: int | None = None
+
+    @property
+    def is_merged(self) -> bool:
+        """True if a merge makes the token, or nothing has to.
+
+        >>> import fastbpe
+        >>> fastbpe.Tokenizer.from_merges([], pattern=None).merge_tree("a").is_merged
+        True
+        """
+        return len(self.parts) in (0, 2) and (not self.parts or self.priority is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, as JSON holds them; bytes that are no character become escapes.
+
+        >>> import fastbpe
+        >>> fastbpe.Tokenizer.from_merges([], pattern=None).merge_tree("a").to_dict()
+        {'id': 97, 'text': 'a', 'priority': None, 'parts': []}
+        """
+        root: list[dict[str, Any]] = []
+        todo = [(self, root)]
+        while todo:
+            tree, out = todo.pop()
+            parts: list[dict[str, Any]] = []
+            text = tree.token.decode(errors="backslashreplace")
+            out.append({"id": tree.id, "text": text, "priority": tree.priority, "parts": parts})
+            todo += [(part, parts) for part in reversed(tree.parts)]
+        return root[0]
+
+    def __rich__(self) -> Tree:
+        """Return the tree as rich draws it: ids are dim, and tokens that no merge makes are red."""
+        from rich.tree import Tree
+
+        root = Tree(self._label(), guide_style="dim")
+        todo = [(self, root)]
+        while todo:
+            tree, node = todo.pop()
+            todo += [(part, node.add(part._label())) for part in tree.parts]
+        return root
+
+    def _label(self) -> Text:
+        from rich.text import Text
+
+        shown, number, said = self._said()
+        return Text.assemble((shown, "bold" if self.is_merged else "bold red"), (f" {number}{said}", "dim"))
+
+    def _said(self) -> tuple[str, str, str]:
+        """Return the token, its id and a remark, for a person."""
+        said = "" if self.is_merged else " (no merge makes it: it is found as a whole piece)"
+        return shown_token(self.token), "no id" if self.id is None else str(self.id), said
+
+    def __str__(self) -> str:
+        lines = []
+        todo = [(self, "", "")]
+        while todo:
+            tree, before, below = todo.pop()
+            shown, number, said = tree._said()
+            lines.append(f"{before}{shown} {number}{said}")
+            ways = [("├── ", "│   ")] * (len(tree.parts) - 1) + [("└── ", "    ")]
+            rows = [
+                (part, below + branch, below + bar) for part, (branch, bar) in zip(tree.parts, ways, strict=False)
+            ]
+            todo += reversed(rows)
+        return "\n".join(lines)
+
+
+def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
+    """Make the tree of a token; `Tokenizer.merge_tree` describes arguments and errors."""
+    if isinstance(token, int) and not isinstance(token, bool):
+        token_id = token
+    elif isinstance(token, (str, bytes)):
+        found = tokenizer.token_to_id(token)
+        if found is None:
+            raise InvalidTokenError(f"{token!r:.60} is no token of this vocabulary; give a token or an id")
+        token_id = found
+    else:
+        raise TypeError(f"token must be str, bytes or an id (int), not {type(token).__name__}")
+    material = tokenizer._material()
+    kind = material.kinds[token_id] if 0 <= token_id < len(material.kinds) else Kind.NONE
+    if kind is Kind.NONE:
+        raise InvalidTokenError(f"id {token_id} has no token; ids are 0 to {len(material.kinds) - 1}")
+    if kind not in (Kind.TEXT, Kind.UNUSED) or token_id not in material.symbols:
+        return MergeTree(material.tokens[token_id], token_id)
+    left = merged(material, material.symbol_bytes[material.symbols[token_id]])
+    return left[0] if len(left) == 1 else MergeTree(material.tokens[token_id], token_id, tuple(left))
+
+
+def merged(material: Material, data: bytes) -> list[MergeTree]:
+    """Merge bytes by themselves, and return the tokens that are left, with the merges that made them.
+
+    data: bytes of a symbol, as merging sees them.
+    """
+    if material.in_characters:
+        # A piece that is no UTF-8 is never merged, and is one leaf.
+        parts = [part.encode() for part in data.decode()] if _is_text(data) else [data]
+    else:
+        parts = [data[at : at + 1] for at in range(len(data))]
+    find = material.vocabulary.find
+    ids = material.symbol_ids
+    n = len(material.tokens)
+
+    marks = METASPACE.encode() if material.marks_stand_for_spaces else b" "
+
+    def tree(
+        symbol: int | None, token: bytes, parts: tuple[MergeTree, ...] = (), priority: int | None = None
+    ) -> MergeTree:
+        token_id = symbol if ids is None or symbol is None else ids[symbol]
+        if token_id is not None and (token_id >= n or material.kinds[token_id] is Kind.UNKNOWN):
+            token_id = None
+        return MergeTree(token.replace(marks, b" "), token_id, parts, priority)
+
+    symbols = [find(part) for part in parts]
+    leaves = [tree(symbol, part) for symbol, part in zip(symbols, parts, strict=True)]
+    return _merge(material.vocabulary, symbols, leaves, tree)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _merge(
+    vocabulary: Vocabulary,
+    symbols: list[int | None],
+    trees: list[MergeTree],
+    make: Callable[[int, bytes, tuple[MergeTree, ...], int], MergeTree],
+) -> list[MergeTree]:
+    """Merge the best pair, leftmost of equals, until there is none, with a heap of the pairs that stood once."""
+    n = len(symbols)
+    after, before = [*range(1, n + 1)], [*range(-1, n - 1)]
+    heap: list[_Queued] = []
+
+    def queued(at: int) -> list[_Queued]:
+        left, right = symbols[at], symbols[after[at]] if after[at] < n else None
+        pair = None if left is None or right is None else vocabulary.pair(left, right)
+        return [] if pair is None or left is None or right is None else [(pair[0], at, left, right, pair[1])]
+
+    for at in range(n - 1):
+        heap += queued(at)
+    heapify(heap)
+    while heap:
+        priority, at, left, right, symbol = heappop(heap)
+        end = after[at]
+        if symbols[at] != left or end == n or symbols[end] != right:
+            continue
+        parts = (trees[at], trees[end])
+        trees[at] = make(symbol, parts[0].token + parts[1].token, parts, priority)
+        symbols[at], symbols[end] = symbol, None
+        after[at] = after[end]
+        if after[at] < n:
+            before[after[at]] = at
+        for start in (before[at], at):
+            if start >= 0:
+                for pair in queued(start):
+                    heappush(heap, pair)
+    out, at = [], 0
+    while at < n:
+        out.append(trees[at])
+        at = after[at]
+    return out

@@ -1,0 +1,386 @@
+"""Judge for each token of a byte-level vocabulary whether some text gives it. `reach` states the proofs."""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from fastbpe._core.merge.merge_piece import merge_alone
+from fastbpe._utils.caching import cached_property
+from fastbpe.splitting.piece_language import PieceLanguage, States
+from fastbpe.vocabularies.material import Described, Kind, Material
+from fastbpe.vocabularies.trial import Reach, Reason, Trial
+
+# Text to put before and behind a candidate, so that look-arounds of the split pattern see something.
+_CONTEXTS = ("", "a", " ", "\n", "A", "1", "!", "'", "\u4e2d", " a", "\na", "/", ".")
+_MAX_TEXTS = 24  # candidates that are tried for a token
+_MAX_LOOKS = 1 << 20  # neighbours that are looked at for a token before it is undecided
+_MAX_ALL_LOOKS = 1 << 23  # and for all tokens of a vocabulary: so many take some 10 seconds
+_MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: so many take some seconds
+_CONTINUATION = range(0x80, 0xC0)
+#: Beginnings of characters, one for each set of bytes that may follow.
+_LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\xf1\x80", b"\xf1\x80\x80", b"\xf4")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Place in a piece: the states of the split pattern there, and the bytes of a character that has begun."""
+
+    states: States
+    begun: bytes = b""
+
+
+#: Token that may come next: its id, the bytes up to its end, the place behind it.
+_Way = tuple[int, bytes, _Place]
+_Key = tuple[int, States | None, int | bytes]
+
+
+class ByteSearch:
+    """Search for texts that give the tokens of a byte-level vocabulary, and for proofs that none does."""
+
+    def __init__(self, tokenizer: Described, material: Material, reach: Reach) -> None:
+        self._material = material
+        self._reach = reach
+        self._trial = Trial(tokenizer, reach)
+        self._language = PieceLanguage(material.pattern)
+        #: True if proofs about pieces hold: these are whole characters, and all bytes of them.
+        self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
+        self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
+        #: Of each place: the ways that are known, and those still to be read.
+        self._known_begun: dict[States, tuple[list[_Way], Iterator[_Way]]] = {}
+        #: Of each place: the ways that are known, those whose continuations are not, and what was seen.
+        self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[_Key]]] = {}
+        self._n_looks_left = _MAX_ALL_LOOKS
+        self._n_completions_left = _MAX_COMPLETIONS
+
+    def run(self) -> None:
+        """Judge all tokens."""
+        tokens = self._material.tokens
+        self._trial.all((i, text) for i in self._texts if (text := _text(tokens[i])) is not None)
+        for i in self._texts:
+            if i not in self._reach.witnesses:
+                reason = self._judge(i, tokens[i])
+                if reason is not None:
+                    self._reach.impossible[i] = reason
+                elif i not in self._reach.witnesses:
+                    self._reach.undecided.append(i)
+
+    def _judge(self, token_id: int, token: bytes) -> Reason | None:
+        """Return a proof; None: there is a witness now, or the token is undecided."""
+        text = _text(token)
+        if not self._material.drops_bytes and not _may_be_utf8(token):
+            return Reason.BYTES
+        if self._material.holds_name(token):
+            return Reason.NAME
+        keeps = self._material.keeps
+        if keeps is not None and not self._material.drops_bytes and not keeps(token.decode(errors="ignore")):
+            return Reason.NORMALIZER
+        if merge_alone(self._material.vocabulary, token) != [token_id]:
+            return self._judge_whole(token_id, text)
+        if self._knows_pieces and not self._may_be_inside(token):
+            return Reason.SPLITTER
+        if text is not None and self._trial.one(token_id, _in_contexts(text)):
+            return None
+        looks = _Looks(min(_MAX_LOOKS, self._n_looks_left))
+        for candidate in islice(self._candidates(token_id, token, looks), _MAX_TEXTS):
+            if self._trial.one(token_id, [candidate]) or self._trial.one(token_id, _in_contexts(candidate)):
+                break
+        self._n_looks_left -= looks.n
+        if self._material.is_split_otherwise:
+            for texts in _completions(token):
+                self._n_completions_left -= len(texts)
+                if self._n_completions_left < 0 or self._trial.one(token_id, texts):
+                    return None
+        if self._knows_pieces and not looks.found and not looks.is_over:
+            return Reason.NEIGHBOURS
+        return None
+
+    def _judge_whole(self, token_id: int, text: str | None) -> Reason | None:
+        """Judge a token that no merge makes."""
+        material = self._material
+        if not material.whole_piece_first or material.vocabulary.find(material.tokens[token_id]) != token_id:
+            return Reason.MERGES
+        if text is None:
+            return Reason.MERGES if self._knows_pieces else None
+        if self._knows_pieces:
+            place = self._read(_Place(self._language.start), material.tokens[token_id])
+            if place is None or not self._language.may_end(place.states):
+                return Reason.SPLITTER
+        self._trial.one(token_id, _in_contexts(text))
+        return None
+
+    def _may_be_inside(self, token: bytes) -> bool:
+        """Tell whether a piece may hold the token; a character that begins before it is any that ends so."""
+        head = _n_continuations(token)
+        states: States | None = self._language.anywhere
+        if head:
+            states = self._language.step(self._language.anywhere, 0x80, 0x10FFFF)
+        return states is not None and self._read(_Place(states), token[head:]) is not None
+
+    def _read(self, place: _Place, data: bytes) -> _Place | None:
+        """Read bytes of a piece; None: no piece and no UTF-8 has them there."""
+        data = place.begun + data
+        try:
+            text, n_read = codecs.utf_8_decode(data, "strict", False)
+        except UnicodeDecodeError:
+            return None
+        states = place.states
+        for character in text:
+            after = self._language.step(states, ord(character), ord(character))
+            if after is None:
+                return None
+            states = after
+        begun = data[n_read:]
+        if begun and self._language.step(states, *_characters_of(begun)) is None:
+            return None
+        return _Place(states, begun)
+
+    # Search for neighbours
+
+    def _candidates(self, token_id: int, token: bytes, looks: _Looks) -> Iterator[str]:
+        """Yield texts with a token in it that may be pieces, and that merging leaves it in.
+
+        If none is yielded and the search was not given up (`looks`), there is no such text.
+        """
+        if not _n_continuations(token):  # whatever stands before it, can anything stand behind it?
+            inside = self._read(_Place(self._language.anywhere), token)
+            if inside is None or next(self._behind(token_id, inside, looks), None) is None:
+                return
+        dead: set[_Place] = set()  # places behind the token from which no piece ends
+        for before, inside in self._before(token_id, token, dead, looks):
+            dead.add(inside)
+            for behind in self._behind(token_id, inside, looks):
+                looks.found = True
+                dead.discard(inside)
+                text = _text(before + token + behind)
+                if text is not None:
+                    yield text
+
+    def _before(
+        self, token_id: int, token: bytes, dead: set[_Place], looks: _Looks
+    ) -> Iterator[tuple[bytes, _Place]]:
+        """Yield bytes that may stand before a token in its piece, with the place behind the token.
+
+        First those with which a piece begins, which make texts to try; then tokens at any place of a piece, with
+        which the proof leaves no piece out.
+        """
+        head = _n_continuations(token)
+        if not head:
+            inside = self._read(_Place(self._language.start), token)
+            if inside is not None:
+                yield b"", inside
+        for begin in (self._language.start, self._language.anywhere):
+            known: dict[_Place, _Place | None] = {}
+            for other, before, place in self._opened(begin) if head else self._begun(begin):
+                if not looks.one():
+                    return
+                if place not in known:
+                    known[place] = self._read(place, token)
+                inside = known[place]
+                if inside is not None and inside not in dead and self._stand_apart(other, token_id):
+                    yield before, inside
+
+    def _begun(self, begin: States) -> Iterator[_Way]:
+        """Yield the tokens of whole characters that may come next at a place: (id, bytes, the place behind it)."""
+        if begin not in self._known_begun:
+            self._known_begun[begin] = ([], self._read_each(begin))
+        known, rest = self._known_begun[begin]
+        at = 0
+        while True:
+            if at == len(known):
+                way = next(rest, None)
+                if way is None:
+                    return
+                known.append(way)
+            yield known[at]
+            at += 1
+
+    def _read_each(self, begin: States) -> Iterator[_Way]:
+        for other in self._short_first:
+            token = self._material.tokens[other]
+            place = self._read(_Place(begin), token)
+            if place is not None and not place.begun:
+                yield other, token, place
+
+    def _opened(self, begin: States) -> Iterator[_Way]:
+        """Yield the ways to begin a character at a place by tokens: (last id, bytes, the place behind them).
+
+        Ways of one token come first. Those of several are looked for when a token needs them, and kept.
+        """
+        if begin not in self._known_opened:
+            tokens = self._material.tokens
+            places = [(i, tokens[i], self._read(_Place(begin), tokens[i])) for i in self._open_whole]
+            ways = [(i, token, place) for i, token, place in places if place is not None and place.begun]
+            self._known_opened[begin] = (ways, deque(ways), {self._key(i, place) for i, _, place in ways})
+        ways, todo, seen = self._known_opened[begin]
+        at = 0
+        while True:
+            while at < len(ways):
+                yield ways[at]
+                at += 1
+            if not todo:
+                return
+            last, before, here = todo.popleft()
+            for other, token, after in self._going_on(last, here):
+                key = self._key(other, after)
+                if after.begun and key not in seen:
+                    seen.add(key)
+                    ways.append((other, before + token, after))
+                    todo.append(ways[-1])
+
+    def _going_on(self, last: int, here: _Place) -> Iterator[_Way]:
+        """Yield the tokens that may come next inside a character: (id, bytes, the place behind it)."""
+        missing = _n_bytes(here.begun[0]) - len(here.begun)
+        for head, other, token in self._continuations:
+            if head == missing or head == len(token) < missing:
+                after = self._read(here, token)
+                if after is not None and self._stand_apart(last, other):
+                    yield other, token, after
+
+    def _behind(self, token_id: int, place: _Place, looks: _Looks) -> Iterator[bytes]:
+        """Yield bytes that may stand behind a token up to the end of its piece, by tokens that stay apart."""
+        if not place.begun and self._language.may_end(place.states):
+            yield b""
+        todo = deque([(token_id, place, b"")])
+        seen = {self._key(token_id, place)}
+        while todo:
+            last, here, behind = todo.popleft()
+            for other, token, after in self._going_on(last, here) if here.begun else self._coming(last, here):
+                if not looks.one():
+                    return
+                key = self._key(other, after)
+                if key in seen:
+                    continue
+                seen.add(key)
+                if not after.begun and self._language.may_end(after.states):
+                    yield behind + token
+                else:
+                    todo.append((other, after, behind + token))
+
+    def _coming(self, last: int, here: _Place) -> Iterator[_Way]:
+        """Yield the tokens that may come next between two characters: (id, bytes, the place behind it)."""
+        for other in self._short_first:
+            token = self._material.tokens[other]
+            after = self._read(here, token)
+            if after is not None and self._stand_apart(last, other):
+                yield other, token, after
+
+    def _key(self, last: int, place: _Place) -> _Key:
+        """Return a key that ways share if the same tokens can follow, with the same places behind them.
+
+        Two bytes or more of a character: any bytes may complete it, so that only their number matters, unless the
+        pattern tells the characters apart that begin so.
+        """
+        begun = place.begun
+        if len(begun) > 1 and self._language.are_alike(*_characters_of(begun)):
+            after = self._language.step(place.states, *_characters_of(begun))
+            return last, after, _n_bytes(begun[0]) - len(begun)
+        return last, place.states, begun
+
+    def _stand_apart(self, left: int, right: int) -> bool:
+        """Tell whether merging the bytes of two tokens leaves the two."""
+        tokens = self._material.tokens
+        return merge_alone(self._material.vocabulary, tokens[left] + tokens[right]) == [left, right]
+
+    @cached_property
+    def _short_first(self) -> list[int]:
+        """Tokens by length, without those that begin inside a character."""
+        tokens = self._material.tokens
+        whole = [i for i in self._texts if not _n_continuations(tokens[i])]
+        return sorted(whole, key=lambda i: len(tokens[i]))
+
+    @cached_property
+    def _continuations(self) -> list[tuple[int, int, bytes]]:
+        """Tokens that begin inside a character, short ones first: (number of bytes inside it, id, bytes)."""
+        found = [(_n_continuations(self._material.tokens[i]), i, self._material.tokens[i]) for i in self._texts]
+        return sorted((each for each in found if each[0]), key=lambda each: len(each[2]))
+
+    @cached_property
+    def _open_whole(self) -> list[int]:
+        """Tokens that begin with a whole character, or none, and end inside one; short ones first."""
+        tokens = self._material.tokens
+        return [i for i in self._short_first if tokens[i][-1] >= 0x80 and _text(tokens[i]) is None]
+
+
+@dataclass
+class _Looks:
+    """Budget of the search for one token.
+
+    limit: int – looks that are left.
+    n: int – looks that were taken.
+    found: bool – some neighbours fit.
+    is_over: bool – the search was given up.
+    """
+
+    limit: int
+    n: int = 0
+    found: bool = False
+    is_over: bool = False
+
+    def one(self) -> bool:
+        """Take one look. Returns False if there is none left."""
+        self.n += 1
+        self.is_over = self.n > self.limit
+        return not self.is_over
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _may_be_utf8(data: bytes) -> bool:
+    """Tell whether some UTF-8 holds these bytes."""
+    for lead in _LEADS if _n_continuations(data) else (b"",):
+        try:
+            codecs.utf_8_decode(lead + data, "strict", False)
+        except UnicodeDecodeError:
+            continue
+        return True
+    return False
+
+
+def _in_contexts(text: str) -> list[str]:
+    return [before + text + behind for before in _CONTEXTS for behind in _CONTEXTS]
+
+
+def _completions(token: bytes) -> Iterator[list[str]]:
+    """Yield texts of a token and characters that complete it at both ends, for pieces that end inside them."""
+    n = _n_continuations(token)
+    heads = [b""]
+    if n:
+        leads = [bytes([lead]) for lead in range(0xC2, 0xF5)]
+        heads = [lead for lead in leads if _n_bytes(lead[0]) == n + 1]
+        heads += [lead + bytes([byte]) for lead in leads if _n_bytes(lead[0]) == n + 2 for byte in _CONTINUATION]
+    tails = [b"", *(bytes([byte]) for byte in _CONTINUATION)]
+    for tail in [*tails, *(tail + b"\x80" for tail in tails[1:])]:
+        yield [text for head in heads if (text := _text(head + token + tail)) is not None]
+
+
+def _n_continuations(data: bytes) -> int:
+    """Count the bytes at the start that go on with a character."""
+    n = 0
+    while n < len(data) and data[n] in _CONTINUATION:
+        n += 1
+    return n
+
+
+def _n_bytes(lead: int) -> int:
+    """Return the number of bytes of a character, by its first."""
+    return 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+def _characters_of(begun: bytes) -> tuple[int, int]:
+    """Return the least and the greatest code point whose UTF-8 begins with these bytes."""
+    n = _n_bytes(begun[0])
+    code = begun[0] & (0xFF >> (n + 1))
+    for byte in begun[1:]:
+        code = code << 6 | byte & 0x3F
+    missing = 6 * (n - len(begun))
+    least = {2: 0x80, 3: 0x800, 4: 0x10000}[n]
+    return max(code << missing, least), min((code + 1 << missing) - 1, 0x10FFFF)

@@ -1,0 +1,151 @@
+"""Judge for each piece of a code-point vocabulary whether some text gives it.
+
+`reach` states the proofs. A character that stands in no other piece parts what is before it from what is
+behind it, so that a piece that merging makes of its own characters has a text nearly always: that character, and
+the piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from fastbpe._core.merge.merge_piece import merge_alone
+from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material
+from fastbpe.vocabularies.trial import Reach, Reason, Trial
+
+# Characters to put around a piece; those that no longer piece of the vocabulary has do best.
+_SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
+_BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
+_MAX_TEXTS = 1 << 12  # characters that are tried for a byte
+_MAX_LETTERS = 8  # characters that are put around a piece
+_MAX_ALL_TEXTS = 1 << 21  # texts that are tried so for all pieces: so many take some seconds
+_UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
+
+
+def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None:
+    """Judge all tokens except the ones that are found by their names."""
+    trial = Trial(tokenizer, reach)
+    pieces = {
+        i: material.tokens[i].decode(errors="replace")
+        for i, kind in enumerate(material.kinds)
+        if kind is Kind.TEXT
+    }
+    for before in _SEPARATORS:
+        for behind in _BEHIND:
+            trial.all((i, before + piece + behind) for i, piece in pieces.items())
+    # U+2581 in a text may become the same symbol as a space, where a space would be removed.
+    for behind in _BEHIND:
+        trial.all((i, f"\x01{piece.replace(' ', METASPACE)}{behind}") for i, piece in pieces.items())
+    n_texts_left = _MAX_ALL_TEXTS
+    bytes_stand_in = Kind.BYTE in material.kinds
+    for i, kind in enumerate(material.kinds):
+        if kind in (Kind.NAME, Kind.NONE) or i in reach.witnesses:
+            continue
+        reason = None
+        if kind is Kind.TEXT:
+            reason = _judge_piece(material, i, pieces[i])
+            if reason is None and n_texts_left > 0:
+                n_texts_left -= _search(trial, i, pieces[i])
+        elif kind is Kind.UNUSED:
+            reason = Reason.UNUSED
+        elif kind is Kind.UNKNOWN and bytes_stand_in:
+            reason = Reason.UNKNOWN
+        elif kind is Kind.UNKNOWN:
+            trial.one(i, [f"a{chr(code)}" for code in chain((0x378, 0xE000), _spread(1, 0xD800))])
+        elif kind is Kind.BYTE:
+            reason = _judge_byte(material, trial, i)
+        if reason is not None:
+            reach.impossible[i] = reason
+        elif i not in reach.witnesses:
+            reach.undecided.append(i)
+
+
+def _judge_piece(material: Material, token_id: int, piece: str) -> Reason | None:
+    symbol = material.symbols.get(token_id)
+    if symbol is None or merge_alone(material.vocabulary, material.symbol_bytes[symbol]) != [token_id]:
+        return Reason.MERGES
+    if material.holds_name(material.tokens[token_id]):
+        return Reason.NAME
+    if material.keeps is not None and not material.keeps(piece):
+        return Reason.NORMALIZER
+    return None
+
+
+def _search(trial: Trial, token_id: int, piece: str) -> int:
+    """Try a piece between its own characters and a few others. Returns the number of texts that were tried."""
+    letters = [*dict.fromkeys([*piece, "\x01", "a", " ", METASPACE])][:_MAX_LETTERS]
+    sides = [*letters, *(one + other for one in letters for other in letters)]
+    n_texts = 0
+    for around in (["", *letters], ["", *sides]):
+        texts = [
+            before + form + behind
+            for form in dict.fromkeys([piece, piece.replace(" ", METASPACE)])
+            for before in around
+            for behind in around
+        ]
+        n_texts += len(texts)
+        if trial.one(token_id, texts):
+            break
+    return n_texts
+
+
+def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | None:
+    """Judge an id that stands for a byte: it needs a character that has no piece."""
+    byte = material.tokens[token_id][0]
+    if byte in _UNUSABLE_BYTES:
+        return Reason.BYTES
+    unknown = [text for text in _characters_with(byte) if not _has_piece(material, text)]
+    kept = [text for text in unknown if _is_kept(material, text)]
+    is_complete = byte < 0x80 or (byte >= 0xC0 and len(range(*_range_of(byte))) <= _MAX_TEXTS)
+    if is_complete and not kept:
+        return Reason.NORMALIZER if unknown else Reason.BYTE
+    if not trial.one(token_id, kept):
+        trial.one(token_id, [f"a{text}a" for text in kept])  # where white space at the ends is removed
+    return None
+
+
+def _is_kept(material: Material, character: str) -> bool:
+    """Tell whether a character may stand in a normalized text."""
+    if character == " " and material.escapes_spaces:
+        return False
+    return material.keeps is None or material.keeps(character)
+
+
+def _has_piece(material: Material, character: str) -> bool:
+    symbol = material.vocabulary.find(character)
+    if symbol is None or material.symbol_ids is None:
+        return False
+    token_id = material.symbol_ids[symbol]
+    return token_id < len(material.kinds) and material.kinds[token_id] in (Kind.TEXT, Kind.NAME)
+
+
+def _characters_with(byte: int) -> Iterator[str]:
+    """Yield characters whose UTF-8 has a byte."""
+    if byte < 0x80:
+        yield chr(byte)
+    elif byte < 0xC0:
+        for code in _spread(0x80, 0x110000):
+            text = _character(code & ~0x3F | byte & 0x3F)
+            if text:
+                yield text
+    else:
+        for code in _spread(*_range_of(byte)):
+            if text := _character(code):
+                yield text
+
+
+def _range_of(lead: int) -> tuple[int, int]:
+    """Return the first code point whose UTF-8 begins with a byte, and the one behind the last."""
+    n = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
+    first = (lead & (0x3F >> n)) << 6 * n
+    return max(first, (0, 0x80, 0x800, 0x10000)[n]), min(first + (1 << 6 * n), 0x110000)
+
+
+def _character(code: int) -> str:
+    return "" if 0xD800 <= code < 0xE000 else chr(code)
+
+
+def _spread(first: int, end: int) -> range:
+    """Return code points from first to end, all or some thousands of them, spread evenly."""
+    return range(first, end, max((end - first) // _MAX_TEXTS, 1))

@@ -1,0 +1,300 @@
+"""vocabulary_report: tokens that no text gives, that a corpus never uses, that look alike, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from fastbpe._utils.progress import Progress, Reporter
+from fastbpe.corpus.sources import Source
+from fastbpe.vocabularies.forms import (
+    Digits,
+    Indentation,
+    describe_digits,
+    describe_indentation,
+    group_forms,
+    shown_lengths,
+)
+from fastbpe.vocabularies.material import Described, Kind, Material, material_of, shown_token
+from fastbpe.vocabularies.merge_tree import merged
+from fastbpe.vocabularies.reach import judge
+from fastbpe.vocabularies.scripts import ScriptRow, script_rows
+from fastbpe.vocabularies.usage import Usage, count_ids, partial_tokens
+
+_N_SHOWN = 10  # tokens of a kind that the table shows
+_N_SCRIPTS = 12  # scripts that the table shows
+
+
+@dataclass(frozen=True)
+class CorpusUse:
+    """Use of the tokens in a corpus. Special tokens in its texts are text.
+
+    Attributes:
+        n_bytes, n_ids: int – size of the corpus: bytes of UTF-8, ids.
+        counts: list of int – occurrences of each id.
+        unused: ids of the tokens that some text gives and the corpus never does, without single bytes and names.
+            First those that are no part of a longer token in use, then the parts; of each, low ids first. Low ids
+            were learned early: such a token was frequent in the text that the vocabulary comes from, so a model
+            trained on this corpus would know a token that it has never seen. " SolidGoldMagikarp" is of this kind.
+        parts: the tokens of `unused` that merging needs on the way to a token in use.
+    """
+
+    n_bytes: int
+    n_ids: int
+    counts: Sequence[int]
+    unused: Sequence[int]
+    parts: frozenset[int]
+
+
+@dataclass(frozen=True)
+class VocabularyReport:
+    r"""Findings about a vocabulary. `print` shows them as tables.
+
+    >>> import fastbpe
+    >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256, b"a1": 257}
+    >>> tokenizer = fastbpe.Tokenizer.from_ranks(ranks, pattern="gpt2")
+    >>> report = fastbpe.vocabulary_report(tokenizer)
+    >>> report.impossible[257], report.witnesses[256]
+    ('the split pattern cuts it', 'ab')
+
+    Attributes:
+        name: str or None – name of the vocabulary.
+        mode: "byte" or "codepoint".
+        tokens: list of bytes – of each id, as it stands in a text; b"" for ids without a token.
+        names: ids of special tokens, added tokens and user-defined symbols.
+        witnesses: mapping – id → a text that gives it. Each was encoded to see it; names as special tokens.
+        impossible: mapping – id → the proof that no text gives it.
+        undecided: ids without either. Empty for all published vocabularies that fastbpe is tested with.
+        partial: ids that hold a part of a character.
+        forms: mapping – "case", "space" (at the start) and "normalization" (NFKC) → groups of ids of tokens that
+            differ by nothing else.
+        digits: how numbers are split, and which are tokens.
+        indentation: runs of white space that are tokens, and what indentation costs.
+        scripts: tokens by script, and bytes of the corpus for each id.
+        corpus: use in the corpus; None without one.
+    """
+
+    name: str | None
+    mode: str
+    tokens: Sequence[bytes]
+    names: Sequence[int]
+    witnesses: Mapping[int, str]
+    impossible: Mapping[int, str]
+    undecided: Sequence[int]
+    partial: Sequence[int]
+    forms: Mapping[str, Sequence[Sequence[int]]]
+    digits: Digits
+    indentation: Indentation
+    scripts: Sequence[ScriptRow]
+    corpus: CorpusUse | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Return plain dicts and lists, as JSON holds them. Witnesses are left out, and counts of 0.
+
+        >>> import fastbpe
+        >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> fastbpe.vocabulary_report(tokenizer).to_dict()["impossible"][0]
+        {'id': 192, 'text': '\\xc0', 'reason': 'no text has its bytes'}
+        """
+        found: dict[str, Any] = {
+            "name": self.name,
+            "mode": self.mode,
+            "n_tokens": self._n_tokens,
+            "n_names": len(self.names),
+            "n_with_witness": len(self.witnesses),
+            "impossible": [{**self._token(i), "reason": reason} for i, reason in self.impossible.items()],
+            "undecided": [self._token(i) for i in self.undecided],
+            "partial": [self._token(i) for i in self.partial],
+            "forms": {
+                kind: [[self._token(i) for i in group] for group in groups] for kind, groups in self.forms.items()
+            },
+            "digits": {"n_tokens": {**self.digits.n_tokens}, "groups": {**self.digits.groups}},
+            "indentation": {"runs": {**self.indentation.runs}, "cost": {**self.indentation.cost}},
+            "scripts": [{**vars(row), "bytes_per_id": row.bytes_per_id} for row in self.scripts],
+            "corpus": None,
+        }
+        if self.corpus is not None:
+            use = self.corpus
+            found["corpus"] = {
+                "n_bytes": use.n_bytes,
+                "n_ids": use.n_ids,
+                "counts": {i: n for i, n in enumerate(use.counts) if n},
+                "unused": [{**self._token(i), "is_part": i in use.parts} for i in use.unused],
+            }
+        return found
+
+    def table(self) -> str:
+        """Return the findings as tables of text.
+
+        >>> import fastbpe
+        >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> fastbpe.vocabulary_report(tokenizer).table().splitlines()[0].split(maxsplit=1)
+        ['tokens', '257, and 0 of them are names']
+        """
+        rows = [row for rows in (self._reach(), self._use(), self._looks()) for row in rows]
+        width = max(len(label) for label, _ in rows)
+        lines = [f"{label:{width}}  {value}".rstrip() for label, value in rows]
+        return "\n".join([*lines, "", *self._scripts()])
+
+    __str__ = table
+
+    @property
+    def _n_tokens(self) -> int:
+        return len(self.witnesses) + len(self.impossible) + len(self.undecided)
+
+    def _token(self, token_id: int) -> dict[str, Any]:
+        return {"id": token_id, "text": self.tokens[token_id].decode(errors="backslashreplace")}
+
+    def _some(self, ids: Iterable[int]) -> str:
+        return ", ".join(f"{shown_token(self.tokens[i])} {i}" for i in islice(ids, _N_SHOWN))
+
+    def _reach(self) -> Iterator[tuple[str, str]]:
+        yield "tokens", f"{self._n_tokens:,}, and {len(self.names):,} of them are names"
+        yield "some text gives", f"{len(self.witnesses):,}"
+        yield "no text gives", f"{len(self.impossible):,}"
+        for reason in dict.fromkeys(self.impossible.values()):
+            ids = [i for i, found in self.impossible.items() if found == reason]
+            yield f"  {reason}", f"{len(ids):,}: {self._some(ids)}"
+        yield (
+            "undecided",
+            f"{len(self.undecided):,}" + (f": {self._some(self.undecided)}" if self.undecided else ""),
+        )
+
+    def _use(self) -> Iterator[tuple[str, str]]:
+        use = self.corpus
+        if use is None:
+            return
+        yield "corpus", f"{use.n_bytes:,} bytes, {use.n_ids:,} ids"
+        yield "bytes per id", f"{use.n_bytes / use.n_ids:.2f}" if use.n_ids else "none"
+        whole = [i for i in use.unused if i not in use.parts]
+        yield "never used", f"{len(whole):,}: {self._some(whole)}"
+        yield "  only in longer tokens", f"{len(use.parts):,}"
+
+    def _looks(self) -> Iterator[tuple[str, str]]:
+        yield "parts of characters", f"{len(self.partial):,}"
+        for kind, groups in self.forms.items():
+            largest = max(groups, key=len, default=())
+            shown = f", the largest {self._some(largest)}" if largest else ""
+            yield f"differ by {kind} only", f"{len(groups):,} groups{shown}"
+        n_tokens = self.digits.n_tokens
+        yield "numbers", ", ".join(f"{n:,} of {10**size:,}" for size, n in n_tokens.items() if size < 7) or "none"
+        yield "  are split", _shown_groups(self.digits.groups)
+        for name, lengths in self.indentation.runs.items():
+            yield f"runs of {name}", shown_lengths(lengths)
+        cost = self.indentation.cost
+        yield "indentation costs", ", ".join(f"{n} spaces: {k}" for n, k in cost.items()) + " more ids"
+
+    def _scripts(self) -> Iterator[str]:
+        yield f"{'script':22} {'tokens':>9} {'bytes each':>11}" + (
+            f" {'ids':>11} {'bytes an id':>12}" if self.corpus is not None else ""
+        )
+        for row in self.scripts[:_N_SCRIPTS]:
+            line = f"{row.script:22} {row.n_tokens:9,} {row.bytes_per_token:11.2f}"
+            if self.corpus is not None:
+                ratio = "" if row.bytes_per_id is None else f"{row.bytes_per_id:.2f}"
+                line += f" {row.n_ids:11,} {ratio:>12}"
+            yield line.rstrip()
+        if len(self.scripts) > _N_SCRIPTS:
+            yield f"and {len(self.scripts) - _N_SCRIPTS} more"
+
+
+def vocabulary_report(
+    tokenizer: Described, corpus: Source | None = None, *, progress: Progress = None
+) -> VocabularyReport:
+    """Examine a vocabulary: which tokens no text can give, which a corpus never uses, which look alike.
+
+    A token counts as possible only with a text that was encoded and gave it, and as impossible only with a proof;
+    docs/know-a-vocabulary.md states the proofs.
+
+    Args:
+        tokenizer: a tokenizer of either mode.
+        corpus: texts to count tokens in: a path, folder or pattern, a list of paths, or an iterable of str or
+            bytes, as for `train`. None: nothing is counted.
+        progress: bool, function or None – as for `train`; the one phase is "counting".
+
+    Raises:
+        TypeError: tokenizer is no Tokenizer.
+        FileNotFoundError, FormatError, TypeError, ValueError: the corpus cannot be read, as in `train`.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.train(["low lower lowest"] * 3, vocab_size=260, pattern="gpt2", progress=False)
+    >>> report = fastbpe.vocabulary_report(tokenizer, ["low"])
+    >>> [report.tokens[i] for i in report.corpus.unused if i not in report.corpus.parts]
+    [b' low', b' lowe']
+    """
+    material = material_of(tokenizer)
+    reporter = Reporter(progress)
+    usage = None if corpus is None else count_ids(tokenizer, material, corpus, reporter)
+    reach = judge(tokenizer, material)
+    return VocabularyReport(
+        name=tokenizer.name,
+        mode=tokenizer.mode,
+        tokens=material.tokens,
+        names=[i for i, kind in enumerate(material.kinds) if kind is Kind.NAME],
+        witnesses=reach.witnesses,
+        impossible={i: reason.value for i, reason in sorted(reach.impossible.items())},
+        undecided=reach.undecided,
+        partial=partial_tokens(material),
+        forms=group_forms(material),
+        digits=describe_digits(tokenizer, material, reach.witnesses),
+        indentation=describe_indentation(tokenizer, material, reach.witnesses),
+        scripts=script_rows(material, usage),
+        corpus=None if usage is None else _use_of(material, usage, reach.witnesses),
+    )
+
+
+def _use_of(material: Material, usage: Usage, producible: Mapping[int, str]) -> CorpusUse:
+    counts = usage.counts(len(material.tokens))
+    unused = [
+        i
+        for i, kind in enumerate(material.kinds)
+        if kind is Kind.TEXT and not counts[i] and i in producible and not _is_base(material, i)
+    ]
+    used = parts_of(material, (i for i, n in enumerate(counts) if n and material.kinds[i] is Kind.TEXT))
+    parts = frozenset(used.intersection(unused))
+    return CorpusUse(
+        n_bytes=usage.n_bytes,
+        n_ids=sum(counts),
+        counts=counts,
+        unused=sorted(unused, key=lambda i: (i in parts, i)),
+        parts=parts,
+    )
+
+
+def _is_base(material: Material, token_id: int) -> bool:
+    """Tell whether merging begins with a token."""
+    token = material.tokens[token_id]
+    return len(token) == 1 or (material.in_characters and len(token.decode(errors="replace")) == 1)
+
+
+def parts_of(material: Material, ids: Iterable[int]) -> set[int]:
+    """Collect the tokens that merging goes through on the way to some tokens."""
+    halves = material.halves()
+    seen: set[int] = set()
+    todo = [*ids]
+    while todo:
+        token_id = todo.pop()
+        parts = halves.get(token_id)
+        if parts is None and token_id in material.symbols and not _is_base(material, token_id):
+            left = merged(material, material.symbol_bytes[material.symbols[token_id]])
+            trees = left[0].parts if len(left) == 1 else ()
+            parts = tuple(tree.id for tree in trees if tree.id is not None)
+        for part in parts or ():
+            if part not in seen:
+                seen.add(part)
+                todo.append(part)
+    return seen
+
+
+def _shown_groups(groups: Mapping[int, Sequence[int] | None]) -> str:
+    """Write the groups of the longest number whose groups do not depend on its digits."""
+    known = {n: sizes for n, sizes in groups.items() if sizes is not None}
+    longest = max(known, default=0)
+    if not longest:
+        return "by their digits"
+    shown = "+".join(map(str, known[longest]))
+    if longest == max(groups):
+        return f"{longest} digits as {shown}"
+    return f"{longest} digits as {shown}; longer ones by their digits"

@@ -1,0 +1,123 @@
+"""Search the tokens of a vocabulary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastbpe._utils.progress import Progress, Reporter
+from fastbpe.corpus.sources import Source
+from fastbpe.vocabularies.material import Described, Kind, material_of
+from fastbpe.vocabularies.scripts import script_of_token
+from fastbpe.vocabularies.usage import count_ids
+
+
+@dataclass(frozen=True)
+class Found:
+    """Token that a search found.
+
+    id: int – its id.
+    token: bytes – its bytes, as it stands in a text.
+    kind: str – "text", or "name", "byte", "unknown", "unused" (see `material.Kind`).
+    script: str – script of most of its letters, as in a `ScriptRow`.
+    count: int or None – its occurrences in the corpus; None: there is no corpus.
+    """
+
+    id: int
+    token: bytes
+    kind: str
+    script: str
+    count: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict; bytes that are no character become escapes.
+
+        >>> Found(97, b"a", "text", "Latin").to_dict()
+        {'id': 97, 'text': 'a', 'n_bytes': 1, 'kind': 'text', 'script': 'Latin'}
+        """
+        found = {"id": self.id, "text": self.token.decode(errors="backslashreplace"), "n_bytes": len(self.token)}
+        count = {} if self.count is None else {"count": self.count}
+        return {**found, "kind": self.kind, "script": self.script, **count}
+
+
+def search_tokens(
+    tokenizer: Described,
+    *,
+    text: str | None = None,
+    regex: str | None = None,
+    ids: Iterable[range] = (),
+    length: range | None = None,
+    script: str | None = None,
+    corpus: Source | None = None,
+    order: str = "id",
+    progress: Progress = None,
+) -> list[Found]:
+    """Search the tokens that fulfil all conditions.
+
+    Args:
+        tokenizer: the tokenizer.
+        text: text that they hold.
+        regex: pattern of Python's `re` that is found in them; a byte of a part of a character is one character
+            there, from U+DC80 on, as Python's "surrogateescape" has it.
+        ids: ranges of ids; without any, all ids.
+        length: number of bytes.
+        script: name as in a `ScriptRow`; case does not count.
+        corpus: texts to count them in, as for `vocabulary_report`.
+        order: "id"; "longest" first; or "rarest" in the corpus first. Low ids come first among equals.
+        progress: as for `vocabulary_report`.
+
+    Raises:
+        ValueError: the regex is none; no token is of the script; the order is unknown, or needs a corpus.
+        TypeError: tokenizer is no Tokenizer.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+    >>> [found.token for found in search_tokens(tokenizer, text="b", order="longest")]
+    [b'abc', b'ab', b'b']
+    """
+    try:
+        pattern = None if regex is None else re.compile(regex)
+    except re.error as error:
+        raise ValueError(f"regex {regex!r}: {error}") from None
+    if order not in ("id", "longest", "rarest"):
+        raise ValueError(f"order={order!r}: choose id, longest or rarest")
+    if order == "rarest" and corpus is None:
+        raise ValueError("order='rarest' needs a corpus to count in")
+    material = material_of(tokenizer)
+    counts = None
+    if corpus is not None:
+        counts = count_ids(tokenizer, material, corpus, Reporter(progress)).counts(len(material.tokens))
+    data = None if text is None else text.encode(errors="surrogateescape")
+    listed = [*ids]
+    known: set[str] = set()
+    found = []
+    for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True)):
+        if kind is Kind.NONE:
+            continue
+        name = script_of_token(material, i)
+        known.add(name)
+        if (
+            (not listed or any(i in each for each in listed))
+            and (length is None or len(token) in length)
+            and (data is None or data in token)
+            and (pattern is None or pattern.search(token.decode(errors="surrogateescape")))
+            and (script is None or script.casefold() == name.casefold())
+        ):
+            found.append(Found(i, token, kind.value, name, None if counts is None else counts[i]))
+    if script is not None and script.casefold() not in map(str.casefold, known):
+        raise ValueError(f"no token is of the script {script!r}; there are {', '.join(sorted(known))}")
+    if order == "longest":
+        found.sort(key=lambda each: (-len(each.token), each.id))
+    elif order == "rarest":
+        found.sort(key=lambda each: (each.count or 0, each.id))
+    return found
+
+
+def scripts_of(found: Sequence[Found]) -> Mapping[str, int]:
+    """Count tokens by script, most first."""
+    counted: dict[str, int] = {}
+    for each in found:
+        counted[each.script] = counted.get(each.script, 0) + 1
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))

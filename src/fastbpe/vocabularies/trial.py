@@ -1,0 +1,58 @@
+"""Verdicts about tokens, and the trial that every text for a token has to pass: it is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from fastbpe.vocabularies.material import Described
+
+
+class Reason(Enum):
+    """Proof that no text gives a token."""
+
+    MERGES = "no merge makes it"
+    BYTES = "no text has its bytes"
+    SPLITTER = "the split pattern cuts it"
+    NEIGHBOURS = "its neighbours always merge with it"
+    NAME = "a name in it is found first"
+    NORMALIZER = "normalizing changes it"
+    UNUSED = "it is marked as unused"
+    BYTE = "no character needs this byte"
+    UNKNOWN = "no character is unknown"
+
+
+@dataclass
+class Reach:
+    """Verdicts about tokens.
+
+    witnesses: id → a text that gives it. If the id has a name, that is to be encoded as a special token.
+    impossible: id → the proof that no text gives it.
+    undecided: ids of tokens without either.
+    """
+
+    witnesses: dict[int, str] = field(default_factory=dict)
+    impossible: dict[int, Reason] = field(default_factory=dict)
+    undecided: list[int] = field(default_factory=list)
+
+
+class Trial:
+    """Trial of candidates: each is encoded, and the first text that gives a token is kept."""
+
+    def __init__(self, tokenizer: Described, reach: Reach) -> None:
+        self._tokenizer = tokenizer
+        self._reach = reach
+
+    def all(self, candidates: Iterable[tuple[int, str]]) -> None:
+        """Encode one candidate for each of many tokens."""
+        listed = [(i, text) for i, text in candidates if i not in self._reach.witnesses]
+        found = self._tokenizer.encode_ordinary_batch([text for _, text in listed])
+        for (i, text), ids in zip(listed, found, strict=True):
+            if i in ids:
+                self._reach.witnesses.setdefault(i, text)
+
+    def one(self, token_id: int, candidates: Sequence[str]) -> bool:
+        """Encode candidates for one token. Returns True if one of them gives it."""
+        self.all((token_id, text) for text in candidates)
+        return token_id in self._reach.witnesses

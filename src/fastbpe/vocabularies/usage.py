@@ -1,0 +1,104 @@
+"""Count the ids of a corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from fastbpe._core.text.utf8_text import utf8_size
+from fastbpe._utils.progress import Reporter
+from fastbpe.corpus import sources
+from fastbpe.vocabularies.material import Described, Kind, Material
+
+_BATCH_CHARACTERS = 1 << 20  # texts that are encoded together
+
+
+@dataclass
+class Usage:
+    """Ids of a corpus.
+
+    n_bytes: int – bytes of the corpus, as UTF-8.
+    whole: id → its occurrences, for tokens of whole characters.
+    runs: parts of characters that stand together → occurrences.
+    """
+
+    n_bytes: int = 0
+    whole: Counter[int] = field(default_factory=Counter)
+    runs: Counter[tuple[int, ...]] = field(default_factory=Counter)
+
+    def counts(self, n_ids: int) -> list[int]:
+        """Return the occurrences of each id."""
+        counts = [0] * n_ids
+        for token_id, n in self.whole.items():
+            counts[token_id] += n
+        for run, n in self.runs.items():
+            for token_id in run:
+                counts[token_id] += n
+        return counts
+
+
+def count_ids(tokenizer: Described, material: Material, corpus: sources.Source, reporter: Reporter) -> Usage:
+    """Encode the documents of a corpus, special tokens as text, and count their ids.
+
+    Args:
+        tokenizer: the tokenizer.
+        material: its tokens.
+        corpus: as for `train`: a path, folder or pattern, a list of them, or an iterable of documents.
+        reporter: gets the phase "counting".
+    """
+    usage = Usage()
+    partial = frozenset(partial_tokens(material))
+    resolved = sources.resolve(corpus)
+    with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
+        for texts in _batches(resolved, tokenizer):
+            n_bytes = utf8_size(texts)
+            usage.n_bytes += n_bytes
+            for ids in tokenizer.encode_ordinary_batch(texts):
+                _count(usage, ids, partial)
+            phase.update(n_bytes)
+    return usage
+
+
+def _count(usage: Usage, ids: list[int], partial: frozenset[int]) -> None:
+    if partial.isdisjoint(ids):
+        usage.whole.update(ids)
+        return
+    for is_partial, group in groupby(ids, partial.__contains__):
+        if is_partial:
+            usage.runs[tuple(group)] += 1
+        else:
+            usage.whole.update(group)
+
+
+def partial_tokens(material: Material) -> list[int]:
+    """List the tokens that hold a part of a character."""
+    return [
+        i
+        for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True))
+        if (kind is Kind.BYTE and token[0] >= 0x80) or (kind is Kind.TEXT and not _is_whole(token))
+    ]
+
+
+def _is_whole(token: bytes) -> bool:
+    if token.isascii():
+        return True
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _batches(source: sources.ResolvedSource, tokenizer: Described) -> Iterator[list[str | bytes]]:
+    texts: list[str | bytes] = []
+    size = 0
+    for document in sources.documents(source, cut=tokenizer._cutter()):
+        texts.append(document)
+        size += len(document)
+        if size >= _BATCH_CHARACTERS:
+            yield texts
+            texts, size = [], 0
+    if texts:
+        yield texts
