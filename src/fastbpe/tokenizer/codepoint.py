@@ -51,6 +51,7 @@ from fastbpe.tokenizer.tokenizer import (
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.removing import Remover
     from fastbpe.vocabularies.between import Entry
 
 _NO_BYTES = (
@@ -610,6 +611,14 @@ class CodePointTokenizer(Tokenizer):
 
     def _with_added(self, new: Sequence[AddedToken], argument: str) -> CodePointTokenizer:
         return type(self)(adding.add_to_code_points(self._source, new, argument), cache_bytes=self._cache_bytes)
+
+    def _remover(self) -> Remover[Any, Any]:
+        from fastbpe.tokenizer.removing import Remover  # here, as the next: few programs need them
+        from fastbpe.tokenizer.removing_pieces import PieceRemoval
+
+        names = adding.known_tokens(self._special, self._source)
+        removal = PieceRemoval(self._source, self._parts, {name: token.id for name, token in names.items()})
+        return Remover(removal, lambda model: type(self)(model, cache_bytes=self._cache_bytes))
 
     def _entries(self) -> Iterator[tuple[int, Entry]]:
         from fastbpe.tokenizer.entries import codepoint_entries
