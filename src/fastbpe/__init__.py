@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.memory import release_memory
     from fastbpe.tokenizer.alignment import align
+    from fastbpe.tokenizer.merging import merge_vocabularies
     from fastbpe.tokenizer.sequences import SequenceTokenizer
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
@@ -61,6 +62,7 @@ __all__ = [
     "align",
     "count_pieces",
     "load",
+    "merge_vocabularies",
     "release_memory",
     "train",
 ]
@@ -74,6 +76,7 @@ _LATER = {
     "SequenceTokenizer": "tokenizer.sequences",
     "align": "tokenizer.alignment",
     "count_pieces": "training.piece_counting",
+    "merge_vocabularies": "tokenizer.merging",
     "release_memory": "memory",
     "train": "training.train",
 }

@@ -125,7 +125,7 @@ def test_texts_of_intact_tokens_keep_their_ids() -> None:
     assert n_same > 1000
 
 
-def test_what_stays_and_goes_equals_the_slow_twin() -> None:
+def test_staying_tokens_equal_the_slow_twin() -> None:
     n_lost = n_remade = 0
     for rng, old in drawn("twin", 200):
         ids, priority, cut, pairs = rules(old)

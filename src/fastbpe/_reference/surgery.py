@@ -130,3 +130,22 @@ def pruned(
     while more := {part for token in found if token in made for part in made[token]} - found:
         found |= more
     return found
+
+
+def joined(
+    first: Mapping[bytes, float], second: Mapping[bytes, float], cut: Cut = each_byte
+) -> tuple[dict[bytes, float], list[bytes]]:
+    """Put the tokens of two vocabularies of ranks behind each other.
+
+    Returns:
+        The new ranks, and the tokens of several symbols of the second that merging does not make.
+
+    >>> first, second = {b"a": 0, b"b": 1, b"c": 2, b"ab": 3}, {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"abcb": 4}
+    >>> joined(first, second)
+    ({b'a': 0, b'b': 1, b'c': 2, b'ab': 3, b'bc': 4, b'abcb': 5}, [b'abcb'])
+    """
+    ranks = dict(first)
+    for token in sorted(second, key=second.__getitem__):
+        ranks.setdefault(token, len(ranks))
+    made = makers(ranks, lambda left, right: ranks.get(left + right), cut)
+    return ranks, [token for token in ranks if token not in first and len(cut(token)) > 1 and token not in made]

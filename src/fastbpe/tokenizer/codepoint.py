@@ -52,7 +52,7 @@ from fastbpe.tokenizer.tokenizer import (
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.removing import Remover
-    from fastbpe.vocabularies.between import Entry
+    from fastbpe.vocabularies.between import Entry, Speller
 
 _NO_BYTES = (
     "CodePointTokenizer.{0}: {1} are of bytes; Tokenizer.{0} makes a byte-level tokenizer of them, "
@@ -612,7 +612,7 @@ class CodePointTokenizer(Tokenizer):
     def _with_added(self, new: Sequence[AddedToken], argument: str) -> CodePointTokenizer:
         return type(self)(adding.add_to_code_points(self._source, new, argument), cache_bytes=self._cache_bytes)
 
-    def _remover(self) -> Remover[Any, Any]:
+    def _remover(self) -> Remover[Any]:
         from fastbpe.tokenizer.removing import Remover  # here, as the next: few programs need them
         from fastbpe.tokenizer.removing_pieces import PieceRemoval
 
@@ -625,7 +625,7 @@ class CodePointTokenizer(Tokenizer):
 
         return codepoint_entries(self._source, self._special)
 
-    def _speller(self) -> Callable[[bytes], list[int]]:
+    def _speller(self) -> Speller:
         from fastbpe.tokenizer.entries import codepoint_speller
 
         return codepoint_speller(self._source, self._parts)

@@ -16,7 +16,7 @@ from fastbpe.vocabularies.changes import Change, RemovalReport
 from fastbpe.vocabularies.id_map import NONE, IdMap
 from fastbpe.vocabularies.makers import Makers, choose, with_makers
 
-ModelT = TypeVar("ModelT")
+ModelT = TypeVar("ModelT", covariant=True)
 TokenizerT = TypeVar("TokenizerT")
 Tokens = Iterable[int | str | bytes]
 
@@ -50,7 +50,7 @@ class Removal(Protocol[ModelT]):
     def find(self, token: int | str | bytes) -> int | None: ...
 
 
-class Remover(Generic[ModelT, TokenizerT]):
+class Remover(Generic[TokenizerT]):
     """Makes tokenizers without some tokens.
 
     Args:
@@ -58,7 +58,7 @@ class Remover(Generic[ModelT, TokenizerT]):
         make: makes a tokenizer of a model.
     """
 
-    def __init__(self, removal: Removal[ModelT], make: Callable[[ModelT], TokenizerT]) -> None:
+    def __init__(self, removal: Removal[Any], make: Callable[[Any], TokenizerT]) -> None:
         self._removal = removal
         self._make = make
 

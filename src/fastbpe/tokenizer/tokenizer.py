@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
-    from fastbpe.vocabularies.between import Entry
+    from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.changes import Change, RemovalReport
     from fastbpe.vocabularies.id_map import IdMap
 
@@ -1650,7 +1650,7 @@ class Tokenizer(Encoder):
         model = replace(self._model, tables=self._vocabulary.sections())
         return type(self)(adding.add_to_bytes(model, new), cache_bytes=self._cache_bytes)
 
-    def _remover(self) -> Remover[Any, Any]:
+    def _remover(self) -> Remover[Any]:
         """Make the object that makes tokenizers with fewer tokens."""
         from fastbpe.tokenizer.makers import is_whole_piece  # here, as the next: few programs need them
         from fastbpe.tokenizer.removing import Remover
@@ -1665,8 +1665,8 @@ class Tokenizer(Encoder):
 
         return byte_level_entries(self._vocabulary, self._special)
 
-    def _speller(self) -> Callable[[bytes], list[int]]:
-        """Make a function that gives the ids of a token's bytes."""
+    def _speller(self) -> Speller:
+        """Make a function that gives the ids of the bytes of tokens."""
         from fastbpe.tokenizer.entries import byte_level_speller
 
         return byte_level_speller(self._vocabulary)

@@ -79,7 +79,7 @@ class MergeReport:
     >>> a = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
     >>> b = fastbpe.Tokenizer.from_merges([(98, 99), (97, 98)], pattern=None)
     >>> fastbpe.merge_vocabularies(a, b).report
-    MergeReport(added={256: 257}, common=257, dropped=(), reordered=(257,))
+    MergeReport(added={256: 257}, common=257, dropped=(), reordered=(256,))
     """
 
     added: Mapping[int, int] = field(default_factory=dict)

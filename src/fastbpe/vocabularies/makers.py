@@ -26,9 +26,12 @@ def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
 def with_makers(tokens: Iterable[int], makers: Makers) -> set[int]:
     """Give tokens and all that they are made of."""
     found: set[int] = set()
-    for token in tokens:
-        if token not in found:
-            found |= tree(token, makers, found)
+    todo = [*tokens]
+    while todo:
+        token = todo.pop()
+        if token >= 0 and token not in found:
+            found.add(token)
+            todo += makers.get(token, ())
     return found
 
 

@@ -10,4 +10,4 @@ def symbol_makers(vocabulary: Vocabulary) -> dict[int, tuple[int, int]]:
     """Return {symbol: (left symbol, right symbol)}: the last merge of each symbol of a code-point vocabulary."""
 
 def merge_pieces(vocabulary: Vocabulary, pieces: list[bytes]) -> list[tuple[int, ...]]:
-    """Return the ids that merging makes of each piece of a byte-level vocabulary, token or not."""
+    """Return the ids that merging makes of each piece, token or not. Code points: valid UTF-8."""

@@ -296,19 +296,22 @@ cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32
 
 
 def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
-    """Return the tuple of ids that merging makes of each piece (bytes) of a byte-level vocabulary, token or not."""
+    """Return the tuple of ids that merging makes of each piece (bytes), token or not, without bytes that are none.
+
+    Pieces of a code-point vocabulary must be valid UTF-8.
+    """
     cdef Ids ids
     cdef bytes piece
     cdef list out = []
-    if vocabulary.tables.characters != NULL:
-        raise ValueError("this vocabulary is of code points")
     ids.items = NULL
     ids.n = ids.capacity = 0
     try:
         for piece in pieces:
             ids.n = 0
-            merge_piece(&vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), len(piece), NONE, &ids)
-            out.append(tuple([ids.items[k] for k in range(ids.n)]))
+            merge_piece(
+                &vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), <size_t> len(piece), NONE, &ids
+            )
+            out.append(tuple([ids.items[k] for k in range(ids.n) if ids.items[k] != NONE]))
         return out
     finally:
         ids_free(&ids)
