@@ -40,8 +40,11 @@ def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterat
 
 def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
     """Give the id and the entry of each piece."""
+    names = {token.id for token in special.added}
     for piece_id, (piece, number) in enumerate(zip(model.pieces, model.types, strict=True)):
         kind = _KINDS[PieceType(number)]
+        if number == PieceType.USER_DEFINED and not model.finds_symbols and piece_id not in names:
+            kind = "text"  # a piece that no merge makes
         yield piece_id, (kind, bytes([int(piece[1:-1], 16)]) if kind == "byte" else piece)  # from <0x0A>
     yield from _named(special)
 

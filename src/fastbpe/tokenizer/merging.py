@@ -73,7 +73,7 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     reordered = merging.reordered(merged, added)
     with_names = extended(merged, [token._replace(id=NEXT) for token in names])
     ids = {token.content: token.id for token in _names(with_names)}
-    added |= {token.id: ids[token.content] for token in names}
+    added = {token.id: ids[token.content] for token in names} | added  # an id of b may be a name and an ordinary token
     n_common = len({*merging.common, *(token.id for token in _names(b))} - added.keys())
     report = MergeReport(dict(sorted(added.items())), n_common, tuple(dropped), tuple(reordered))
     return Change(with_names, with_names.id_map(a), report)
