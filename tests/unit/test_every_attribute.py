@@ -57,6 +57,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "interval_counter": (("ab abc",), {}),
     "is_special_token": ((1,), {}),
     "pieces": (("ab abc",), {}),
+    "prune": ((), {"corpus": ["ab abc"]}),
     "save": ((PATH,), {}),
     "show": (("ab abc",), {"ids": True}),
     "to_arrow": ((["ab", None],), {}),
@@ -65,6 +66,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "truncate_batch": ((["ab abc"], 2), {"boundary": "word"}),
     "with_special_tokens": ((["<x>"],), {}),
     "with_tokens": ((["<x>"],), {}),
+    "without_tokens": (([],), {}),
 }
 #: Methods that raise for these arguments, and the class of the error.
 REFUSED = {"from_merges": TypeError, "from_ranks": TypeError}

@@ -307,6 +307,20 @@ CALLS: dict[str, Row] = {
     "Tokenizer.decode_with_offsets": Row({"ids": [0x61]}, {"ids": [0x62]}),
     "Tokenizer.decoder": Row({}, {"errors": "ignore", "unknown_ids": "skip", "skip_special_tokens": True}),
     "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
+    "Tokenizer.without_tokens": Row({"tokens": [256]}, {"tokens": [], "keep_ids": True}),
+    "Tokenizer.prune": Row(
+        {"keep": 260},
+        {
+            "keep": 258,
+            "corpus": WithArguments(keep=258, value=["abc ab"]),
+            "min_count": WithArguments(keep=None, corpus=["abc ab ab"], value=2),
+            "keep_ids": True,
+        },
+    ),
+    "merge_vocabularies": Row(
+        {"a": tokenizer(), "b": tokenizer()},
+        {name: fastbpe.train(["xy xy"], vocab_size=257, progress=False) for name in ("a", "b")},
+    ),
     "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
     "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),
