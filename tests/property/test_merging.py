@@ -36,7 +36,8 @@ def drawn(name: str, sample: int) -> Iterator[Merged]:
         except SpecialTokenError:
             continue  # names that clash
         except VocabularyError as error:
-            assert "cannot be said by scores" in str(error)
+            if "cannot be said by scores" not in str(error):
+                raise
             continue
         n_done += 1
         yield rng, a, b, change
@@ -66,7 +67,8 @@ def test_no_token_stands_twice_and_none_is_unreachable() -> None:
         merged = change.tokenizer
         every = merged._vocabulary.tokens() if merged.mode == "byte" else merged._source.pieces
         new = [token for token in every[a.n_vocab :] if token]
-        assert len({*new}) == len(new) and {*new}.isdisjoint(every[: a.n_vocab])
+        assert len({*new}) == len(new)
+        assert {*new}.isdisjoint(every[: a.n_vocab])
         ids, priority, cut, _ = rules(merged)
         made = surgery.makers(ids, priority, cut)
         names = {token.id for token in merged.added_tokens} | {*merged.special_tokens.values()}
@@ -79,7 +81,8 @@ def test_no_token_stands_twice_and_none_is_unreachable() -> None:
             assert is_made or merged.encode_ordinary(text) == [i], (a, b, token)
         n_added += len(change.report.added)
         n_dropped += len(change.report.dropped)
-    assert n_added > 100 and n_dropped > 10, (n_added, n_dropped)
+    assert n_added > 100
+    assert n_dropped > 10
 
 
 def test_ranks_equal_the_slow_twin() -> None:
@@ -96,10 +99,13 @@ def test_ranks_equal_the_slow_twin() -> None:
         whole = {token for token in unmade if is_utf8(token)}  # without splitting, each text is a whole piece
         expected = [token for token in ranks if token not in {*unmade} - whole]
         assert change.tokenizer.vocab == expected
-        assert [b.id_to_token(i) for i in change.report.dropped] == [token for token in some[1] if token not in expected]
+        assert [b.id_to_token(i) for i in change.report.dropped] == [
+            token for token in some[1] if token not in expected
+        ]
         n_done += 1
         n_dropped += len(change.report.dropped)
-    assert n_done == n_rounds(100, 800, 4000) and n_dropped
+    assert n_done == n_rounds(100, 800, 4000)
+    assert n_dropped
 
 
 def is_utf8(token: bytes) -> bool:
@@ -160,7 +166,8 @@ def test_scores_keep_the_order_of_the_first() -> None:
                 n_pairs += 1
                 assert not other[one] > other[two] or scores[one] >= scores[two], (a, b, one, two)
         n_kept += len(both)
-    assert n_kept > 10 and n_pairs > 30
+    assert n_kept > 10
+    assert n_pairs > 30
 
 
 def scores_of(model: Any) -> dict[bytes, float]:
@@ -196,7 +203,8 @@ def test_longest_rising_run_equals_brute_force() -> None:
                 rises = all(one < two or (one == two and not strictly) for one, two in pairwise(some))
                 best = max(best, len(some) if rises else 0)
             found = orders.longest_rising(numbers, strictly=strictly)
-            assert len(found) == best and found == sorted({*found})
+            assert len(found) == best
+            assert found == sorted({*found})
             assert all(
                 numbers[one] < numbers[two] or (numbers[one] == numbers[two] and not strictly)
                 for one, two in pairwise(found)

@@ -43,7 +43,8 @@ def removed(rng: random.Random, tokenizer: Tokenizer) -> tuple[Any, list[int]] |
     try:
         return tokenizer.without_tokens(some, keep_ids=keep_ids), some
     except VocabularyError as error:
-        assert any(said in str(error) for said in REFUSED), error
+        if not any(said in str(error) for said in REFUSED):
+            raise
         return None
 
 
@@ -114,7 +115,9 @@ def test_texts_of_intact_tokens_keep_their_ids() -> None:
             continue  # text may be merged through a piece whose id it does not have
         touched = gone | {*made_of(gone, removal.makers)}
         tokens = [*old.added_tokens, *(fastbpe.AddedToken(*item) for item in old.special_tokens.items())]
-        names = [token.content for token in tokens if token.id in gone]  # found and skipped, if they are not allowed
+        names = [
+            token.content for token in tokens if token.id in gone
+        ]  # found and skipped, if they are not allowed
         new_ids = made[0].id_map.old_to_new.tolist()
         texts = texts_of(rng, old)
         new = made[0].tokenizer.encode_ordinary_batch(texts)
@@ -142,9 +145,7 @@ def test_staying_tokens_equal_the_slow_twin() -> None:
             _, unmade = surgery.without(numbers, gone, cut)
         else:
             _, unmade = surgery.without_listed([*ids], pairs, gone, cut)
-        whole = {
-            token for token in unmade if old.mode == "byte" and is_whole(old, ids[token], token)
-        }
+        whole = {token for token in unmade if old.mode == "byte" and is_whole(old, ids[token], token)}
         expected = sorted(ids[token] for token in {*unmade} - whole)
         assert [*change.report.lost] == expected, (old, some)
         after_ids, after_priority, _, _ = rules(change.tokenizer)
@@ -152,12 +153,11 @@ def test_staying_tokens_equal_the_slow_twin() -> None:
         stays = {token for token in before if ids[token] not in {*some, *expected}}
         assert stays - whole == {token for token in after if token in before} - whole
         remade = {token for token in stays - whole if after[token] != before[token]}
-        assert remade == {
-            token for token, i in after_ids.items() if i in change.report.remade and token in before
-        }
+        assert remade == {token for token, i in after_ids.items() if i in change.report.remade and token in before}
         n_lost += len(expected)
         n_remade += len(remade)
-    assert n_lost > 10 and n_remade > 5, (n_lost, n_remade)
+    assert n_lost > 10
+    assert n_remade > 5
 
 
 def is_whole(tokenizer: Any, token_id: int, token: bytes) -> bool:
@@ -175,7 +175,8 @@ def test_id_map_equals_comparison_of_the_tokenizers() -> None:
             continue
         change = made[0]
         new, id_map = change
-        assert id_map.n_old == old.n_vocab and id_map.n_new == new.n_vocab
+        assert id_map.n_old == old.n_vocab
+        assert id_map.n_new == new.n_vocab
         inverse = id_map.inverse()
         assert inverse.new_to_old.tolist() == id_map.old_to_new.tolist()
         assert inverse.old_to_new.tolist() == id_map.new_to_old.tolist()
@@ -191,12 +192,14 @@ def test_pruning_keeps_the_ids_of_its_corpus() -> None:
         try:
             change = old.prune(corpus=iter(corpus))
         except VocabularyError as error:
-            assert "no merge would be left" in str(error)
+            if "no merge would be left" not in str(error):
+                raise
             continue
         new_ids = change.id_map.old_to_new.tolist()
         for text in corpus:
             assert change.tokenizer.encode_ordinary(text) == [new_ids[i] for i in old.encode_ordinary(text)]
-        assert not change.report.lost and not change.report.remade, (old, corpus)
+        assert not change.report.lost, (old, corpus)
+        assert not change.report.remade, (old, corpus)
         ids, priority, cut, _ = rules(old)
         names = {i: token for token, i in ids.items()}
         used = {names[i] for text in corpus for i in old.encode_ordinary(text) if i in names}
@@ -218,10 +221,12 @@ def test_pruning_to_a_number_keeps_that_many_in_order() -> None:
         try:
             change = old.prune(keep=keep, corpus=corpus)
         except VocabularyError as error:
-            assert "no merge would be left" in str(error)
+            if "no merge would be left" not in str(error):
+                raise
             continue
         assert change.tokenizer.vocab_size == keep
-        assert not change.report.lost and not change.report.remade
+        assert not change.report.lost
+        assert not change.report.remade
         kept = change.id_map.new_to_old.tolist()
         assert kept == sorted(kept)
     change = old.prune(keep=n)
@@ -237,12 +242,14 @@ def test_removing_nothing_changes_nothing(kind: str) -> None:
         except fastbpe.FastbpeError:
             continue
         new, id_map = old.without_tokens([], keep_ids=old.mode == "byte")
-        assert new == old and id_map.new_to_old.tolist() == [*range(old.n_vocab)]
+        assert new == old
+        assert id_map.new_to_old.tolist() == [*range(old.n_vocab)]
 
 
 def test_metaspace_and_space_name_the_same_piece() -> None:
     old = fastbpe.train(["ab ab abc"], mode="codepoint", vocab_size=10, progress=False)
     one, two = old.without_tokens(["\u2581abc"]), old.without_tokens([" abc"])
-    assert one.tokenizer == two.tokenizer and one.report.removed == (5,)
+    assert one.tokenizer == two.tokenizer
+    assert one.report.removed == (5,)
     assert METASPACE_UTF8 + b"abc" not in one.tokenizer._source.pieces  # type: ignore[attr-defined]
     assert PieceType.NORMAL in one.tokenizer._source.types  # type: ignore[attr-defined]

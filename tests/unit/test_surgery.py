@@ -19,7 +19,9 @@ TEXT = ["low lower lowest new newer newest wide wider widest"] * 3
 def ranks(*tokens: str, pattern: Any = None, **special: int) -> Tokenizer:
     """Make a tokenizer of the bytes and some tokens."""
     ids = {**BYTES, **{token.encode(): 256 + i for i, token in enumerate(tokens)}}
-    return Tokenizer.from_ranks(ids, pattern=pattern, special_tokens={f"<{name}>": i for name, i in special.items()})
+    return Tokenizer.from_ranks(
+        ids, pattern=pattern, special_tokens={f"<{name}>": i for name, i in special.items()}
+    )
 
 
 def pieces() -> Tokenizer:
@@ -35,14 +37,16 @@ def test_remade_token_keeps_its_place() -> None:
     old = ranks("ab", "abc", "bc")
     changed = old.without_tokens(["ab"])
     assert changed.tokenizer.vocab[256:] == [b"abc", b"bc"]
-    assert changed.report.remade == {256: (97, 257)} and not changed.report.lost
+    assert changed.report.remade == {256: (97, 257)}
+    assert not changed.report.lost
     assert changed.tokenizer.encode("abcd") == [256, 100]
 
 
 def test_token_without_makers_stays_as_whole_piece_only_where_these_are_found() -> None:
     whole = ranks("he", "hel", "hell", pattern=r"\w+|\W+")
     changed = whole.without_tokens(["he"])
-    assert not changed.report.lost and changed.tokenizer.encode("hell") == [257]
+    assert not changed.report.lost
+    assert changed.tokenizer.encode("hell") == [257]
     assert changed.tokenizer.encode("hello") == [*b"hello"]
     listed = Tokenizer.from_merges([(104, 101), (256, 108), (257, 108)], pattern=None)
     assert listed.without_tokens(["he"]).report.lost == (257, 258)
@@ -59,18 +63,22 @@ def test_kept_ids_leave_gaps() -> None:
     old = ranks("ab", "bc", end=258)
     new, id_map = old.without_tokens(["ab"], keep_ids=True)
     assert new.encode("abbc<end>", allowed_special="all") == [97, 98, 257, 258]
-    assert new.token_to_id("ab") is None and id_map.old_to_new[256] == -1 and new.n_vocab == 259
+    assert new.token_to_id("ab") is None
+    assert id_map.old_to_new[256] == -1
+    assert new.n_vocab == 259
     dense, id_map = old.without_tokens(["ab"])
     assert dense.encode("abbc<end>", allowed_special="all") == [97, 98, 256, 257]
     again, id_map = new.without_tokens([])  # all numbered anew: the gap closes
-    assert again == dense and id_map.old_to_new[258] == 257
+    assert again == dense
+    assert id_map.old_to_new[258] == 257
 
 
 def test_special_and_added_tokens_go_by_name_only() -> None:
     old = ranks("ab", end=257).with_tokens([AddedToken("<x>", lstrip=True)])
     assert old.prune(corpus=iter(["ab"])).tokenizer.special_tokens == {"<end>": 257}
     new, _ = old.without_tokens(["<end>"])
-    assert new.special_tokens == {} and new.added_tokens[0].id == 257
+    assert new.special_tokens == {}
+    assert new.added_tokens[0].id == 257
     assert old.without_tokens(["<x>", 256]).tokenizer.special_tokens == {"<end>": 256}
 
 
@@ -78,7 +86,8 @@ def test_pruning_keeps_the_makers_of_what_a_corpus_uses() -> None:
     old = ranks("he", "hel", "hell", "hello", "lo")
     changed = old.prune(corpus=["hello"])
     assert changed.tokenizer.vocab[256:] == [b"he", b"hel", b"hell", b"hello"]
-    assert changed.report.makers == (256, 257, 258) and changed.report.removed == (260,)
+    assert changed.report.makers == (256, 257, 258)
+    assert changed.report.removed == (260,)
     assert old.prune(keep=258).tokenizer.vocab[256:] == [b"he", b"hel"]
     assert old.prune(keep=257, corpus=["lo lo"]).tokenizer.vocab[256:] == [b"lo"]
     assert old.prune(corpus=["lo lo hello"], min_count=2).tokenizer.vocab[256:] == [b"lo"]
@@ -150,9 +159,11 @@ def test_template_keeps_its_tokens() -> None:
     with pytest.raises(VocabularyError, match="template"):
         old.without_tokens(["<s>"])
     new, _ = old.without_tokens(["ab"])
-    assert new.encode_with_template("bc") == [257, 256] and new.bos_token_id == 257
+    assert new.encode_with_template("bc") == [257, 256]
+    assert new.bos_token_id == 257
     parts = new._model.huggingface
-    assert parts["post_processor"]["special_tokens"]["<s>"]["ids"] == [257] and parts["padding"]["pad_id"] == 257
+    assert parts["post_processor"]["special_tokens"]["<s>"]["ids"] == [257]
+    assert parts["padding"]["pad_id"] == 257
 
 
 def test_result_is_a_pair_that_pickles() -> None:
@@ -160,7 +171,8 @@ def test_result_is_a_pair_that_pickles() -> None:
     new, id_map = changed
     assert (new, id_map) == (changed.tokenizer, changed.id_map)
     again = pickle.loads(pickle.dumps(changed))
-    assert again == changed and again.report == changed.report
+    assert again == changed
+    assert again.report == changed.report
 
 
 def test_matrix_of_another_vocabulary_is_refused() -> None:
@@ -178,7 +190,11 @@ def test_matrix_of_another_vocabulary_is_refused() -> None:
         (ranks("ab", end=257), ranks("<end>"), "also the ordinary token"),
         (ranks("<end>"), ranks("ab", end=257), "also the ordinary token"),
         (ranks("ab", end=257), ranks("ab").with_tokens(["<end>"]), "special in one"),
-        (pieces(), pieces().without_tokens(["west"]).tokenizer.with_special_tokens(["west"]), "also the ordinary token"),
+        (
+            pieces(),
+            pieces().without_tokens(["west"]).tokenizer.with_special_tokens(["west"]),
+            "also the ordinary token",
+        ),
     ],
 )
 def test_vocabularies_that_clash_are_not_merged(a: Tokenizer, b: Tokenizer, error: str) -> None:
@@ -216,7 +232,7 @@ def test_changed_byte_level_vocabularies_are_exported(name: str, tmp_path: Path)
     other = fastbpe.train(["slow slower slowest, low show"] * 4, vocab_size=266, pattern="gpt2", progress=False)
     texts = "\n".join([*TEXT, "slower shows lowest\n wide"])
     for changed in (
-        base.without_tokens(["low", " wid"]),
+        base.without_tokens([" lo", "we"]),
         base.prune(keep=268),
         base.prune(corpus=["new newer"]),
         fastbpe.merge_vocabularies(base, other),
@@ -239,7 +255,8 @@ def test_changed_code_point_vocabularies_are_exported(name: str, tmp_path: Path)
         fastbpe.merge_vocabularies(base, other),
     ):
         verified = changed.tokenizer.export(tmp_path / name, verify_text=texts)
-        assert verified is not None and verified.owner is not None
+        assert verified is not None
+        assert verified.owner is not None
         again = fastbpe.load(tmp_path / name)
         assert again.encode_ordinary(texts) == changed.tokenizer.encode_ordinary(texts)
 
@@ -261,7 +278,8 @@ def test_llama_with_chinese_pieces_has_no_unreachable_or_double_piece(tmp_path: 
     merged, id_map = fastbpe.merge_vocabularies(a, b)
     model: Any = merged
     assert len({*model._source.pieces}) == merged.n_vocab
-    assert (id_map.new_to_old[:32000] == range(32000)).all() and (id_map.new_to_old[32000:] == -1).all()
+    assert (id_map.new_to_old[:32000] == range(32000)).all()
+    assert (id_map.new_to_old[32000:] == -1).all()
     from fastbpe.tokenizer.makers import characters, piece_makers
 
     made = piece_makers(model._source, model._parts)

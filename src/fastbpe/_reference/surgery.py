@@ -1,7 +1,7 @@
 """Remove tokens from a vocabulary, and merge two: the slow twin, token by token.
 
-A rule is a function `priority(left, right)` of the bytes of two neighbours: None if they do not merge, else a number;
-the lowest merges first, the leftmost of equals. Ranks, scores and lists of merges are all such rules.
+A rule is a function `priority(left, right)` of the bytes of two neighbours: None if they do not merge, else a
+number; the lowest merges first, the leftmost of equals. Ranks, scores and lists of merges are all such rules.
 """
 
 from __future__ import annotations

@@ -15,32 +15,31 @@ from fastbpe.tokenizer.merging_bytes import ByteMerging
 from fastbpe.tokenizer.merging_pieces import PieceMerging
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.changes import Change, MergeReport
-from fastbpe.vocabularies.orders import displaced
 
 
 def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeReport]:
     """Make one tokenizer with the tokens of two. Both stay as they are.
 
-    The ids of `a` stay. The tokens that only `b` has get the ids from a.n_vocab on: first its ordinary tokens in the
-    order of b, then its special and added tokens. All rules beside tokens are those of a: split pattern, normalizer,
-    template, byte fallback. Every token of a is still made as before of its own bytes. No token stands twice, and a
-    token of b that no text could produce is left out: merging does not make it together with a's tokens, nor is it
-    found as a whole piece; or a's split pattern or normalizer cuts or changes its text, and b's did not. It stays
-    if another one is made of it.
+    The ids of `a` stay. The tokens that only `b` has get the ids from a.n_vocab on: first its ordinary tokens in
+    the order of b, then its special and added tokens. The model of a gives all other rules: split pattern,
+    normalizer, template, byte fallback. Merging still makes every token of a of its own bytes. No token stands
+    twice. A token of b that no text could produce is left out, unless another one is made of it: merging does not
+    make it together with a's tokens, nor is it found as a whole piece; or a's split pattern or normalizer cuts or
+    changes its text, and b's did not.
 
-    - Byte level: new tokens merge after those of a, in b's order. If a list of merges decides in one of the two, the
-      lists follow each other, and a token that they leave in two parts gets a merge behind them.
-    - Code points: a longest run of pieces that both have in the same order are anchors, and b's pieces stand between
-      them as late as that allows. If a piece of a would no longer be made, the pieces of b in its way go behind all
-      of a's. New scores are 0, -1, -2, … in that order; pieces of the same score keep one score.
+    - Byte level: new tokens merge after the tokens of a, in b's order. If a list of merges decides in one of the
+      two, the lists follow each other, and a token that they leave in two parts gets a merge behind them.
+    - Code points: a longest run of pieces that both have in the same order are anchors, and b's pieces stand
+      between them as late as that allows. If a piece of a would no longer be made, the pieces of b in its way go
+      behind all of a's. New scores are 0, -1, -2, … in that order; pieces of the same score keep one score.
 
     Args:
         a: Tokenizer – the first one.
         b: Tokenizer – the second one, of the same mode.
 
     Returns:
-        The tokenizer and the `IdMap` from a's ids, a pair with the attributes tokenizer, id_map and report. The map
-        from b is tokenizer.id_map(b).
+        The tokenizer and the `IdMap` from a's ids, a pair with the attributes tokenizer, id_map and report. The
+        map from b is tokenizer.id_map(b).
 
     Raises:
         ValueError: the modes differ, or there would be too many ids (VocabularyError); a special or added token of
@@ -73,7 +72,9 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     reordered = merging.reordered(merged, added)
     with_names = extended(merged, [token._replace(id=NEXT) for token in names])
     ids = {token.content: token.id for token in _names(with_names)}
-    added = {token.id: ids[token.content] for token in names} | added  # an id of b may be a name and an ordinary token
+    added = {
+        token.id: ids[token.content] for token in names
+    } | added  # an id of b may be a name and an ordinary token
     n_common = len({*merging.common, *(token.id for token in _names(b))} - added.keys())
     report = MergeReport(dict(sorted(added.items())), n_common, tuple(dropped), tuple(reordered))
     return Change(with_names, with_names.id_map(a), report)
@@ -96,8 +97,8 @@ def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
                 raise SpecialTokenError.is_ordinary(token.content, found)
         elif same.special != token.special:
             raise SpecialTokenError(
-                f"token {token.content!r} is special in one of the vocabularies only: it would be found where it is "
-                "not allowed; remove it from one of them first"
+                f"token {token.content!r} is special in one of the vocabularies only: it would be found where it "
+                "is not allowed; remove it from one of them first"
             )
     return new
 

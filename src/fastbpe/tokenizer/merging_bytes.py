@@ -46,7 +46,7 @@ class ByteMerging:
         self._by_ranks = all(decided_by_ranks(vocabulary_of(each), model_of(each)) for each in (a, b))
 
     def merged(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Make the tokenizer; also give the new id of each id of b that is new, and the ids of b that are left out."""
+        """Make the tokenizer; also map the new ids of b to ids in it, and list the ids of b that are left out."""
         tokens = [*self._new]
         tokenizer, made = self._made(tokens)
         kept = self._reachable(tokenizer, tokens, made)
@@ -79,7 +79,10 @@ class ByteMerging:
         if self._by_ranks:
             tables = build_tables(tokens)
             vocabulary = Vocabulary(
-                **tables, whole_piece_first=model.whole_piece_first, code_points=None, drops_bytes=model.drops_bytes
+                **tables,
+                whole_piece_first=model.whole_piece_first,
+                code_points=None,
+                drops_bytes=model.drops_bytes,
             )
             made = recover_merges(vocabulary)
             if model.merges_rule == "merges":
@@ -100,9 +103,7 @@ class ByteMerging:
         )
         return self._make(full), made
 
-    def _listed(
-        self, tokens: Sequence[bytes], new: Sequence[bytes]
-    ) -> tuple[bytes, dict[int, tuple[int, int]]]:
+    def _listed(self, tokens: Sequence[bytes], new: Sequence[bytes]) -> tuple[bytes, dict[int, tuple[int, int]]]:
         """Give the merges of a, then those of b, then one for each new token that these leave in two parts."""
         has = {*tokens}
         makers = made_by(vocabulary_of(self._a), self._model)
@@ -124,14 +125,18 @@ class ByteMerging:
         found = tokenizer.encode_ordinary_batch([*texts.values()])
         split = {i: text for (i, text), ids in zip(texts.items(), found, strict=True) if ids != [i]}
         before = self._b.encode_ordinary_batch([*split.values()])
-        bad = {i for i, ids in zip(split, before, strict=True) if i not in made or ids == [self._new[new[i - first]]]}
+        bad = {
+            i for i, ids in zip(split, before, strict=True) if i not in made or ids == [self._new[new[i - first]]]
+        }
         single = {i for i, token in enumerate(new, first) if len(token) == 1}
-        good = [i for i in range(first, first + len(new)) if i not in bad and (i in made or i in texts or i in single)]
+        good = [
+            i for i in range(first, first + len(new)) if i not in bad and (i in made or i in texts or i in single)
+        ]
         return [new[i - first] for i in sorted(with_makers(good, made)) if i >= first]
 
 
 def _pairs(tokenizer: Tokenizer) -> list[Pair]:
-    """List the merges of a tokenizer by the bytes of their parts, best first; of equal tokens, the one that is made."""
+    """List the merges of a tokenizer by the bytes of their parts, best first."""
     vocabulary, model = vocabulary_of(tokenizer), model_of(tokenizer)
     tokens, makers = vocabulary.tokens(), made_by(vocabulary, model)
     if decided_by_ranks(vocabulary, model):

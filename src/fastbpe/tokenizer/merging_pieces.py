@@ -6,14 +6,13 @@ import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import CodePointModel, PieceType, pack_pieces
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, build, by_scores, make_normalizer
 from fastbpe.tokenizer.makers import characters, mergeable, piece_makers
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.vocabularies.listed import Pair
 from fastbpe.vocabularies.makers import with_makers
 from fastbpe.vocabularies.orders import Levels, displaced, join, moved_behind
 
@@ -60,7 +59,7 @@ class PieceMerging:
                 self.left_out.append(i)
 
     def merged(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Make the tokenizer; also give the new id of each id of b that is new, and the ids of b that are left out."""
+        """Make the tokenizer; also map the new ids of b to ids in it, and list the ids of b that are left out."""
         a, new = self._a, [*self._new]
         levels = join(_levels(a), _levels(self._b, {*new} | {*a.pieces}))
         makers = piece_makers(a, build(a))
@@ -94,7 +93,7 @@ class PieceMerging:
     def _reachable(
         self, model: CodePointModel, made: Mapping[int, tuple[int, int]], new: Sequence[bytes]
     ) -> list[bytes]:
-        """Give the new pieces that merging makes of a text as normalizing leaves it, and those they are made of."""
+        """Give the new pieces that merging makes of normalized text, and those they are made of."""
         normalizer = make_normalizer(model, add_dummy_prefix=False)
         first = self._a.n_pieces
         good = []
@@ -173,7 +172,7 @@ def _in_way(broken: Iterable[bytes], levels: Levels[bytes], new: set[bytes], mar
         while True:
             pairs = [
                 (priorities[pair[0] + pair[1]], at)
-                for at, pair in enumerate(_neighbours(parts))
+                for at, pair in enumerate(pairwise(parts))
                 if pair[0] + pair[1] in priorities
             ]
             if not pairs:
@@ -183,9 +182,3 @@ def _in_way(broken: Iterable[bytes], levels: Levels[bytes], new: set[bytes], mar
             if names[parts[at]] in new:
                 found.add(names[parts[at]])
     return found
-
-
-def _neighbours(parts: Sequence[bytes]) -> list[Pair]:
-    return [*zip(parts, parts[1:], strict=False)]
-
-

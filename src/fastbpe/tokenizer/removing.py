@@ -98,14 +98,15 @@ class Remover(Generic[TokenizerT]):
         if keep is not None:
             if not len(always) <= keep <= len(ranked):
                 raise ValueError(
-                    f"keep={keep}: not in {len(always)}..{len(ranked)}, from the tokens that always stay (the base "
-                    "and the special tokens) to all that there are"
+                    f"keep={keep}: not in {len(always)}..{len(ranked)}, from the tokens that always stay (the "
+                    "base and the special tokens) to all that there are"
                 )
             if counts is not None:
                 ranked = sorted(ranked, key=lambda i: -counts.get(i, 0))
             chosen = choose(keep, ranked, removal.makers, always)
         else:
-            assert counts is not None and min_count is not None
+            assert counts is not None
+            assert min_count is not None
             used = [i for i in ranked if counts.get(i, 0) >= min_count]
             chosen = with_makers([*always, *used], removal.makers)
         least = min_count or 1

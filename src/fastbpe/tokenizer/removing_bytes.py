@@ -114,7 +114,9 @@ class ByteRemoval:
             listed = pack_merges(
                 (new_ids[left], new_ids[right], new_ids[i])
                 for left, right, i in pairs
-                if kept[left] and kept[right] and kept[i]  # a pair with a token that merging does not make never is
+                if kept[left]
+                and kept[right]
+                and kept[i]  # a pair with a token that merging does not make never is
             )
         return self._built(kept, new_ids, listed), lost, dict(made)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from struct import iter_unpack
 
-from fastbpe.errors import VocabularyError
-from fastbpe.model import CodePointModel, PieceType, Spec, pack_merges, pack_pieces
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
+from fastbpe.errors import VocabularyError
+from fastbpe.model import CodePointModel, PieceType, Spec, pack_merges, pack_pieces
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, build
 from fastbpe.tokenizer.makers import characters, piece_makers, uncovered
 from fastbpe.vocabularies.listed import ListedMerges
@@ -90,7 +90,9 @@ class PieceRemoval:
             kept = [merge for merge in merges or () if gone.isdisjoint(merge)]
             model = _built(self._model, renumber(gone), kept if merges is not None else None)
         if merges is not None and not model.merges:
-            raise VocabularyError("no merge would be left of this list of merges: keep a token of several characters")
+            raise VocabularyError(
+                "no merge would be left of this list of merges: keep a token of several characters"
+            )
         _check_covered(self._model, {*drop, *lost})
         return model, lost, made
 

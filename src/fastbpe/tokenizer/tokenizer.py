@@ -1381,9 +1381,9 @@ class Tokenizer(Encoder):
     ) -> Change[Self, RemovalReport]:
         """Make a tokenizer without some tokens. This one stays as it is.
 
-        One merge makes each token, of two tokens: its makers. A token whose makers, and theirs, all stay is made as
-        before, so a text keeps its ids (their new numbers) if none of them is made of a token that goes. A token
-        that was made of one is remade of what is left, if merging its bytes gives it again:
+        One merge makes each token, of two tokens: its makers. A token whose makers, and theirs, all stay is made
+        as before, so a text keeps its ids (their new numbers) if none of them is made of a token that goes. A
+        token that was made of one is remade of what is left, if merging its bytes gives it again:
 
         - with ranks (and with scores) any two neighbours that spell it will do;
         - in a list of merges, two parts that are left get a new merge, behind all others;
@@ -1391,7 +1391,9 @@ class Tokenizer(Encoder):
         - else it goes, too. The report names it.
 
         Every text is still decoded from its ids as before. Tokens that no merge made before stay unless they are
-        named. Special and added tokens go only by name.
+        named. Special and added tokens go only by name; text with such a name is ordinary text then, which a
+        normalizer may change. An unused piece of a code-point model has no ids in texts, but merging passes
+        through it: without it, such texts get other ids.
 
         Args:
             tokens: ids, texts (special and added tokens before others) or bytes.
@@ -1399,7 +1401,7 @@ class Tokenizer(Encoder):
                 number all from 0, in the old order, also over gaps that were there before. Code points: False.
 
         Returns:
-            The tokenizer and the `IdMap` from its old ids, a pair with the attributes tokenizer, id_map and report.
+            The tokenizer and the `IdMap` from its old ids: a pair with attributes tokenizer, id_map and report.
 
         Raises:
             ValueError: a token is unknown or cannot go (VocabularyError): a byte or character of the base, the

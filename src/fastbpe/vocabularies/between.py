@@ -14,9 +14,7 @@ Speller = Callable[[list[bytes]], list[tuple[int, ...]]]  # bytes of tokens → 
 Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry several ids
 
 
-def map_between(
-    old: Entries, n_old: int, new: Entries, n_new: int, spell: Speller
-) -> IdMap:
+def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Speller) -> IdMap:
     """Make the map from one vocabulary to another.
 
     A new id is the old id with one of its entries, if possible the same number. An id without a token in either

@@ -1,7 +1,7 @@
-"""Makers: the two tokens whose merge makes a token. What a vocabulary keeps is chosen with the makers of each token.
+"""Makers: the two tokens whose merge makes a token. A vocabulary that keeps a token keeps its makers.
 
-One merge makes each token, whatever the ranks, the scores or the list (`_reference/__init__.py` has the proof). So a
-token's makers, their makers and so on are a fixed tree: while all of it stays, the token is made as before.
+One merge makes each token, whatever the ranks, the scores or the list (`_reference/__init__.py` has the proof). So
+a token's makers, their makers and so on are a fixed tree: while all of it stays, the token is made as before.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ Makers = Mapping[int, tuple[int, int]]  # id of a token → ids of its makers; -
 
 
 def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
-    """Give a token and all that it is made of, without the ids that are known already and what they are made of."""
+    """Give a token and all that it is made of, without ids that are known and what they are made of."""
     found: set[int] = set()
     todo = [token]
     while todo:
