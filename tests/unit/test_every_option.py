@@ -309,11 +309,11 @@ CALLS: dict[str, Row] = {
     "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
     "Tokenizer.without_tokens": Row({"tokens": [256]}, {"tokens": [], "keep_ids": True}),
     "Tokenizer.prune": Row(
-        {"keep": 259},
+        {"keep": 258},
         {
-            "keep": 258,
+            "keep": 257,
             "corpus": WithArguments(keep=None, value=["ab"]),
-            "min_count": WithArguments(keep=None, corpus=["abc ab ab"], value=2),
+            "min_count": WithArguments(keep=None, corpus=["abc ab ab"], value=5),
             "keep_ids": True,
         },
     ),
