@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fastbpe.id_files.reader import StoredIds, open_ids
     from fastbpe.memory import release_memory
     from fastbpe.tokenizer.alignment import align
+    from fastbpe.tokenizer.merging import merge_vocabularies
     from fastbpe.tokenizer.sequences import SequenceTokenizer
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
@@ -66,6 +67,7 @@ __all__ = [
     "count_pieces",
     "load",
     "merge_shards",
+    "merge_vocabularies",
     "open_ids",
     "release_memory",
     "train",
@@ -83,6 +85,7 @@ _LATER = {
     "align": "tokenizer.alignment",
     "count_pieces": "training.piece_counting",
     "merge_shards": "id_files.merging",
+    "merge_vocabularies": "tokenizer.merging",
     "open_ids": "id_files.reader",
     "release_memory": "memory",
     "train": "training.train",

@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "is_special_token": ((1,), {}),
     "merge_tree": ((260,), {}),
     "pieces": (("ab abc",), {}),
+    "prune": ((), {"corpus": ["ab abc"]}),
     "save": ((PATH,), {}),
     "show": (("ab abc",), {"ids": True}),
     "to_arrow": ((["ab", None],), {}),
@@ -66,6 +67,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "truncate_batch": ((["ab abc"], 2), {"boundary": "word"}),
     "with_special_tokens": ((["<x>"],), {}),
     "with_tokens": ((["<x>"],), {}),
+    "without_tokens": (([],), {}),
     "write_shard": ((["ab"], PATH, (0, 1)), {}),
 }
 #: Methods that raise for these arguments, and the class of the error.

@@ -382,6 +382,20 @@ CALLS: dict[str, Row] = {
     "Tokenizer.decoder": Row({}, {"errors": "ignore", "unknown_ids": "skip", "skip_special_tokens": True}),
     "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
     "Tokenizer.merge_tree": Row({"token": "ab"}, {"token": "a"}),
+    "Tokenizer.without_tokens": Row({"tokens": [256]}, {"tokens": [], "keep_ids": True}),
+    "Tokenizer.prune": Row(
+        {"keep": 258},
+        {
+            "keep": 257,
+            "corpus": WithArguments(keep=None, value=["ab"]),
+            "min_count": WithArguments(keep=None, corpus=["abc ab ab"], value=5),
+            "keep_ids": True,
+        },
+    ),
+    "merge_vocabularies": Row(
+        {"a": tokenizer(), "b": tokenizer()},
+        {name: fastbpe.train(["xy xy"], vocab_size=257, progress=False) for name in ("a", "b")},
+    ),
     "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
     "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),

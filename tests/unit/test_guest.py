@@ -67,6 +67,8 @@ PASSED_OVER = {
     "train",
     "register_special_tokens",
     "with_special_tokens",
+    "without_tokens",
+    "prune",
     "id_map",
     "with_tokens",
     "write_shard",

@@ -51,7 +51,8 @@ from fastbpe.tokenizer.tokenizer import (
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
-    from fastbpe.vocabularies.between import Entry
+    from fastbpe.tokenizer.removing import Remover
+    from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
 
 _NO_BYTES = (
@@ -612,12 +613,20 @@ class CodePointTokenizer(Tokenizer):
     def _with_added(self, new: Sequence[AddedToken], argument: str) -> CodePointTokenizer:
         return type(self)(adding.add_to_code_points(self._source, new, argument), cache_bytes=self._cache_bytes)
 
+    def _remover(self) -> Remover[Any]:
+        from fastbpe.tokenizer.removing import Remover  # here, as the next: few programs need them
+        from fastbpe.tokenizer.removing_pieces import PieceRemoval
+
+        names = adding.known_tokens(self._special, self._source)
+        removal = PieceRemoval(self._source, self._parts, {name: token.id for name, token in names.items()})
+        return Remover(removal, lambda model: type(self)(model, cache_bytes=self._cache_bytes))
+
     def _entries(self) -> Iterator[tuple[int, Entry]]:
         from fastbpe.tokenizer.entries import codepoint_entries
 
         return codepoint_entries(self._source, self._special)
 
-    def _speller(self) -> Callable[[bytes], list[int]]:
+    def _speller(self) -> Speller:
         from fastbpe.tokenizer.entries import codepoint_speller
 
         return codepoint_speller(self._source, self._parts)

@@ -65,7 +65,7 @@ class Parts:
 def build(model: CodePointModel) -> Parts:
     """Make the tables of a model. Raises VocabularyError if it contradicts itself."""
     unknown, byte_ids = _fallback_ids(model)
-    merging = _by_scores(model)
+    merging = by_scores(model)
     code_points = CodePoints(
         model.piece_bytes,
         model.piece_ends,
@@ -101,7 +101,7 @@ def build(model: CodePointModel) -> Parts:
     )
 
 
-def _by_scores(model: CodePointModel) -> CodePointModel:
+def by_scores(model: CodePointModel) -> CodePointModel:
     """Give the model with scores in place of its merges, if they give the same ids: tables are half the size."""
     if not model.merges or model.conventions is None:
         return model

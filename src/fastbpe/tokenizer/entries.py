@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import compress
 
+from fastbpe._core.merge.merge_piece import merge_pieces
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.text.utf8_text import n_valid
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts
 from fastbpe.tokenizer.special_tokens import SpecialTokens
-from fastbpe.tokenizer.spelling import merged_ids, spell_bytes, spell_characters
-from fastbpe.vocabularies.between import Entry
+from fastbpe.tokenizer.spelling import merged_ids, spell_characters
+from fastbpe.vocabularies.between import Entry, Speller
 
 _KINDS = {
     PieceType.NORMAL: "text",
@@ -37,8 +40,11 @@ def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterat
 
 def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
     """Give the id and the entry of each piece."""
+    names = {token.id for token in special.added}
     for piece_id, (piece, number) in enumerate(zip(model.pieces, model.types, strict=True)):
         kind = _KINDS[PieceType(number)]
+        if number == PieceType.USER_DEFINED and not model.finds_symbols and piece_id not in names:
+            kind = "text"  # a piece that no merge makes
         yield piece_id, (kind, bytes([int(piece[1:-1], 16)]) if kind == "byte" else piece)  # from <0x0A>
     yield from _named(special)
 
@@ -49,28 +55,41 @@ def _named(special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
         yield token_id, ("name", name.encode())
 
 
-def byte_level_speller(vocabulary: Vocabulary) -> Callable[[bytes], list[int]]:
-    """Make the function that spells the bytes of a token by a byte-level vocabulary."""
+def byte_level_speller(vocabulary: Vocabulary) -> Speller:
+    """Make the function that spells the bytes of tokens by a byte-level vocabulary."""
 
-    def spell(token: bytes) -> list[int]:
-        whole = vocabulary.find(token)
-        return spell_bytes(token, vocabulary, lambda _: True) if whole is None else [whole]
+    def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
+        merged = merge_pieces(vocabulary, tokens)
+        found = map(vocabulary.find, tokens)
+        return [ids if whole is None else (whole,) for ids, whole in zip(merged, found, strict=True)]
 
     return spell
 
 
-def codepoint_speller(model: CodePointModel, parts: Parts) -> Callable[[bytes], list[int]]:
-    """Make the function that spells the bytes of a token by the pieces of a code-point model.
+def codepoint_speller(model: CodePointModel, parts: Parts) -> Speller:
+    """Make the function that spells the bytes of tokens by the pieces of a code-point model.
 
     Its ids are never the unknown one: a row for characters that are not known says nothing of a token.
     """
-    ids, usable = parts.symbol_ids(), merged_ids(model)
+    usable = merged_ids(model)
+    merges_all = PieceType.UNUSED not in model.types
+    symbol_ids = parts.symbol_ids()
 
-    def spell(token: bytes) -> list[int]:
+    def spell_one(token: bytes) -> list[int]:
         try:
-            spelled = spell_characters(token.decode(), parts, ids, usable)
+            return spell_characters(token.decode(), parts, symbol_ids, usable)
         except UnicodeDecodeError:
-            spelled = [] if parts.byte_ids is None else [parts.byte_ids[byte] for byte in token]
-        return [token_id for token_id in spelled if parts.byte_ids is not None or token_id != parts.unknown]
+            return [] if parts.byte_ids is None else [parts.byte_ids[byte] for byte in token]
+
+    def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
+        as_one = [merges_all and n_valid(token) == len(token) for token in tokens]
+        merged = iter(merge_pieces(parts.vocabulary, [*compress(tokens, as_one)]))
+        spelled = [
+            next(merged) if is_text else tuple(spell_one(token))
+            for token, is_text in zip(tokens, as_one, strict=True)
+        ]
+        if parts.byte_ids is not None:
+            return spelled
+        return [tuple([i for i in ids if i != parts.unknown]) for ids in spelled]
 
     return spell

@@ -9,8 +9,12 @@ from fastbpe.model import CodePointModel, Model
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fastbpe._core.encode.encoder import Encoder
+    from fastbpe.model import AddedToken
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
+    from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 
 def model_of(tokenizer: Tokenizer) -> Model:
@@ -32,3 +36,18 @@ def prepared_encoder(tokenizer: CodePointTokenizer) -> Encoder:
     """Return a code-point tokenizer whose tables are built."""
     tokenizer._prepare()
     return tokenizer
+
+
+def special_of(tokenizer: Tokenizer) -> SpecialTokens:
+    """Return the special and added tokens of a tokenizer."""
+    return tokenizer._special
+
+
+def remade(tokenizer: Tokenizer, model: Model | CodePointModel) -> Tokenizer:
+    """Make a tokenizer of another model, with the class and the cache of this one."""
+    return type(tokenizer)(model, cache_bytes=tokenizer._cache_bytes)  # type: ignore[arg-type]
+
+
+def extended(tokenizer: Tokenizer, tokens: Sequence[AddedToken]) -> Tokenizer:
+    """Make a tokenizer with more special and added tokens, as `with_tokens` does."""
+    return tokenizer.with_tokens(tokens) if tokens else tokenizer

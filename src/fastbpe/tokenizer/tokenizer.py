@@ -42,18 +42,21 @@ from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from typing_extensions import Self
 
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.encode_files import FilesSummary
-    from fastbpe.corpus.sources import Path_
+    from fastbpe.corpus.sources import Path_, Source
     from fastbpe.display.shown_text import ShownText
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.interval_counts import IntervalCounter
+    from fastbpe.tokenizer.removing import Remover
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
-    from fastbpe.vocabularies.between import Entry
+    from fastbpe.vocabularies.between import Entry, Speller
+    from fastbpe.vocabularies.changes import Change, RemovalReport
     from fastbpe.vocabularies.id_map import IdMap
     from fastbpe.vocabularies.material import Material
     from fastbpe.vocabularies.merge_tree import MergeTree
@@ -1449,6 +1452,94 @@ class Tokenizer(Encoder):
         )
         return self._with_added(new, "special_tokens")
 
+    def without_tokens(
+        self, tokens: Iterable[int | str | bytes], *, keep_ids: bool = False
+    ) -> Change[Self, RemovalReport]:
+        """Make a tokenizer without some tokens. This one stays as it is.
+
+        One merge makes each token, of two tokens: its makers. A token whose makers, and theirs, all stay is made
+        as before, so a text keeps its ids (their new numbers) if none of them is made of a token that goes. A
+        token that was made of one is remade of what is left, if merging its bytes gives it again:
+
+        - with ranks (and with scores) any two neighbours that spell it will do;
+        - in a list of merges, two parts that are left get a new merge, behind all others;
+        - else it stays if a text of its own makes it as a whole piece, where those are looked up first;
+        - else it goes, too. The report names it.
+
+        Every text is still decoded from its ids as before. Tokens that no merge made before stay unless they are
+        named. Special and added tokens go only by name; text with such a name is ordinary text then, which a
+        normalizer may change. An unused piece of a code-point model has no ids in texts, but merging passes
+        through it: without it, such texts get other ids.
+
+        Args:
+            tokens: ids, texts (special and added tokens before others) or bytes.
+            keep_ids: bool – leave the numbers of the others as they are, and gaps for the tokens that go; False:
+                number all from 0, in the old order, also over gaps that were there before. Code points: False.
+
+        Returns:
+            The tokenizer and the `IdMap` from its old ids: a pair with attributes tokenizer, id_map and report.
+
+        Raises:
+            ValueError: a token is unknown or cannot go (VocabularyError): a byte or character of the base, the
+                unknown piece, a bos, eos or pad symbol, a part of the template, a piece without which a character
+                could not be spelled; or keep_ids=True for code points.
+            TypeError: tokens is no list.
+
+        >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
+        >>> new, id_map = old.without_tokens(["bc"])
+        >>> old.encode("abc bc"), new.encode("abc bc")
+        ([257, 32, 258], [257, 32, 98, 99])
+        >>> changed = old.without_tokens(["ab"])
+        >>> changed.tokenizer.encode("abc"), changed.report.lost, changed.report.remade
+        ([256], (), {256: (97, 257)})
+        """
+        return self._remover().without_tokens(tokens, keep_ids)
+
+    def prune(
+        self,
+        *,
+        keep: int | None = None,
+        corpus: Source | None = None,
+        min_count: int | None = None,
+        keep_ids: bool = False,
+    ) -> Change[Self, RemovalReport]:
+        """Make a tokenizer that keeps the best tokens, or those that a corpus uses. This one stays as it is.
+
+        The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. With
+        each token stay the tokens that it is made of, so no other token goes or is made another way, and texts
+        whose ids all stay keep them. Arguments say which tokens stay:
+
+        - keep=n: n tokens, those that merge first (by rank, score or list).
+        - keep=n, corpus=…: n tokens, those that the corpus uses most; of equals, those that merge first.
+        - corpus=…, min_count=m: the tokens that the corpus uses m times or more (1 if it is not given).
+
+        Args:
+            keep: int – number of tokens that stay, with base and special tokens.
+            corpus: paths or texts, as `train` takes them, encoded as `encode_ordinary` does.
+            min_count: int – least number of uses.
+            keep_ids: bool – as in `without_tokens`.
+
+        Returns:
+            As `without_tokens`. report.makers has the tokens that stay only because others are made of them.
+
+        Raises:
+            ValueError: neither keep nor corpus is given, or min_count together with keep or without corpus;
+                keep is less than what always stays or more than there is; min_count is less than 1; the corpus is
+                empty; keep_ids=True for code points.
+
+        >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
+        >>> new, id_map = old.prune(corpus=["abc"])
+        >>> new.vocab[256:], old.prune(corpus=["abc"]).report.makers
+        ([b'ab', b'abc'], (256,))
+        >>> old.prune(keep=257).tokenizer.vocab_size
+        257
+        """
+        from fastbpe.tokenizer.removing import check_prune, count_ids  # here: few programs need them
+
+        number, least = check_prune(keep, corpus, min_count)
+        counts = None if corpus is None else count_ids(corpus, self.encode_ordinary_batch, self._cutter())
+        return self._remover().prune(number, counts, least, keep_ids)
+
     def id_map(self, old: Tokenizer) -> IdMap:
         """Make the map from the ids of another tokenizer to the ids of this one.
 
@@ -1637,13 +1728,23 @@ class Tokenizer(Encoder):
         model = replace(self._model, tables=self._vocabulary.sections())
         return type(self)(adding.add_to_bytes(model, new), cache_bytes=self._cache_bytes)
 
+    def _remover(self) -> Remover[Any]:
+        """Make the object that makes tokenizers with fewer tokens."""
+        from fastbpe.tokenizer.makers import is_whole_piece  # here, as the next: few programs need them
+        from fastbpe.tokenizer.removing import Remover
+        from fastbpe.tokenizer.removing_bytes import ByteRemoval
+
+        is_whole = is_whole_piece(self._model, self.encode_ordinary)
+        removal = ByteRemoval(self._model, self._vocabulary, self._special, is_whole)
+        return Remover(removal, lambda model: type(self)(model, cache_bytes=self._cache_bytes))
+
     def _entries(self) -> Iterator[tuple[int, Entry]]:
         from fastbpe.tokenizer.entries import byte_level_entries
 
         return byte_level_entries(self._vocabulary, self._special)
 
-    def _speller(self) -> Callable[[bytes], list[int]]:
-        """Make a function that gives the ids of a token's bytes."""
+    def _speller(self) -> Speller:
+        """Make a function that gives the ids of the bytes of tokens."""
         from fastbpe.tokenizer.entries import byte_level_speller
 
         return byte_level_speller(self._vocabulary)

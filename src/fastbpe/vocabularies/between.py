@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from fastbpe.vocabularies.id_map import NONE, IdMap
 
 #: Kind and bytes of a token. "text": found by merging; "name": found in text before that, or never; "byte": a byte
 #: for which byte fallback stands in.
 Entry = tuple[str, bytes]
+Speller = Callable[[list[bytes]], list[tuple[int, ...]]]  # bytes of tokens → the ids that spell each
 Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry several ids
 
 
-def map_between(
-    old: Entries, n_old: int, new: Entries, n_new: int, spell: Callable[[bytes], Sequence[int]]
-) -> IdMap:
+def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Speller) -> IdMap:
     """Make the map from one vocabulary to another.
 
     A new id is the old id with one of its entries, if possible the same number. An id without a token in either
@@ -24,34 +23,62 @@ def map_between(
     Args:
         old, new: the entries of the two vocabularies.
         n_old, n_new: their numbers of ids.
-        spell: gives the old ids for the bytes of a token that the old vocabulary does not have.
+        spell: gives the old ids for the bytes of tokens that the old vocabulary does not have.
     """
-    old_ids: dict[Entry, list[int]] = {}
-    is_gap = bytearray(b"\1") * n_old
-    for old_id, entry in old:
-        old_ids.setdefault(entry, []).append(old_id)
-        is_gap[old_id] = 0
-    entries: list[list[Entry]] = [[] for _ in range(n_new)]
-    for new_id, entry in new:
-        entries[new_id].append(entry)
+    old_first, old_more = _by_id(old, n_old)
+    new_first, new_more = _by_id(new, n_new)
+    old_ids: dict[Entry, int] = {}
+    others: dict[Entry, list[int]] = {}  # further ids with the same entry
+    for old_id, entry in enumerate(old_first):
+        if entry is not None and old_ids.setdefault(entry, old_id) != old_id:
+            others.setdefault(entry, []).append(old_id)
+    for old_id, more in old_more.items():
+        for entry in more:
+            if old_ids.setdefault(entry, old_id) != old_id:
+                others.setdefault(entry, []).append(old_id)
 
     new_to_old = array("q", [NONE]) * n_new
     is_taken = bytearray(n_old)
-    for takes_others in (False, True):  # first those that keep their number, so that no other id takes it
-        for new_id, listed in enumerate(entries):
-            if new_to_old[new_id] != NONE:
-                continue
-            found = [old_id for entry in listed for old_id in old_ids.get(entry, ())]
-            if not listed and new_id < n_old and is_gap[new_id]:
-                found = [new_id]
-            chosen = found if takes_others else [old_id for old_id in found if old_id == new_id]
-            old_id = next((old_id for old_id in chosen if not is_taken[old_id]), NONE)
-            if old_id != NONE:
+    # First those that keep their number, so that no other id takes it.
+    same = [new_id for new_id, (one, other) in enumerate(zip(new_first, old_first, strict=False)) if one == other]
+    for new_id in {*new_more, *old_more}:
+        if new_id < min(n_new, n_old):
+            entries = {new_first[new_id], *new_more.get(new_id, ())}
+            if not entries.isdisjoint((old_first[new_id], *old_more.get(new_id, ()))):
+                same.append(new_id)
+    for new_id in same:
+        new_to_old[new_id] = new_id
+        is_taken[new_id] = 1
+    without = []  # new ids with an entry that no old id has
+    for new_id, first in enumerate(new_first):
+        if first is None or new_to_old[new_id] != NONE:
+            continue
+        for entry in (first, *new_more[new_id]) if new_id in new_more else (first,):
+            old_id = old_ids.get(entry, NONE)
+            if entry in others:
+                ids = sorted((old_id, *others[entry]))
+                old_id = next((old_id for old_id in ids if not is_taken[old_id]), NONE)
+            if old_id != NONE and not is_taken[old_id]:
                 new_to_old[new_id] = old_id
                 is_taken[old_id] = 1
-    starts = {
-        new_id: spell(listed[0][1])
-        for new_id, listed in enumerate(entries)
-        if listed and new_to_old[new_id] == NONE
-    }
-    return IdMap(n_old, new_to_old, starts)
+                break
+        else:
+            without.append(new_id)
+    spelled = spell([_bytes_of(new_first[new_id]) for new_id in without])
+    return IdMap(n_old, new_to_old, dict(zip(without, spelled, strict=True)))
+
+
+def _by_id(entries: Entries, n: int) -> tuple[list[Entry | None], dict[int, list[Entry]]]:
+    """List the first entry of each id, None if it has none; and map ids to their further entries."""
+    first: list[Entry | None] = [None] * n
+    more: dict[int, list[Entry]] = {}
+    for token_id, entry in entries:
+        if first[token_id] is None:
+            first[token_id] = entry
+        else:
+            more.setdefault(token_id, []).append(entry)
+    return first, more
+
+
+def _bytes_of(entry: Entry | None) -> bytes:
+    return entry[1] if entry is not None else b""

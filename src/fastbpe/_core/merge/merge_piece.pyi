@@ -8,3 +8,9 @@ def merge_alone(vocabulary: Vocabulary, piece: Buffer) -> list[int]:
 
 def recover_merges(vocabulary: Vocabulary, limits: Buffer | None = None) -> dict[int, tuple[int, int]]:
     """Return {merged id: (left id, right id)}: the last merge of each token's bytes, which alone makes it."""
+
+def symbol_makers(vocabulary: Vocabulary) -> dict[int, tuple[int, int]]:
+    """Return {symbol: (left symbol, right symbol)}: the last merge of each symbol of a code-point vocabulary."""
+
+def merge_pieces(vocabulary: Vocabulary, pieces: list[bytes]) -> list[tuple[int, ...]]:
+    """Return the ids that merging makes of each piece, token or not. Code points: valid UTF-8."""

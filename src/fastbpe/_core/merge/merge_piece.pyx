@@ -9,13 +9,14 @@ Three methods with the same result:
   length.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memmove
 
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit
 from fastbpe._core.merge.merge_long cimport merge_linked
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
-from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell
+from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell, symbol_at
 from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, pair_key
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token
 
@@ -229,7 +230,101 @@ cdef object _last_pair(const Tables* tables, const Ids* ids):
 
 cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t left, uint32_t right) except -1:
     """Push the pair that begins at position `at`, if the pair table has it."""
-    cdef Merge pair = find_merge(&tables.pairs, left, right)
+    cdef Merge pair = _find_pair(tables, left, right)
     if pair.priority != NONE:
         heappush(heap, (pair.priority, at, (left, right), pair.id))
     return 0
+
+
+cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right) noexcept nogil:
+    """Look a pair up. With a ranked table of symbols, its priority is that of the symbol it makes."""
+    cdef Merge pair = find_merge(&tables.pairs, left, right)
+    if pair.id != NONE and tables.characters != NULL and tables.pairs.ranked != NULL:
+        pair.priority = tables.characters.ties[pair.id]
+    return pair
+
+
+def symbol_makers(Vocabulary vocabulary not None):
+    """Return {symbol: (left symbol, right symbol)}: the last merge of each symbol's characters, which alone makes it.
+
+    The same as recover_merges(), but for a code-point vocabulary, in symbols, and whatever priorities the parts of
+    a symbol have.
+    """
+    cdef const Tables* tables = &vocabulary.tables
+    cdef uint32_t i, start = 0, length
+    cdef uint32_t pair[2]
+    cdef size_t n_bytes
+    cdef const uint8_t* at
+    cdef Ids symbols
+    cdef dict out = {}
+    if tables.characters == NULL:
+        raise ValueError("this vocabulary is of bytes")
+    symbols.items = NULL
+    symbols.n = symbols.capacity = 0
+    try:
+        for i in range(tables.n_ids):
+            at = tables.token_bytes + start
+            length = tables.token_ends[i] - start
+            start = tables.token_ends[i]
+            symbols.n = 0
+            ids_reserve(&symbols, length)
+            while at < tables.token_bytes + start:
+                symbols.items[symbols.n] = symbol_at(tables, at, &n_bytes)
+                symbols.n += 1
+                at += n_bytes
+            if symbols.n > MAX_SCAN_BYTES:
+                last = _last_pair(tables, &symbols)
+                if last is not None:
+                    out[i] = last
+            elif symbols.n > 1 and _merge_whole(tables, symbols.items, symbols.n, pair):
+                out[i] = (pair[0], pair[1])
+    finally:
+        ids_free(&symbols)
+    return out
+
+
+cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32_t* last) noexcept nogil:
+    """Merge at most MAX_SCAN_BYTES symbols in place, and store the last pair; False: more than one is left."""
+    cdef Merge pairs[MAX_SCAN_BYTES]
+    cdef size_t i, at
+    for i in range(n - 1):
+        pairs[i] = _find_pair(tables, symbols[i], symbols[i + 1])
+    while n > 1:
+        at = 0
+        for i in range(1, n - 1):
+            if pairs[i].priority < pairs[at].priority:
+                at = i
+        if pairs[at].priority == NONE:
+            return False
+        last[0], last[1] = symbols[at], symbols[at + 1]
+        symbols[at] = pairs[at].id
+        n -= 1
+        memmove(symbols + at + 1, symbols + at + 2, (n - at - 1) * sizeof(uint32_t))
+        if at + 1 < n:
+            memmove(pairs + at, pairs + at + 1, (n - at - 1) * sizeof(Merge))
+            pairs[at] = _find_pair(tables, symbols[at], symbols[at + 1])
+        if at:
+            pairs[at - 1] = _find_pair(tables, symbols[at - 1], symbols[at])
+    return True
+
+
+def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
+    """Return the tuple of ids that merging makes of each piece (bytes), token or not, without bytes that are none.
+
+    Pieces of a code-point vocabulary must be valid UTF-8.
+    """
+    cdef Ids ids
+    cdef bytes piece
+    cdef list out = []
+    ids.items = NULL
+    ids.n = ids.capacity = 0
+    try:
+        for piece in pieces:
+            ids.n = 0
+            merge_piece(
+                &vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), <size_t> len(piece), NONE, &ids
+            )
+            out.append(tuple([ids.items[k] for k in range(ids.n) if ids.items[k] != NONE]))
+        return out
+    finally:
+        ids_free(&ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
@@ -116,3 +116,27 @@ def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return (ids before the text of a template, ids behind it)."""
     at = single.index(TEXT)
     return tuple(single[:at]), tuple(single[at + 1 :])
+
+
+def renumbered(described: Any, new_ids: Mapping[int, int]) -> Any:
+    """Return a description of post-processors with other ids. Raises KeyError for an id without a new one.
+
+    Args:
+        described: the part of a tokenizer.json; None: there is none.
+        new_ids: old id → new id.
+    """
+    if not isinstance(described, dict):
+        return described
+    made = dict(described)
+    if isinstance(made.get("processors"), list):
+        made["processors"] = [renumbered(step, new_ids) for step in made["processors"]]
+    for key in ("cls", "sep"):
+        if isinstance(made.get(key), list):
+            name, token_id = made[key]
+            made[key] = [name, new_ids[token_id]]
+    if isinstance(made.get("special_tokens"), dict):
+        made["special_tokens"] = {
+            name: {**token, "ids": [new_ids[token_id] for token_id in token["ids"]]}
+            for name, token in made["special_tokens"].items()
+        }
+    return made

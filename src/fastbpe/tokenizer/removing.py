@@ -1,0 +1,203 @@
+"""Tokenizers with fewer tokens: by name, or the tokens that a corpus uses least.
+
+`ByteRemoval` and `PieceRemoval` know which other tokens go and make the model; here are the rules that they share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from fastbpe._utils.arguments import integer
+from fastbpe.corpus.sources import Cut, Document, Source, documents, resolve
+from fastbpe.errors import VocabularyError
+from fastbpe.vocabularies.changes import Change, RemovalReport
+from fastbpe.vocabularies.id_map import NONE, IdMap
+from fastbpe.vocabularies.makers import Makers, choose, with_makers
+
+ModelT = TypeVar("ModelT", covariant=True)
+TokenizerT = TypeVar("TokenizerT")
+Tokens = Iterable[int | str | bytes]
+
+_BATCH_CHARACTERS = 1 << 20  # of a corpus, encoded at a time
+
+
+class Removal(Protocol[ModelT]):
+    """Removal of tokens from one vocabulary.
+
+    makers: the makers of each token that merging makes.
+    ranked: ids of all tokens, the best priority first.
+    n_vocab: one more than the greatest id.
+    has_gaps: the vocabulary may have ids without a token.
+    kept: id → reason why it is never removed.
+    special: ids of special and added tokens, which go only by name.
+    """
+
+    makers: Makers
+    n_vocab: int
+    has_gaps: bool
+
+    @property
+    def ranked(self) -> Sequence[int]: ...
+    @property
+    def kept(self) -> Mapping[int, str]: ...
+    @property
+    def special(self) -> Collection[int]: ...
+    def without(
+        self, drop: Collection[int], renumber: Callable[[Collection[int]], Mapping[int, int]]
+    ) -> tuple[ModelT, list[int], dict[int, tuple[int, int]]]: ...
+    def find(self, token: int | str | bytes) -> int | None: ...
+
+
+class Remover(Generic[TokenizerT]):
+    """Makes tokenizers without some tokens.
+
+    Args:
+        removal: the vocabulary.
+        make: makes a tokenizer of a model.
+    """
+
+    def __init__(self, removal: Removal[Any], make: Callable[[Any], TokenizerT]) -> None:
+        self._removal = removal
+        self._make = make
+
+    def without_tokens(self, tokens: Tokens, keep_ids: bool) -> Change[TokenizerT, RemovalReport]:
+        """Remove tokens by id, text or bytes. See `Tokenizer.without_tokens`."""
+        if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+            raise TypeError(f"tokens must be a list of ids, texts or bytes, not {type(tokens).__name__}")
+        kept = self._removal.kept
+        drop = set()
+        for token in tokens:
+            token_id = self._removal.find(token)
+            if token_id is None:
+                raise VocabularyError(f"{token!r} is no token of this vocabulary, so it cannot be removed")
+            if token_id in kept:
+                raise VocabularyError(f"token {token_id} ({token!r}) cannot be removed: it is {kept[token_id]}")
+            drop.add(token_id)
+        return self._without(drop, keep_ids)
+
+    def prune(
+        self,
+        keep: int | None,
+        counts: Mapping[int, int] | None,
+        min_count: int | None,
+        keep_ids: bool,
+    ) -> Change[TokenizerT, RemovalReport]:
+        """Keep some tokens, with their makers. See `Tokenizer.prune`.
+
+        Args:
+            keep: number of tokens to keep; None: as min_count says.
+            counts: times that a corpus uses each id; None: there is no corpus.
+            min_count: least count of a token that stays.
+            keep_ids: leave gaps for the tokens that go.
+        """
+        removal = self._removal
+        ranked = removal.ranked
+        always = with_makers((*removal.kept, *removal.special), removal.makers)
+        if keep is not None:
+            if not len(always) <= keep <= len(ranked):
+                raise ValueError(
+                    f"keep={keep}: not in {len(always)}..{len(ranked)}, from the tokens that always stay (the "
+                    "base and the special tokens) to all that there are"
+                )
+            if counts is not None:
+                ranked = sorted(ranked, key=lambda i: -counts.get(i, 0))
+            chosen = choose(keep, ranked, removal.makers, always)
+        else:
+            assert counts is not None
+            assert min_count is not None
+            used = [i for i in ranked if counts.get(i, 0) >= min_count]
+            chosen = with_makers([*always, *used], removal.makers)
+        least = min_count or 1
+        makers = [i for i in ranked if i in chosen and i not in always and counts and counts.get(i, 0) < least]
+        return self._without({i for i in ranked if i not in chosen}, keep_ids, makers)
+
+    def _without(
+        self, drop: Collection[int], keep_ids: bool, makers: Iterable[int] = ()
+    ) -> Change[TokenizerT, RemovalReport]:
+        removal = self._removal
+        if keep_ids and not removal.has_gaps:
+            raise VocabularyError(
+                "keep_ids=True would leave ids without a token, which a code-point vocabulary cannot have; its "
+                "IdMap says which id became which"
+            )
+        staying = sorted(removal.ranked)
+
+        def renumber(gone: Collection[int]) -> dict[int, int]:
+            left = [i for i in staying if i not in gone]
+            return dict(zip(left, left if keep_ids else range(len(left)), strict=False))
+
+        model, lost, made = removal.without(drop, renumber)
+        new_ids = renumber({*drop, *lost})
+        tokenizer = self._make(model)
+        n_new = max(new_ids.values()) + 1
+        new_to_old = [NONE] * n_new
+        if keep_ids:  # an id that had no token before has the same row as before
+            ids = {*staying}
+            new_to_old = [NONE if i in ids else i for i in range(n_new)]
+        for old, new in new_ids.items():
+            new_to_old[new] = old
+        new_ids[NONE] = NONE
+        remade = {
+            new_ids[i]: (new_ids[left], new_ids[right])
+            for i, (left, right) in made.items()
+            if i in new_ids and removal.makers.get(i) != (left, right)
+        }
+        report = RemovalReport(tuple(sorted(drop)), tuple(sorted(lost)), remade, tuple(sorted(makers)))
+        return Change(tokenizer, IdMap(removal.n_vocab, new_to_old), report)
+
+
+def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | None, int | None]:
+    """Check the arguments of prune that do not depend on the vocabulary; return keep and min_count.
+
+    Raises:
+        ValueError: they do not say what to keep, or contradict each other.
+    """
+    if keep is None and corpus is None:
+        raise ValueError("prune needs keep= (a number of tokens) or corpus= (the tokens that it uses stay)")
+    if min_count is not None and corpus is None:
+        raise ValueError(f"min_count={min_count!r} counts tokens in a corpus: give corpus=, too")
+    if min_count is not None and keep is not None:
+        raise ValueError("keep and min_count both say which tokens stay: give one of them")
+    if keep is not None:
+        return integer("keep", keep), None
+    least = 1 if min_count is None else integer("min_count", min_count)
+    if least < 1:
+        raise ValueError(f"min_count={least}: the least count of a token that stays is at least 1")
+    return None, least
+
+
+def count_ids(
+    corpus: Source, encode_batch: Callable[[Sequence[Any]], Iterable[Iterable[int]]], cut: Cut | None
+) -> Counter[int]:
+    """Count the ids of a corpus.
+
+    Args:
+        corpus: paths or texts, as `train` takes them.
+        encode_batch: `encode_ordinary_batch` of the tokenizer.
+        cut: finds safe cuts of long documents.
+
+    Raises:
+        ValueError: the corpus is empty.
+    """
+    counts: Counter[int] = Counter()
+    for batch in _batches(documents(resolve(corpus), cut=cut)):
+        for ids in encode_batch(batch):
+            counts.update(ids)
+    if not counts:
+        raise ValueError("the corpus is empty: every token would go")
+    return counts
+
+
+def _batches(texts: Iterable[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= _BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

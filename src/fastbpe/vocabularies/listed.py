@@ -1,0 +1,78 @@
+"""Listed merges after tokens went: a token that has lost its makers gets a new merge behind all others.
+
+A merge behind all others changes no token that is made without it: while the bytes of such a token are merged, a
+better pair is there until they are one token. So new merges never have to be looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
+
+Pair = tuple[bytes, bytes]
+
+
+class ListedMerges:
+    """Merges of a list, by the bytes of their two parts, best first.
+
+    Args:
+        pairs: the pairs, best first. One that stands twice counts where it stands first.
+        symbols: cuts the bytes of a token into the symbols that merging begins with.
+    """
+
+    def __init__(self, pairs: Iterable[Pair], symbols: Callable[[bytes], Sequence[bytes]]) -> None:
+        self._priorities: dict[Pair, int] = {}
+        for pair in pairs:
+            self._priorities.setdefault(pair, len(self._priorities))
+        self._symbols = symbols
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The pairs, best first."""
+        return [*self._priorities]
+
+    def merge(self, token: bytes) -> tuple[list[bytes], Pair | None]:
+        """Merge the symbols of a token; return the parts that are left, and the last pair that was merged."""
+        parts: list[bytes] = [*self._symbols(token)]
+        behind = [*range(1, len(parts) + 1)]
+        before = [*range(-1, len(parts) - 1)]
+        heap: list[tuple[int, int, Pair]] = []  # the best pair first, the leftmost of equals
+        last = None
+
+        def queue(left: int, right: int) -> None:
+            pair = parts[left], parts[right]
+            priority = self._priorities.get(pair)
+            if priority is not None:
+                heappush(heap, (priority, left, pair))
+
+        for at in range(len(parts) - 1):
+            queue(at, at + 1)
+        while heap:
+            _, at, pair = heappop(heap)
+            right = behind[at]
+            if right == len(parts) or (parts[at], parts[right]) != pair:
+                continue
+            last = pair
+            parts[at], parts[right] = pair[0] + pair[1], b""
+            behind[at] = behind[right]
+            if behind[at] < len(parts):
+                before[behind[at]] = at
+                queue(at, behind[at])
+            if before[at] >= 0:
+                queue(before[at], at)
+        return [part for part in parts if part], last
+
+    def remake(self, tokens: Iterable[bytes]) -> dict[bytes, Pair]:
+        """Append a merge for each token of which merging leaves two parts; map the tokens that are made to pairs.
+
+        Shorter tokens come first, because longer ones may be made of them.
+        """
+        made: dict[bytes, Pair] = {}
+        for token in sorted(tokens, key=len):
+            parts, last = self.merge(token)
+            if len(parts) == 2:
+                last = parts[0], parts[1]
+                self._priorities[last] = len(self._priorities)
+            if len(parts) <= 2 and last is not None:
+                made[token] = last
+        return made

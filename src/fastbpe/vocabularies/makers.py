@@ -1,0 +1,84 @@
+"""Makers: the two tokens whose merge makes a token. A vocabulary that keeps a token keeps its makers.
+
+One merge makes each token, whatever the ranks, the scores or the list (`_reference/__init__.py` has the proof). So
+a token's makers, their makers and so on are a fixed tree: while all of it stays, the token is made as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+Makers = Mapping[int, tuple[int, int]]  # id of a token → ids of its makers; -1: a character without an id
+
+
+def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
+    """Give a token and all that it is made of, without ids that are known and what they are made of."""
+    found: set[int] = set()
+    todo = [token]
+    while todo:
+        token = todo.pop()
+        if token >= 0 and token not in known and token not in found:
+            found.add(token)
+            todo += makers.get(token, ())
+    return found
+
+
+def with_makers(tokens: Iterable[int], makers: Makers) -> set[int]:
+    """Give tokens and all that they are made of."""
+    found: set[int] = set()
+    todo = [*tokens]
+    while todo:
+        token = todo.pop()
+        if token >= 0 and token not in found:
+            found.add(token)
+            todo += makers.get(token, ())
+    return found
+
+
+def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int]) -> set[int]:
+    """Choose n tokens: those that always stay, then the best ones, each with its makers if these still fit.
+
+    Args:
+        n: number of tokens to choose, at least `always` and its makers, at most all there are.
+        ranked: all tokens, the best first.
+        makers: the makers of each token.
+        always: tokens that stay in any case.
+    """
+    chosen = with_makers(always, makers)
+    left_out = []
+    for token in ranked:
+        if len(chosen) == n:
+            return chosen
+        if token not in chosen:
+            more = tree(token, makers, chosen)
+            if len(chosen) + len(more) <= n:
+                chosen |= more
+            else:
+                left_out.append(token)
+    # Too many makers were missing for these: now take those whose makers are all there.
+    for token in sorted(left_out, key=lambda token: len(tree(token, makers, chosen))):
+        if len(chosen) == n:
+            break
+        if len(tree(token, makers, chosen)) == 1:
+            chosen.add(token)
+    return chosen
+
+
+def made_of(gone: Collection[int], makers: Makers) -> list[int]:
+    """List the tokens that are made of one of `gone`, itself or by its makers."""
+    is_made_of: dict[int, bool] = dict.fromkeys(gone, True)
+    for token in makers:
+        todo = [token]
+        while todo:
+            at = todo[-1]
+            if at in is_made_of:
+                todo.pop()
+                continue
+            pair = makers.get(at, ())
+            unknown = [part for part in pair if part not in is_made_of]
+            if unknown:
+                todo += unknown
+                continue
+            is_made_of[at] = any(is_made_of[part] for part in pair)
+            todo.pop()
+    return [token for token in makers if is_made_of[token] and token not in gone]

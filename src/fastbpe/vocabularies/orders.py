@@ -1,0 +1,77 @@
+"""Two orders of tokens made one: each kept as far as one order can keep both."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T", bound=Hashable)
+Levels = list[list[T]]  # the best first; the members of a level are equal
+
+
+def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
+    """Give the positions of a longest subsequence that rises.
+
+    >>> longest_rising([3, 1, 2, 5, 4], strictly=True)
+    [1, 2, 4]
+    """
+    find = bisect_left if strictly else bisect_right
+    ends: list[int] = []  # least last number of a rising subsequence of each length
+    at: list[int] = []  # its position
+    before = []
+    for position, number in enumerate(numbers):
+        length = find(ends, number)
+        before.append(at[length - 1] if length else -1)
+        ends[length : length + 1] = [number]
+        at[length : length + 1] = [position]
+    found = []
+    position = at[-1] if at else -1
+    while position >= 0:
+        found.append(position)
+        position = before[position]
+    return found[::-1]
+
+
+def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
+    """Put the members that only `second` has between the levels of `first`, whose order stays.
+
+    A longest run of members that both have in the same order are the anchors. A new member stands before the
+    anchor that follows it in `second`, as late as that allows, and behind all of `first` if none follows.
+    """
+    level_of = {member: number for number, level in enumerate(first) for member in level}
+    shared = [member for level in second for member in level if member in level_of]
+    rising = longest_rising([level_of[member] for member in shared], strictly=True)
+    anchors = {shared[position] for position in rising}
+    before: dict[int, Levels[T]] = {}
+    waiting: Levels[T] = []
+    for level in second:
+        anchor = next((member for member in level if member in anchors), None)
+        if anchor is not None:
+            before[level_of[anchor]] = waiting
+            waiting = []
+        new = [member for member in level if member not in level_of]
+        if new:
+            waiting.append(new)
+    joined: Levels[T] = []
+    for number, level in enumerate(first):
+        joined += before.get(number, [])
+        joined.append(level)
+    return joined + waiting
+
+
+def moved_behind(levels: Levels[T], members: Mapping[T, object] | set[T]) -> Levels[T]:
+    """Put some members behind all others, in the order they have."""
+    left = [[member for member in level if member not in members] for level in levels]
+    moved = [[member for member in level if member in members] for level in levels]
+    return [level for level in (*left, *moved) if level]
+
+
+def displaced(ranks: Sequence[int]) -> list[int]:
+    """Give the positions of the fewest members without which the others stand in order.
+
+    >>> displaced([1, 2, 9, 3])
+    [2]
+    """
+    kept = {*longest_rising(ranks, strictly=False)}
+    return [position for position in range(len(ranks)) if position not in kept]

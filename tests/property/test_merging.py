@@ -1,0 +1,211 @@
+"""merge_vocabularies over random vocabularies of all kinds, against the slow twin and what it promises."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import fastbpe
+from fastbpe import Tokenizer, VocabularyError
+from fastbpe._reference import surgery
+from fastbpe.errors import SpecialTokenError
+from fastbpe.model import PieceType
+from fastbpe.tokenizer.makers import characters
+from fastbpe.vocabularies import orders
+from helpers import random_exports
+from helpers.sampling import n_rounds
+from property.test_removing import rules
+
+Merged = tuple[random.Random, Any, Any, Any]
+
+
+def drawn(name: str, sample: int) -> Iterator[Merged]:
+    """Draw two random tokenizers of one mode, and merge them; those that are refused by rule are left out."""
+    n_done = 0
+    for number in range(n_rounds(sample, 8 * sample, 40 * sample)):
+        rng = random.Random(f"{name} {number}")
+        a = random_exports.draw(rng)[1]
+        b = random_exports.draw(rng)[1]
+        if a.mode != b.mode:
+            continue
+        try:
+            change = fastbpe.merge_vocabularies(a, b)
+        except SpecialTokenError:
+            continue  # names that clash
+        except VocabularyError as error:
+            if "cannot be said by scores" not in str(error):
+                raise
+            continue
+        n_done += 1
+        yield rng, a, b, change
+    assert n_done > sample / 8
+
+
+def texts_of(rng: random.Random, tokenizer: Tokenizer) -> list[str]:
+    return sorted({*random_exports.own_texts(rng, tokenizer)})
+
+
+def test_tokens_of_the_first_keep_ids_and_makers() -> None:
+    for _, a, b, change in drawn("first", 200):
+        merged = change.tokenizer
+        every = merged._vocabulary.tokens() if merged.mode == "byte" else merged._source.pieces
+        if len({*every}) < sum(map(bool, every)):
+            continue  # the twin knows tokens by their bytes
+        assert merged.vocab[: a.n_vocab] == a.vocab, (a, b)
+        ids, priority, cut, _ = rules(a)
+        after_ids, after_priority, _, _ = rules(merged)
+        after = surgery.makers(after_ids, after_priority, cut)
+        assert {*surgery.makers(ids, priority, cut)} <= {*after}, (a, b)
+
+
+def test_no_token_stands_twice_and_none_is_unreachable() -> None:
+    n_added = n_dropped = 0
+    for _, a, b, change in drawn("reachable", 200):
+        merged = change.tokenizer
+        every = merged._vocabulary.tokens() if merged.mode == "byte" else merged._source.pieces
+        new = [token for token in every[a.n_vocab :] if token]
+        assert len({*new}) == len(new)
+        assert {*new}.isdisjoint(every[: a.n_vocab])
+        ids, priority, cut, _ = rules(merged)
+        made = surgery.makers(ids, priority, cut)
+        names = {token.id for token in merged.added_tokens} | {*merged.special_tokens.values()}
+        if merged.mode == "codepoint":
+            names |= {i for i, kind in enumerate(merged._source.types) if kind == PieceType.USER_DEFINED}
+        for i in change.report.added.values():
+            token = merged.id_to_token(i) if merged.mode == "byte" else merged._source.piece(i)
+            text = token.decode("utf-8", "replace")
+            is_made = token in made or len(cut(token)) == 1 or i in names
+            assert is_made or merged.encode_ordinary(text) == [i], (a, b, token)
+        n_added += len(change.report.added)
+        n_dropped += len(change.report.dropped)
+    assert n_added > 100
+    assert n_dropped > 10
+
+
+def test_ranks_equal_the_slow_twin() -> None:
+    n_done = n_dropped = 0
+    for number in range(n_rounds(100, 800, 4000)):
+        rng = random.Random(f"ranks {number}")
+        some = []
+        for _ in "ab":
+            tokens = [*(bytes([i]) for i in range(256)), *random_exports.random_tokens(rng)]
+            some.append({token: i for i, token in enumerate(tokens)})
+        a, b = (Tokenizer.from_ranks(ranks, pattern=None) for ranks in some)
+        change = fastbpe.merge_vocabularies(a, b)
+        ranks, unmade = surgery.joined(*some)
+        whole = {token for token in unmade if is_utf8(token)}  # without splitting, each text is a whole piece
+        expected = [token for token in ranks if token not in {*unmade} - whole]
+        assert change.tokenizer.vocab == expected
+        assert [b.id_to_token(i) for i in change.report.dropped] == [
+            token for token in some[1] if token not in expected
+        ]
+        n_done += 1
+        n_dropped += len(change.report.dropped)
+    assert n_done == n_rounds(100, 800, 4000)
+    assert n_dropped
+
+
+def is_utf8(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_texts_are_decoded_as_by_the_first() -> None:
+    for rng, a, b, change in drawn("round trip", 150):
+        if a.mode == "byte" and (a._model.prefix_space or a.normalizers):
+            continue  # it does not keep texts
+        texts = [*texts_of(rng, a), *texts_of(rng, b)]
+        if b.added_tokens or b.special_tokens:
+            continue  # they are found in text, and some take spaces along
+        for text in texts:
+            if a.decode(a.encode_ordinary(text)) == text:
+                merged = change.tokenizer
+                assert merged.decode(merged.encode_ordinary(text)) == text, (a, b)
+
+
+def test_report_and_maps_agree() -> None:
+    for _, a, b, change in drawn("report", 150):
+        merged, id_map = change
+        report = change.report
+        assert id_map == merged.id_map(a)
+        assert id_map.new_to_old.tolist() == [*range(a.n_vocab)] + [-1] * (merged.n_vocab - a.n_vocab)
+        ordinary = b._vocabulary if b.mode == "byte" else None
+        if not any(ordinary is not None and ordinary.has(token.id) for token in b.added_tokens):
+            assert sorted(report.added.values()) == [*range(a.n_vocab, merged.n_vocab)]
+        from_b = merged.id_map(b)
+        vocab = [token for token in b.vocab if token]
+        if a.mode == "byte" and len({*vocab}) == len(vocab) and not (a.added_tokens or b.added_tokens):
+            found = {i: int(new) for i, new in enumerate(from_b.old_to_new)}
+            assert {i: found[i] for i in report.added} == dict(report.added), (a, b)
+            assert all(found[i] == -1 for i in report.dropped)
+
+
+def test_scores_keep_the_order_of_the_first() -> None:
+    n_kept = n_pairs = 0
+    for _, a, b, change in drawn("order", 400):
+        if a.mode == "byte" or a._source.merges or b._source.merges:
+            continue
+        merged = change.tokenizer._source
+        scores = scores_of(merged)
+        old = scores_of(a._source)
+        several = [p for p in old if len(characters(p)) > 1]
+        for one in several:
+            for two in several:
+                assert (old[one] < old[two]) == (scores[one] < scores[two]), (a, b)
+        other = scores_of(b._source)
+        reordered = {b._source.piece(i) for i in change.report.reordered}
+        both = [p for p in other if p in scores and len(characters(p)) > 1 and p not in reordered]
+        for one in both:
+            for two in both:
+                n_pairs += 1
+                assert not other[one] > other[two] or scores[one] >= scores[two], (a, b, one, two)
+        n_kept += len(both)
+    assert n_kept > 10
+    assert n_pairs > 30
+
+
+def scores_of(model: Any) -> dict[bytes, float]:
+    """Map pieces that merging makes to their scores."""
+    numbers = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    kinds = (PieceType.NORMAL,)
+    return {piece: numbers[i] for i, piece in enumerate(model.pieces) if model.types[i] in kinds}
+
+
+def test_joined_orders_keep_both_where_they_agree() -> None:
+    rng = random.Random(5)
+    for _ in range(300):
+        everything = [*range(12)]
+        first = [[member] for member in rng.sample(everything, rng.randint(0, 10))]
+        second = [[member] for member in rng.sample(everything, rng.randint(0, 10))]
+        joined = [level[0] for level in orders.join(first, second)]
+        assert [member for member in joined if [member] in first] == [level[0] for level in first]
+        new = [level[0] for level in second if level not in first]
+        assert [member for member in joined if member in new] == new
+        shared = [level[0] for level in second if level in first]
+        if shared == [level[0] for level in first if level[0] in shared]:  # the orders agree: both are kept
+            assert [member for member in joined if [member] in second] == [level[0] for level in second]
+
+
+def test_longest_rising_run_equals_brute_force() -> None:
+    rng = random.Random(6)
+    for _ in range(200):
+        numbers = [rng.randint(0, 6) for _ in range(rng.randint(0, 9))]
+        for strictly in (True, False):
+            best = 0
+            for mask in range(1 << len(numbers)):
+                some = [number for at, number in enumerate(numbers) if mask >> at & 1]
+                rises = all(one < two or (one == two and not strictly) for one, two in pairwise(some))
+                best = max(best, len(some) if rises else 0)
+            found = orders.longest_rising(numbers, strictly=strictly)
+            assert len(found) == best
+            assert found == sorted({*found})
+            assert all(
+                numbers[one] < numbers[two] or (numbers[one] == numbers[two] and not strictly)
+                for one, two in pairwise(found)
+            )

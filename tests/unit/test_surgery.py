@@ -1,0 +1,295 @@
+"""Removing tokens, pruning and merging: cases by hand, refusals, exports, and published vocabularies."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import AddedToken, SpecialTokenError, Tokenizer, VocabularyError
+from fastbpe.model import Model
+from helpers.shared_data import BYTES, corpus, data_file, published
+
+TEXT = ["low lower lowest new newer newest wide wider widest"] * 3
+
+
+def ranks(*tokens: str, pattern: Any = None, **special: int) -> Tokenizer:
+    """Make a tokenizer of the bytes and some tokens."""
+    ids = {**BYTES, **{token.encode(): 256 + i for i, token in enumerate(tokens)}}
+    return Tokenizer.from_ranks(
+        ids, pattern=pattern, special_tokens={f"<{name}>": i for name, i in special.items()}
+    )
+
+
+def pieces() -> Tokenizer:
+    return trained_pieces(TEXT, 30)
+
+
+def trained_pieces(texts: list[str], vocab_size: int) -> Tokenizer:
+    rule = {"normalization_rule_name": "identity", "byte_fallback": False}  # a tokenizer.json holds that
+    return fastbpe.train(texts, mode="codepoint", vocab_size=vocab_size, progress=False, **rule)
+
+
+def test_remade_token_keeps_its_place() -> None:
+    old = ranks("ab", "abc", "bc")
+    changed = old.without_tokens(["ab"])
+    assert changed.tokenizer.vocab[256:] == [b"abc", b"bc"]
+    assert changed.report.remade == {256: (97, 257)}
+    assert not changed.report.lost
+    assert changed.tokenizer.encode("abcd") == [256, 100]
+
+
+def test_token_without_makers_stays_as_whole_piece_only_where_these_are_found() -> None:
+    whole = ranks("he", "hel", "hell", pattern=r"\w+|\W+")
+    changed = whole.without_tokens(["he"])
+    assert not changed.report.lost
+    assert changed.tokenizer.encode("hell") == [257]
+    assert changed.tokenizer.encode("hello") == [*b"hello"]
+    listed = Tokenizer.from_merges([(104, 101), (256, 108), (257, 108)], pattern=None)
+    assert listed.without_tokens(["he"]).report.lost == (257, 258)
+
+
+def test_list_of_merges_that_ranks_do_not_follow_gets_new_merges_behind() -> None:
+    # bc before ab by the list, whatever the ids: abc is made of ab and c first.
+    old = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99), (97, 256)], pattern=None)
+    changed = old.without_tokens(["bc"])
+    assert changed.tokenizer.decode(changed.tokenizer.encode("abcabc")) == "abcabc"
+
+
+def test_kept_ids_leave_gaps() -> None:
+    old = ranks("ab", "bc", end=258)
+    new, id_map = old.without_tokens(["ab"], keep_ids=True)
+    assert new.encode("abbc<end>", allowed_special="all") == [97, 98, 257, 258]
+    assert new.token_to_id("ab") is None
+    assert id_map.old_to_new[256] == -1
+    assert new.n_vocab == 259
+    dense, id_map = old.without_tokens(["ab"])
+    assert dense.encode("abbc<end>", allowed_special="all") == [97, 98, 256, 257]
+    again, id_map = new.without_tokens([])  # all numbered anew: the gap closes
+    assert again == dense
+    assert id_map.old_to_new[258] == 257
+
+
+def test_special_and_added_tokens_go_by_name_only() -> None:
+    old = ranks("ab", end=257).with_tokens([AddedToken("<x>", lstrip=True)])
+    assert old.prune(corpus=iter(["ab"])).tokenizer.special_tokens == {"<end>": 257}
+    new, _ = old.without_tokens(["<end>"])
+    assert new.special_tokens == {}
+    assert new.added_tokens[0].id == 257
+    assert old.without_tokens(["<x>", 256]).tokenizer.special_tokens == {"<end>": 256}
+
+
+def test_pruning_keeps_the_makers_of_what_a_corpus_uses() -> None:
+    old = ranks("he", "hel", "hell", "hello", "lo")
+    changed = old.prune(corpus=["hello"])
+    assert changed.tokenizer.vocab[256:] == [b"he", b"hel", b"hell", b"hello"]
+    assert changed.report.makers == (256, 257, 258)
+    assert changed.report.removed == (260,)
+    assert old.prune(keep=258).tokenizer.vocab[256:] == [b"he", b"hel"]
+    assert old.prune(keep=257, corpus=["lo lo"]).tokenizer.vocab[256:] == [b"lo"]
+    assert old.prune(corpus=["lo lo hello"], min_count=2).tokenizer.vocab[256:] == [b"lo"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "prune needs keep="),
+        ({"min_count": 2}, "prune needs keep="),
+        ({"keep": 257, "min_count": 2}, "give corpus="),
+        ({"keep": 258, "corpus": ["ab"], "min_count": 2}, "give one of them"),
+        ({"keep": 255}, "not in 256..258"),
+        ({"keep": 259}, "not in 256..258"),
+        ({"keep": -1}, "not in 256..258"),
+        ({"corpus": ["ab"], "min_count": 0}, "at least 1"),
+        ({"corpus": []}, "corpus is empty"),
+        ({"corpus": [""]}, "corpus is empty"),
+    ],
+)
+def test_pruning_refuses_what_it_cannot_do(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ranks("ab", "bc").prune(**arguments)
+
+
+@pytest.mark.parametrize("token", [97, "a", b"\xff", "<s>", "</s>", "<unk>", "l", "\u2581"])
+def test_base_and_control_symbols_cannot_be_removed(token: int | str | bytes) -> None:
+    tokenizer = ranks("ab") if isinstance(token, (int, bytes)) or token == "a" else pieces()
+    with pytest.raises(VocabularyError, match="cannot be removed"):
+        tokenizer.without_tokens([token])
+
+
+@pytest.mark.parametrize("token", [300, -1, "nowhere", b"nowhere", 1 << 40])
+@pytest.mark.parametrize("mode", ["byte", "codepoint"])
+def test_tokens_of_another_vocabulary_are_refused(token: int | str | bytes, mode: str) -> None:
+    tokenizer = ranks("ab") if mode == "byte" else pieces()
+    before = tokenizer.fingerprint
+    with pytest.raises(VocabularyError, match="no token of this vocabulary"):
+        tokenizer.without_tokens(["ab" if mode == "byte" else " low", token])
+    assert tokenizer.fingerprint == before
+
+
+def test_code_points_have_no_gaps() -> None:
+    with pytest.raises(VocabularyError, match="cannot have"):
+        pieces().without_tokens([" low"], keep_ids=True)
+
+
+def test_single_text_is_no_list_of_tokens() -> None:
+    with pytest.raises(TypeError, match="list of ids"):
+        ranks("ab").without_tokens("ab")
+
+
+def test_template_keeps_its_tokens() -> None:
+    step = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [258], "tokens": ["<s>"]}},
+    }
+    model = Model(
+        tokens=[*BYTES, b"ab", b"bc"],
+        pattern="gpt2",
+        special_tokens={"<s>": 258},
+        template=((258,), ()),
+        huggingface={"post_processor": step, "padding": {"pad_id": 258, "pad_token": "<s>"}},
+        roles={"bos": "<s>"},
+    )
+    old = Tokenizer(model)
+    with pytest.raises(VocabularyError, match="template"):
+        old.without_tokens(["<s>"])
+    new, _ = old.without_tokens(["ab"])
+    assert new.encode_with_template("bc") == [257, 256]
+    assert new.bos_token_id == 257
+    parts = new._model.huggingface
+    assert parts["post_processor"]["special_tokens"]["<s>"]["ids"] == [257]
+    assert parts["padding"]["pad_id"] == 257
+
+
+def test_result_is_a_pair_that_pickles() -> None:
+    changed = ranks("ab", "abc").without_tokens(["ab"])
+    new, id_map = changed
+    assert (new, id_map) == (changed.tokenizer, changed.id_map)
+    again = pickle.loads(pickle.dumps(changed))
+    assert again == changed
+    assert again.report == changed.report
+
+
+def test_matrix_of_another_vocabulary_is_refused() -> None:
+    numpy = pytest.importorskip("numpy")
+    _, id_map = ranks("ab", "bc").without_tokens(["ab"])
+    with pytest.raises(ValueError, match="257 rows"):
+        id_map.resize(numpy.zeros((257, 2)))
+    assert id_map.resize(numpy.arange(258))[256] == 257
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "error"),
+    [
+        (ranks("ab"), pieces(), "only two of one mode"),
+        (ranks("ab", end=257), ranks("<end>"), "also the ordinary token"),
+        (ranks("<end>"), ranks("ab", end=257), "also the ordinary token"),
+        (ranks("ab", end=257), ranks("ab").with_tokens(["<end>"]), "special in one"),
+        (
+            pieces(),
+            pieces().without_tokens(["west"]).tokenizer.with_special_tokens(["west"]),
+            "also the ordinary token",
+        ),
+    ],
+)
+def test_vocabularies_that_clash_are_not_merged(a: Tokenizer, b: Tokenizer, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        fastbpe.merge_vocabularies(a, b)
+
+
+def test_merging_takes_tokenizers_only() -> None:
+    with pytest.raises(TypeError, match="b must be a Tokenizer"):
+        fastbpe.merge_vocabularies(ranks("ab"), {})  # type: ignore[arg-type]
+
+
+def test_special_tokens_of_both_are_kept() -> None:
+    a, b = ranks("ab", end=257), ranks("bc", end=257, more=258)
+    changed = fastbpe.merge_vocabularies(a, b)
+    assert changed.tokenizer.special_tokens == {"<end>": 257, "<more>": 259}
+    assert changed.report.added == {256: 258, 258: 259}
+    with pytest.raises(SpecialTokenError):
+        fastbpe.merge_vocabularies(a, ranks("<end>"))
+
+
+def test_splits_of_the_first_decide_which_tokens_stay() -> None:
+    a, b = ranks("ab", pattern=r"\w+|\W+"), ranks("a b", " b", pattern=None)
+    changed = fastbpe.merge_vocabularies(a, b)
+    assert changed.report.dropped == (256, 257)
+    assert changed.tokenizer == a
+
+
+BYTE_FORMATS = {"tokenizer.json": "huggingface", "ranks.tiktoken": "tiktoken", "model.fbpe": "native"}
+
+
+@pytest.mark.parametrize("name", BYTE_FORMATS)
+def test_changed_byte_level_vocabularies_are_exported(name: str, tmp_path: Path) -> None:
+    base = fastbpe.train(TEXT, vocab_size=277, pattern="gpt2", special_tokens=["<end>"], progress=False)
+    other = fastbpe.train(["slow slower slowest, low show"] * 4, vocab_size=266, pattern="gpt2", progress=False)
+    texts = "\n".join([*TEXT, "slower shows lowest\n wide"])
+    for changed in (
+        base.without_tokens([" lo", "we"]),
+        base.prune(keep=268),
+        base.prune(corpus=["new newer"]),
+        fastbpe.merge_vocabularies(base, other),
+    ):
+        verified = changed.tokenizer.export(tmp_path / name, format=BYTE_FORMATS[name], verify_text=texts)
+        assert verified is not None
+        again = fastbpe.load(tmp_path / name, **({"pattern": "gpt2"} if name.endswith("tiktoken") else {}))
+        assert again.encode_ordinary(texts) == changed.tokenizer.encode_ordinary(texts)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "pieces.model"])
+def test_changed_code_point_vocabularies_are_exported(name: str, tmp_path: Path) -> None:
+    base = pieces()
+    other = trained_pieces(["slow slower slowest low show"] * 4, 25)
+    texts = "\n".join([*TEXT, "slower shows lowest", "wide"])
+    for changed in (
+        base.without_tokens([" low"]),
+        base.prune(keep=25),
+        base.prune(corpus=["new newer"]),
+        fastbpe.merge_vocabularies(base, other),
+    ):
+        verified = changed.tokenizer.export(tmp_path / name, verify_text=texts)
+        assert verified is not None
+        assert verified.owner is not None
+        again = fastbpe.load(tmp_path / name)
+        assert again.encode_ordinary(texts) == changed.tokenizer.encode_ordinary(texts)
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "llama3"])
+def test_pruned_published_vocabulary_keeps_the_ids_of_its_corpus(name: str, tmp_path: Path) -> None:
+    old, text = published(name), corpus("taylorswift.txt", 200_000)
+    new, id_map = old.prune(corpus=iter([text]))
+    ids = old.encode_ordinary(text)
+    assert new.encode_ordinary(text) == id_map.old_to_new[ids].tolist()
+    assert new.n_vocab < old.n_vocab / 8
+    new.export(tmp_path / "tokenizer.json", format="huggingface", verify_text=text[:20_000])
+
+
+def test_llama_with_chinese_pieces_has_no_unreachable_or_double_piece(tmp_path: Path) -> None:
+    spm = pytest.importorskip("sentencepiece")
+    a = fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))
+    b = fastbpe.load(data_file("vocab", "sp_bpe_zh_nmt_nfkc_32k.model"))
+    merged, id_map = fastbpe.merge_vocabularies(a, b)
+    model: Any = merged
+    assert len({*model._source.pieces}) == merged.n_vocab
+    assert (id_map.new_to_old[:32000] == range(32000)).all()
+    assert (id_map.new_to_old[32000:] == -1).all()
+    from fastbpe.tokenizer.makers import characters, piece_makers
+
+    made = piece_makers(model._source, model._parts)
+    old: Any = a
+    assert {*piece_makers(old._source, old._parts)} <= {*made}
+    assert all(i in made or len(characters(model._source.piece(i))) == 1 for i in range(32000, merged.n_vocab))
+    merged.export(tmp_path / "merged.model", format="sentencepiece", verify=False)
+    processor = spm.SentencePieceProcessor(model_file=str(tmp_path / "merged.model"))
+    text = corpus("multilingual.txt", 400_000)
+    lines = text.splitlines()
+    assert processor.encode(lines) == merged.encode_ordinary_batch(lines)
+    n_old, n_new = (sum(map(len, each.encode_ordinary_batch(lines))) for each in (a, merged))
+    assert n_new < n_old
