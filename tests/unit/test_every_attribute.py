@@ -27,6 +27,7 @@ PIECES = [
 PATH, TEXT_PATH = object(), object()
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "chunk": (("ab abc", 2), {}),
+    "conversation": ((), {}),
     "count": (("ab abc",), {"limit": 3}),
     "count_batch": ((["ab", "abc"],), {}),
     "decode": (([260],), {"errors": "strict"}),

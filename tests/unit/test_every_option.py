@@ -19,6 +19,7 @@ import fastbpe
 from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, Tokenizer
 from fastbpe.display.shown_text import ShownText
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
+from fastbpe.tokenizer.conversation import Conversation
 from fastbpe.tokenizer.stream_encoder import StreamEncoder
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
@@ -70,6 +71,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     elif isinstance(result, fastbpe.FilesSummary):
         n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
         result = [*vars(result).values()][:n]
+    elif isinstance(result, Conversation):
+        result = _appended(result)
     elif isinstance(result, StreamEncoder):
         result = _encoded(result)
     elif isinstance(result, ShownText):
@@ -88,6 +91,13 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
 def _encoded(encoder: StreamEncoder) -> Any:
     try:
         return encoder.push(TEXT) + encoder.finish()
+    except ValueError as error:
+        return str(error)
+
+
+def _appended(conversation: Conversation) -> Any:
+    try:
+        return conversation.append(TEXT)
     except ValueError as error:
         return str(error)
 
@@ -288,6 +298,7 @@ CALLS: dict[str, Row] = {
         {"text": "b", "max_tokens": 7, "overlap": 1, "boundary": "word", "with_spans": True},
     ),
     "Tokenizer.encoder": Row({}, SPECIAL),
+    "Tokenizer.conversation": Row({}, SPECIAL),
     "Tokenizer.interval_counter": Row({"text": TEXT}, {"text": b"b"}),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
     "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **UNKNOWN, **THREADS}),

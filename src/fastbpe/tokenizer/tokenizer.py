@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_
     from fastbpe.display.shown_text import ShownText
+    from fastbpe.tokenizer.conversation import Conversation
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.interval_counts import IntervalCounter
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
@@ -731,6 +732,27 @@ class Tokenizer(Encoder):
         from fastbpe.tokenizer.stream_encoder import StreamEncoder  # here: few programs encode streams
 
         return StreamEncoder(self, *self._special.choose(allowed_special, disallowed_special))
+
+    def conversation(
+        self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
+    ) -> Conversation:
+        """Make a text that grows and is edited, with its ids at any time: those of `encode` for the whole text.
+
+        `append(text)` encodes only the end of the text again, `replace(start, end, text)` only the text around the
+        edit, and `truncate_to(n)` cuts off either side. Each tells which ids changed. The time for an append does
+        not grow with the text, except where `encoder` holds back all text: then the whole is encoded each time.
+
+        Arguments are those of `encode`.
+
+        >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
+        >>> conversation.append("ab ab"), conversation.append("c")
+        ((0, [256, 32, 256]), (2, [257]))
+        >>> conversation.truncate_to(2), conversation.text, conversation.ids
+        ((2, 3, []), 'ab ', [256, 32])
+        """
+        from fastbpe.tokenizer.conversation import Conversation  # here: few programs keep conversations
+
+        return Conversation(self, *self._special.choose(allowed_special, disallowed_special))
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Split a text by the split pattern: (start, end) of each piece, in characters. No merge crosses pieces.
