@@ -108,9 +108,9 @@ def test_errors_leave_the_conversation_as_it_was(name: str) -> None:
     before = conversation.ids
     with pytest.raises(SpecialTokenError):
         conversation.replace(6, 6, "e")
-    with pytest.raises(ValueError, match="utf-8"):
+    with pytest.raises(ValueError, match="not UTF-8"):
         conversation.append(b"\xff")
-    with pytest.raises(TypeError, match="str or bytes, not int"):
+    with pytest.raises(TypeError, match="UTF-8, not int"):
         conversation.append(5)  # type: ignore[arg-type]
     for arguments in ({"max_tokens": -1}, {"max_tokens": 1, "side": "middle"}):
         with pytest.raises(ValueError, match=r"-1|middle"):

@@ -56,6 +56,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "id_map": ((Tokenizer.from_ranks(BYTES, pattern=None),), {}),
     "id_to_token": ((260,), {}),
     "interval_counter": (("ab abc",), {}),
+    "joins": (("ab a", "bc"), {}),
     "is_special_token": ((1,), {}),
     "pieces": (("ab abc",), {}),
     "save": ((PATH,), {}),

@@ -299,6 +299,10 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.encoder": Row({}, SPECIAL),
     "Tokenizer.conversation": Row({}, SPECIAL),
+    "Tokenizer.joins": Row(
+        {"a": "a", "b": "b"},
+        {"a": "b", "b": "c", "allowed_special": WithArguments(a="<", b="x>", value={"<x>"})},
+    ),
     "Tokenizer.interval_counter": Row({"text": TEXT}, {"text": b"b"}),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
     "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **UNKNOWN, **THREADS}),

@@ -158,8 +158,8 @@ class Conversation:
     # Replacing
 
     def _replace(self, start: int, end: int, text: str | bytes) -> tuple[int, list[int], list[int]]:
-        """Replace text[start:end]; give the number of ids before the changed segments, and their old and new ids."""
-        new = _as_str(text)
+        """Replace text[start:end]; give the count of ids before the changed segments, their old and new ids."""
+        new = text if isinstance(text, str) else to_utf8(text).decode()
         segments = self._segments
         first = self._find(start - 1)  # a cut right before `start` depends on the character there
         last = self._find(end)
@@ -336,11 +336,3 @@ def _n_same(a: list[int], b: list[int]) -> int:
             break
         n += 1
     return n
-
-
-def _as_str(text: str | bytes) -> str:
-    if isinstance(text, str):
-        return text
-    if not isinstance(text, (bytes, bytearray, memoryview)):
-        raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
-    return bytes(text).decode()

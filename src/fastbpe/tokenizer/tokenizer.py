@@ -754,6 +754,26 @@ class Tokenizer(Encoder):
 
         return Conversation(self, *self._special.choose(allowed_special, disallowed_special))
 
+    def joins(self, a: Text, b: Text, *, allowed_special: Special = frozenset()) -> bool:
+        """Tell whether the ids of a followed by those of b are the ids of a + b.
+
+        Only the text around the joint is encoded, up to a safe cut on either side.
+
+        Args:
+            a, b: as in `encode`.
+            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
+        >>> tokenizer.joins("a a", "b"), tokenizer.joins("ab", " ab")
+        (False, True)
+        """
+        from fastbpe.tokenizer.joining import joins  # here: few programs join texts
+
+        return joins(self, a, b, self._special.choose(allowed_special, ())[0])
+
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Split a text by the split pattern: (start, end) of each piece, in characters. No merge crosses pieces.
 
