@@ -27,6 +27,7 @@ PIECES = [
 PATH, TEXT_PATH = object(), object()
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "chunk": (("ab abc", 2), {}),
+    "completions": ((b"a",), {}),
     "conversation": ((), {}),
     "count": (("ab abc",), {"limit": 3}),
     "count_batch": ((["ab", "abc"],), {}),
@@ -48,6 +49,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "encode_to_numpy": (("ab abc",), {}),
     "encode_with_offsets": (("ab abc",), {}),
     "encode_with_template": (("ab abc",), {}),
+    "encode_with_unstable": (("ab ab",), {}),
     "encoder": ((), {}),
     "export": ((PATH,), {"format": "native"}),
     "fits": (("ab abc", 2), {}),

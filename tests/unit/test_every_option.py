@@ -299,6 +299,8 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.encoder": Row({}, SPECIAL),
     "Tokenizer.conversation": Row({}, SPECIAL),
+    "Tokenizer.completions": Row({"prefix": b"a"}, {"prefix": b"b"}),
+    "Tokenizer.encode_with_unstable": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
     "Tokenizer.joins": Row(
         {"a": "a", "b": "b"},
         {"a": "b", "b": "c", "allowed_special": WithArguments(a="<", b="x>", value={"<x>"})},

@@ -50,6 +50,7 @@ from fastbpe.tokenizer.tokenizer import (
 )
 
 if TYPE_CHECKING:
+    from fastbpe.tokenizer.completing import CharacterCompleter
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.vocabularies.between import Entry
 
@@ -596,6 +597,13 @@ class CodePointTokenizer(Tokenizer):
 
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         return None  # a document may begin with a space that a part in its middle must not have
+
+    @cached_property
+    def _completer(self) -> CharacterCompleter:
+        from fastbpe.tokenizer.completing import CharacterCompleter  # here: few programs complete texts
+
+        self._prepare()
+        return CharacterCompleter(self._source, self._parts, self._pipeline)
 
     def _adding(
         self, tokens: adding.Tokens, argument: str

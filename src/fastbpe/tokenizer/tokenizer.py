@@ -20,6 +20,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import pieces
 from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_
     from fastbpe.display.shown_text import ShownText
+    from fastbpe.tokenizer.completing import ByteCompleter, CharacterCompleter
     from fastbpe.tokenizer.conversation import Conversation
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.interval_counts import IntervalCounter
@@ -773,6 +775,45 @@ class Tokenizer(Encoder):
         from fastbpe.tokenizer.joining import joins  # here: few programs join texts
 
         return joins(self, a, b, self._special.choose(allowed_special, ())[0])
+
+    def completions(self, prefix: bytes | str) -> list[int]:
+        """Give the ids of the tokens that begin with a prefix, in the order of their bytes.
+
+        For token healing: take a prompt's last ids back, and let the model choose among the completions of their
+        bytes. Special and added tokens are not among them.
+
+        Args:
+            prefix: bytes, or a str for its UTF-8.
+
+        Raises TypeError if the prefix is neither.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+        >>> tokenizer.completions(b"ab"), tokenizer.completions("x")
+        ([256, 257], [120])
+        """
+        if not isinstance(prefix, (bytes, str)):
+            raise TypeError(f"prefix must be bytes or str, not {type(prefix).__name__}")
+        return self._completer.tokens_beginning(to_utf8(prefix) if isinstance(prefix, str) else prefix)
+
+    def encode_with_unstable(
+        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
+    ) -> tuple[list[int], list[list[int]]]:
+        """Encode a text that may go on, and give the ids that its end may have then. As in tiktoken.
+
+        Arguments and errors are those of `encode`.
+
+        Returns:
+            (stable ids, completions): the ids before the last piece, and white space before it, which stay if a
+            token follows; and lists of ids, one of which comes next. The bytes of a completion begin with the
+            bytes of the ids that are not stable, and its last token may go on beyond them.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern="gpt2")
+        >>> stable, completions = tokenizer.encode_with_unstable("ab ab")
+        >>> stable, sorted(completions)
+        ([256], [[32, 256], [32, 257]])
+        """
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        return self._completer.unstable(ids)
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Split a text by the split pattern: (start, end) of each piece, in characters. No merge crosses pieces.
@@ -1591,6 +1632,13 @@ class Tokenizer(Encoder):
             return None
         added = [token.content for token in self._special.added if not token.special]
         return make_cutter(self._splitter, [*added, *special])
+
+    @cached_property
+    def _completer(self) -> ByteCompleter | CharacterCompleter:
+        from fastbpe.tokenizer.completing import ByteCompleter  # here: few programs complete texts
+
+        named = {token.id for token in self._special.added} | {*self._special.ids.values()}
+        return ByteCompleter(self._vocabulary, self._splitter, named)
 
     def _adding(
         self, tokens: adding.Tokens, argument: str
