@@ -301,6 +301,8 @@ CALLS: dict[str, Row] = {
     "Tokenizer.conversation": Row({}, SPECIAL),
     "Tokenizer.completions": Row({"prefix": b"a"}, {"prefix": b"b"}),
     "Tokenizer.encode_with_unstable": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
+    "Tokenizer.explain": Row({"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}}),
+    "Tokenizer.is_lossless": Row({"text": TEXT}, {"text": "\ud800"}),
     "Tokenizer.joins": Row(
         {"a": "a", "b": "b"},
         {"a": "b", "b": "c", "allowed_special": WithArguments(a="<", b="x>", value={"<x>"})},

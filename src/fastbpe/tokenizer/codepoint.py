@@ -52,6 +52,7 @@ from fastbpe.tokenizer.tokenizer import (
 if TYPE_CHECKING:
     from fastbpe.tokenizer.completing import CharacterCompleter
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.vocabularies.between import Entry
 
 _NO_BYTES = (
@@ -603,7 +604,13 @@ class CodePointTokenizer(Tokenizer):
         from fastbpe.tokenizer.completing import CharacterCompleter  # here: few programs complete texts
 
         self._prepare()
-        return CharacterCompleter(self._source, self._parts, self._pipeline)
+        return CharacterCompleter(self._source, self._parts, self._merged_tokens, self._pipeline)
+
+    @cached_property
+    def _merged_tokens(self) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_characters
+
+        return of_characters(self._source, self._parts)
 
     def _adding(
         self, tokens: adding.Tokens, argument: str

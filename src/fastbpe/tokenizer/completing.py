@@ -1,8 +1,8 @@
 """Ids that may go on with a text's end: `Tokenizer.completions` and `Tokenizer.encode_with_unstable`.
 
 More text may change the ids of a text's last piece, and of white space before it: they are the tail. In byte mode
-`_core.encode.completions` finds what may take its place. In code-point mode the tail is encoded with each text that
-a piece of the model would add to it: white space, the costly tail of byte mode, has few pieces there.
+`_core.encode.completions` finds what may take its place. In code-point mode the tail is encoded with each text
+that a piece of the model would add to it: white space, the costly tail of byte mode, has few pieces there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from fastbpe._core.encode.completions import Completions, SortedTokens, encode_normalized, last_piece
 from fastbpe._core.encode.pipeline import Pipeline
-from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import n_valid
 from fastbpe.model import CodePointModel, PieceType
-from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts
+from fastbpe.tokenizer.codepoint_tables import Parts
+from fastbpe.tokenizer.merged_tokens import MergedTokens
 
 _BLANKS = b" \n\t"
 _TEXT = {PieceType.NORMAL, PieceType.USER_DEFINED}
@@ -43,12 +42,11 @@ def n_unstable(ids: Sequence[int], last: bytes, token: Callable[[int], bytes], a
 
 
 class ByteCompleter:
-    """Completer of a byte-level tokenizer. named: ids of special and added tokens."""
+    """Completer of a byte-level tokenizer."""
 
-    def __init__(self, vocabulary: Vocabulary, splitter: Splitter, named: Collection[int]) -> None:
-        self._completions = Completions(vocabulary, splitter)
-        self._tokens = vocabulary.tokens()
-        self._splitter, self._named = splitter, named
+    def __init__(self, merged: MergedTokens) -> None:
+        self._merged = merged
+        self._completions = Completions(merged.vocabulary, merged.splitter)
 
     def tokens_beginning(self, prefix: bytes) -> list[int]:
         """Give the ids of the ordinary tokens that begin with a prefix."""
@@ -56,26 +54,20 @@ class ByteCompleter:
 
     def unstable(self, ids: list[int]) -> Unstable:
         """Divide the ids of a text; give the stable ones and the completions."""
-        n, tail = _tail(ids, self._tokens.__getitem__, self._splitter, self._named)
+        n, tail = _tail(ids, self._merged)
         return (ids[:-n], self._completions.of(tail)) if n else (ids, [])
 
 
 class CharacterCompleter:
     """Completer of a code-point tokenizer."""
 
-    def __init__(self, model: CodePointModel, parts: Parts, pipeline: Pipeline) -> None:
-        types, self._ids = model.types, parts.symbol_ids()
-        text = {i for i, kind in enumerate(types) if kind in _TEXT and i != parts.unknown}
-        self._pipeline, self._splitter, self._unknown = pipeline, parts.splitter, parts.unknown
+    def __init__(self, model: CodePointModel, parts: Parts, merged: MergedTokens, pipeline: Pipeline) -> None:
+        self._merged, self._pipeline = merged, pipeline
+        self._ids, self._unknown = parts.symbol_ids(), parts.unknown
+        text = {i for i, kind in enumerate(model.types) if kind in _TEXT and i != parts.unknown}
         symbols = [symbol for symbol, token_id in enumerate(self._ids) if token_id in text]
         self._symbols = SortedTokens(parts.vocabulary, ids=symbols)
-        shown = [i for i, kind in enumerate(types) if i in text or kind == PieceType.BYTE]
-        self._surfaces = SortedTokens(parts.surfaces, ids=shown)
-        # Characters without a piece, and symbols, are found before pieces are merged.
-        self._apart = {i for i, kind in enumerate(types) if kind != PieceType.NORMAL} | {parts.unknown}
-        space = b" " if parts.marks_spaces else METASPACE_UTF8
-        self._pieces = [piece.replace(METASPACE_UTF8, space) for piece in model.pieces]
-        self._bytes = {*(parts.byte_ids or ())}
+        self._surfaces = SortedTokens(parts.surfaces, ids=sorted(text | {*merged.fallback}))
 
     def tokens_beginning(self, prefix: bytes) -> list[int]:
         """Give the ids of the pieces that begin with a prefix, as they decode."""
@@ -83,7 +75,7 @@ class CharacterCompleter:
 
     def unstable(self, ids: list[int]) -> Unstable:
         """Divide the ids of a text; give the stable ones and the completions."""
-        n, tail = _tail(ids, self._pieces.__getitem__, self._splitter, self._apart)
+        n, tail = _tail(ids, self._merged)
         if not n:
             return ids, []
         found: dict[tuple[int, ...], None]
@@ -98,25 +90,24 @@ class CharacterCompleter:
         n = at = 0
         while at < n_bytes:
             token_id = ids[n]
-            if token_id in self._bytes:
+            if token_id in self._merged.fallback:
                 at += 1
             elif token_id == self._unknown:
                 at += len(text[at:].decode()[0].encode())
             else:
-                at += len(self._pieces[token_id])
+                at += len(self._merged.tokens[token_id])
             n += 1
         return tuple(ids[:n])
 
 
-def _tail(
-    ids: list[int], token: Callable[[int], bytes], splitter: Splitter, apart: Collection[int]
-) -> tuple[int, bytes]:
+def _tail(ids: list[int], merged: MergedTokens) -> tuple[int, bytes]:
     """Give the number of unstable ids, and their bytes."""
     first = len(ids)
-    while first and ids[first - 1] not in apart:
+    while first and ids[first - 1] not in merged.apart:
         first -= 1
+    token = merged.tokens.__getitem__
     data = b"".join(map(token, ids[first:]))
     if n_valid(data) < len(data):
         return 0, b""  # a vocabulary without all bytes has left out parts of characters
-    n = n_unstable(ids, last_piece(splitter, None, data), token, apart)
+    n = n_unstable(ids, last_piece(merged.splitter, None, data), token, merged.apart)
     return n, b"".join(map(token, ids[len(ids) - n :]))

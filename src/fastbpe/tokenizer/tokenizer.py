@@ -51,8 +51,10 @@ if TYPE_CHECKING:
     from fastbpe.display.shown_text import ShownText
     from fastbpe.tokenizer.completing import ByteCompleter, CharacterCompleter
     from fastbpe.tokenizer.conversation import Conversation
+    from fastbpe.tokenizer.explaining import Explanation
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.interval_counts import IntervalCounter
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
@@ -444,6 +446,48 @@ class Tokenizer(Encoder):
         from fastbpe.display.shown_text import show
 
         return show(self, text, allowed_special, Details(ids, bytes, offsets))
+
+    def explain(self, text: Text, *, allowed_special: Special = frozenset()) -> Explanation:
+        """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
+
+        For texts to look at: it takes some thousand times longer than `encode`. `print` shows it as a table.
+
+        Args:
+            text: as in `encode`.
+            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([(98, 99), (97, 98)], pattern="gpt2")
+        >>> explanation = tokenizer.explain("abc ab")
+        >>> [(piece.text, piece.ids) for piece in explanation.pieces]
+        [('abc', (97, 256)), (' ab', (32, 257))]
+        >>> explanation.pieces[0].merges
+        (Merge(left=b'b', right=b'c', priority=0),)
+        """
+        from fastbpe.tokenizer.explaining import explain  # here: few programs explain
+
+        return explain(self, text, allowed_special)
+
+    def is_lossless(self, text: Text) -> bool:
+        """Tell whether decoding the ids of a text gives it back. `explain(text).changes` tells what is lost.
+
+        A normalizer, unknown characters, or bytes without a token may change it. Special tokens are text here.
+
+        Args:
+            text: as in `encode`. A surrogate pair in a str equals its character; a lone surrogate is lost.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None)
+        >>> tokenizer.is_lossless("any text"), tokenizer.is_lossless(chr(0xD800))
+        (True, False)
+        """
+        from fastbpe.tokenizer.explaining import joined  # here, as above
+
+        return self.decode(self.encode_ordinary(text)) == joined(text)
 
     @_compiled(Encoder.encode_batch)
     def encode_batch(
@@ -1637,8 +1681,14 @@ class Tokenizer(Encoder):
     def _completer(self) -> ByteCompleter | CharacterCompleter:
         from fastbpe.tokenizer.completing import ByteCompleter  # here: few programs complete texts
 
+        return ByteCompleter(self._merged_tokens)
+
+    @cached_property
+    def _merged_tokens(self) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_bytes
+
         named = {token.id for token in self._special.added} | {*self._special.ids.values()}
-        return ByteCompleter(self._vocabulary, self._splitter, named)
+        return of_bytes(self._vocabulary, self._splitter, named)
 
     def _adding(
         self, tokens: adding.Tokens, argument: str
