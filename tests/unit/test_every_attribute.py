@@ -1,5 +1,7 @@
 """Every public attribute and method of Tokenizer, on every kind of tokenizer: a result, or its own error."""
 
+import asyncio
+import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +28,8 @@ PIECES = [
 #: Arguments of each method. PATH stands for an output path, TEXT_PATH for an input file.
 PATH, TEXT_PATH = object(), object()
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "aencode": (("ab abc",), {}),
+    "aencode_batch": ((["ab", "abc"],), {}),
     "chunk": (("ab abc", 2), {}),
     "completions": ((b"a",), {}),
     "conversation": ((), {}),
@@ -154,7 +158,9 @@ def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None
         with pytest.raises(REFUSED[name], match=f"CodePointTokenizer.{name}: {name[5:]} are of bytes; Tokenizer"):
             value(*arguments, **named)
         return
-    value(*arguments, **named)
+    result = value(*arguments, **named)
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
 
 
 @pytest.mark.parametrize("kind", ["model", "rules", "llama"])

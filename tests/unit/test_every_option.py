@@ -6,6 +6,7 @@ differ from that of the base call. A parameter without a row fails the test.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable, Iterator
@@ -59,6 +60,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         arguments = {**arguments, "progress": lambda *said: told.append(said[0])}
     try:
         result = call(**arguments)
+        if inspect.iscoroutine(result):
+            result = asyncio.run(result)
     except Exception as error:
         return type(error), str(error)
     if isinstance(result, SequenceTokenizer):
@@ -301,6 +304,12 @@ CALLS: dict[str, Row] = {
     "Tokenizer.conversation": Row({}, SPECIAL),
     "Tokenizer.completions": Row({"prefix": b"a"}, {"prefix": b"b"}),
     "Tokenizer.encode_with_unstable": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
+    "Tokenizer.aencode": Row(
+        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
+    ),
+    "Tokenizer.aencode_batch": Row(
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
+    ),
     "Tokenizer.explain": Row({"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}}),
     "Tokenizer.is_lossless": Row({"text": TEXT}, {"text": "\ud800"}),
     "Tokenizer.joins": Row(

@@ -447,6 +447,49 @@ class Tokenizer(Encoder):
 
         return show(self, text, allowed_special, Details(ids, bytes, offsets))
 
+    async def aencode(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+        num_threads: int | None = None,
+    ) -> list[int]:
+        """Encode a text as `encode` does, in a thread, and leave the event loop free.
+
+        A text of millions of ids holds up the loop for some milliseconds at most. A split pattern that runs in the
+        `regex` package holds it up longer. If the task is cancelled, the thread goes on to its end.
+
+        Arguments and errors are those of `encode`.
+
+        >>> import asyncio
+        >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode("abc"))
+        [256, 99]
+        """
+        from fastbpe.tokenizer.asynchronous import aencode  # here: it needs asyncio
+
+        return await aencode(self, text, allowed_special, disallowed_special, num_threads)
+
+    async def aencode_batch(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> list[list[int]]:
+        """Encode each text, in order, as `encode_batch` does, in a thread, and leave the event loop free.
+
+        The thread iterates over the texts. Arguments and errors are those of `encode_batch`.
+
+        >>> import asyncio
+        >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode_batch(["ab", "abc"]))
+        [[256], [256, 99]]
+        """
+        from fastbpe.tokenizer.asynchronous import aencode_batch  # here: it needs asyncio
+
+        return await aencode_batch(self, texts, allowed_special, disallowed_special, num_threads)
+
     def explain(self, text: Text, *, allowed_special: Special = frozenset()) -> Explanation:
         """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
 
