@@ -6,6 +6,7 @@
     python benchmarks/compare.py grown [--text FILE] [--n-bytes 1000000000] [--vocab-size 32000]
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
     python benchmarks/compare.py dropins [--vocab cl100k] [--text english] [--n-bytes 1000000] [--threads 1]
+    python benchmarks/compare.py tokens [--vocab cl100k] [--text english] [--n-bytes 4000000]
     python benchmarks/compare.py load [--formats tiktoken,native] [--rounds 9]
     python benchmarks/compare.py import [--peers tiktoken] [--rounds 9]
 
@@ -43,6 +44,7 @@ from workloads import COMMANDS
 
 COLD_FORMS = {"encode": ("text",), "batch": ("flat", "lists")}
 DROPINS_TEXT_BYTES = 1_000_000
+TOKENS_TEXT_BYTES = 4_000_000
 SLOW_PEER_DIVISOR = 16  # a slow peer gets 1/16 of the text
 
 
@@ -106,6 +108,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_vocabulary(dropins)
     _add_text(dropins, rounds=5)
     dropins.set_defaults(run=_dropins, workload="dropins", plot=None)
+    tokens = commands.add_parser("tokens", help="compare work with tokens with the plain encode of the same text")
+    _add_vocabulary(tokens)
+    _add_text(tokens, rounds=9)
+    tokens.set_defaults(run=_tokens, workload="tokens", plot=None)
     load = commands.add_parser(
         "load", help="load a vocabulary in each format, compared with the library of the format"
     )
@@ -218,6 +224,14 @@ def _dropins(chosen: argparse.Namespace) -> int:
     vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
     text = texts.read(chosen.text, chosen.n_bytes or DROPINS_TEXT_BYTES)
     return _reported(chosen, vocabulary.shown(), lambda: compare_dropins(vocabulary, text, chosen.rounds))
+
+
+def _tokens(chosen: argparse.Namespace) -> int:
+    from token_work import compare_token_work
+
+    vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
+    text = texts.read(chosen.text, chosen.n_bytes or TOKENS_TEXT_BYTES)
+    return _reported(chosen, vocabulary.shown(), lambda: compare_token_work(vocabulary, text, chosen.rounds))
 
 
 def _load(chosen: argparse.Namespace) -> int:

@@ -86,6 +86,13 @@ def test_split(files: list[str]) -> None:
     assert "| fastbpe engine |" in compare("split", *files[:2], "--rounds", "1")
 
 
+def test_tokens(files: list[str], tmp_path: Path) -> None:
+    compare("tokens", *files, "--rounds", "1", "--json", str(tmp_path / "out.json"))
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    assert len(found) == 8
+    assert all(row["seconds"] for row in found)
+
+
 def test_dropins(files: list[str], tmp_path: Path) -> None:
     compare("dropins", *files, "--rounds", "1", "--json", str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]

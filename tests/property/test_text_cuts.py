@@ -3,51 +3,11 @@
 from __future__ import annotations
 
 import random
-from functools import lru_cache
 
 import pytest
 
-import fastbpe
-from fastbpe import PATTERNS, SpecialTokenError, Tokenizer
-
-BITS = [
-    "ab",
-    "Ab",
-    " ",
-    "  ",
-    "\n",
-    "1",
-    "23",
-    "'s",
-    "é",
-    "e\u0301",
-    "漢。",
-    "<e>",
-    "👍",
-    "a b",
-    "\ud83d",
-    "▁",
-    "-",
-]
-TEXT = "ab ab abc Ab's 123 é 漢字。 ab\n\nab  ab"
-NAMES = [*PATTERNS, r"\w+ ?|\W", "steps", "codepoint", "codepoint trimming"]
-
-
-@lru_cache
-def made(name: str) -> Tokenizer:
-    if name.startswith("codepoint"):
-        return fastbpe.train(
-            [TEXT] * 9,
-            mode="codepoint",
-            vocab_size=400,
-            hard_vocab_limit=False,
-            byte_fallback=name == "codepoint",
-            remove_extra_whitespaces=name != "codepoint",
-            control_symbols=["<e>"],
-            progress=False,
-        )
-    pattern = [r"\d", "gpt2"] if name == "steps" else PATTERNS.get(name, name)
-    return fastbpe.train([TEXT] * 9, vocab_size=270, pattern=pattern, special_tokens=["<e>"], progress=False)
+from fastbpe import SpecialTokenError
+from helpers.streaming import BITS, NAMES, made
 
 
 def texts(n: int, most: int) -> list[str]:

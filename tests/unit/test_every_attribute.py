@@ -1,5 +1,7 @@
 """Every public attribute and method of Tokenizer, on every kind of tokenizer: a result, or its own error."""
 
+import asyncio
+import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +28,11 @@ PIECES = [
 #: Arguments of each method. PATH stands for an output path, TEXT_PATH for an input file.
 PATH, TEXT_PATH = object(), object()
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "aencode": (("ab abc",), {}),
+    "aencode_batch": ((["ab", "abc"],), {}),
     "chunk": (("ab abc", 2), {}),
+    "completions": ((b"a",), {}),
+    "conversation": ((), {}),
     "count": (("ab abc",), {"limit": 3}),
     "count_batch": ((["ab", "abc"],), {}),
     "decode": (([260],), {"errors": "strict"}),
@@ -47,7 +53,9 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "encode_to_numpy": (("ab abc",), {}),
     "encode_with_offsets": (("ab abc",), {}),
     "encode_with_template": (("ab abc",), {}),
+    "encode_with_unstable": (("ab ab",), {}),
     "encoder": ((), {}),
+    "explain": (("ab ab",), {}),
     "export": ((PATH,), {"format": "native"}),
     "fits": (("ab abc", 2), {}),
     "from_merges": (([(97, 98)],), {"pattern": None}),
@@ -55,6 +63,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "id_map": ((Tokenizer.from_ranks(BYTES, pattern=None),), {}),
     "id_to_token": ((260,), {}),
     "interval_counter": (("ab abc",), {}),
+    "joins": (("ab a", "bc"), {}),
+    "is_lossless": (("ab",), {}),
     "is_special_token": ((1,), {}),
     "merge_tree": ((260,), {}),
     "pieces": (("ab abc",), {}),
@@ -152,7 +162,9 @@ def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None
         with pytest.raises(REFUSED[name], match=f"CodePointTokenizer.{name}: {name[5:]} are of bytes; Tokenizer"):
             value(*arguments, **named)
         return
-    value(*arguments, **named)
+    result = value(*arguments, **named)
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
 
 
 @pytest.mark.parametrize("kind", ["model", "rules", "llama"])

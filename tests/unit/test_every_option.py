@@ -6,6 +6,7 @@ differ from that of the base call. A parameter without a row fails the test.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import tempfile
@@ -22,6 +23,7 @@ from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, StoredId
 from fastbpe.display.shown_text import ShownText
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
 from fastbpe.id_files.parts import Part, read_part
+from fastbpe.tokenizer.conversation import Conversation
 from fastbpe.tokenizer.stream_encoder import StreamEncoder
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
@@ -70,6 +72,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         arguments = {**arguments, "progress": lambda *said: told.append(said[0])}
     try:
         result = call(**arguments)
+        if inspect.iscoroutine(result):
+            result = asyncio.run(result)
     except Exception as error:
         return type(error), str(error)
     if isinstance(result, SequenceTokenizer):
@@ -85,6 +89,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         result = [*vars(result).values()][:n]
     elif isinstance(result, StoredIds):
         result = result.paths, [(type(document), document.tolist()) for document in result]
+    elif isinstance(result, Conversation):
+        result = _appended(result)
     elif isinstance(result, StreamEncoder):
         result = _encoded(result)
     elif isinstance(result, ShownText):
@@ -103,6 +109,13 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
 def _encoded(encoder: StreamEncoder) -> Any:
     try:
         return encoder.push(TEXT) + encoder.finish()
+    except ValueError as error:
+        return str(error)
+
+
+def _appended(conversation: Conversation) -> Any:
+    try:
+        return conversation.append(TEXT)
     except ValueError as error:
         return str(error)
 
@@ -362,6 +375,21 @@ CALLS: dict[str, Row] = {
         {"text": "b", "max_tokens": 7, "overlap": 1, "boundary": "word", "with_spans": True},
     ),
     "Tokenizer.encoder": Row({}, SPECIAL),
+    "Tokenizer.conversation": Row({}, SPECIAL),
+    "Tokenizer.completions": Row({"prefix": b"a"}, {"prefix": b"b"}),
+    "Tokenizer.encode_with_unstable": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
+    "Tokenizer.aencode": Row(
+        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
+    ),
+    "Tokenizer.aencode_batch": Row(
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
+    ),
+    "Tokenizer.explain": Row({"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}}),
+    "Tokenizer.is_lossless": Row({"text": TEXT}, {"text": "\ud800"}),
+    "Tokenizer.joins": Row(
+        {"a": "a", "b": "b"},
+        {"a": "b", "b": "c", "allowed_special": WithArguments(a="<", b="x>", value={"<x>"})},
+    ),
     "Tokenizer.interval_counter": Row({"text": TEXT}, {"text": b"b"}),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
     "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **UNKNOWN, **THREADS}),

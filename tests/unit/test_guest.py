@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import itertools
@@ -55,6 +56,7 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
         for out_type in (int, str, bytes, "numpy", "offset_mapping")
     ),
     (("the words", 2), {}),
+    (("the ", "words"), {}),
     (("the words", 1, 0.1), {}),
     ((["▁the", "▁"],), {}),
 ]
@@ -150,6 +152,8 @@ def results_of(make: Callable[[], Any], name: str) -> Iterator[object]:
     for arguments, named in ARGUMENTS:
         try:
             answer = value(*arguments, **named)
+            if inspect.iscoroutine(answer):
+                answer = asyncio.run(answer)
             if isinstance(answer, Iterator):
                 answer = list(itertools.islice(answer, 4))
         except Exception:

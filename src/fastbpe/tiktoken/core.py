@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.encode.completions import Completions, last_piece
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
@@ -15,16 +16,11 @@ from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 from fastbpe.model import Buffer, Model
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
-from fastbpe.tiktoken._unstable import Completions, last_piece
+from fastbpe.tokenizer.completing import n_unstable
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 Allowed = Literal["all"] | Collection[str]
 Disallowed = Literal["all"] | Iterable[str] | None
-
-#: Characters with the property White_Space in Unicode 16.
-_SPACES = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
-    map(chr, range(0x2000, 0x200B))
-)
 
 
 class Encoding(Methods):
@@ -115,31 +111,13 @@ class Encoding(Methods):
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         data = to_utf8(text)
         allowed, _ = self._special_matchers.choose(allowed_special, ())
-        n_unstable = self._n_unstable(ids, last_piece(self._splitter, allowed, data))
-        if not n_unstable:
-            return ids, []
-        tail = self.decode_bytes(ids[-n_unstable:])
-        last = tail.decode()[-1]
-        # Once a word follows, a pattern may split before the last character of white space.
-        may_split = last in _SPACES and tail != last.encode()
-        return ids[:-n_unstable], self._completions.of(tail, last.encode() if may_split else b"")
+        last = last_piece(self._splitter, allowed, data)
+        n = n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
+        return (ids[:-n], self._completions.of(self.decode_bytes(ids[-n:]))) if n else (ids, [])
 
     @cached_property
     def _completions(self) -> Completions:
         return Completions(self._vocabulary, self._splitter)
-
-    def _n_unstable(self, ids: list[int], last: bytes) -> int:
-        """Return how many of the last ids may change when more text follows: the last piece, spaces before it."""
-        n = len(self._encode_single_piece(last))
-        if n and self._is_blank(ids[-n]):
-            while n < len(ids) and self._is_blank(ids[-n - 1]):
-                n += 1
-        return n
-
-    def _is_blank(self, token: int) -> bool:
-        return token not in self._special_token_values and not self.decode_single_token_bytes(token).strip(
-            b" \n\t"
-        )
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """Return the id of the ordinary or special token that is exactly this text.
@@ -214,7 +192,8 @@ class Encoding(Methods):
         ids = self.encode_ordinary(sound)
         if len(sound) == len(text):
             return ids
-        n_stable = len(ids) - self._n_unstable(ids, last_piece(self._splitter, None, sound))
+        last = last_piece(self._splitter, None, sound)
+        n_stable = len(ids) - n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
         rest = self.decode_bytes(ids[n_stable:]) + text[len(sound) :]
         return ids[:n_stable] + self._encode_single_piece(rest)
 

@@ -50,7 +50,9 @@ from fastbpe.tokenizer.tokenizer import (
 )
 
 if TYPE_CHECKING:
+    from fastbpe.tokenizer.completing import CharacterCompleter
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.removing import Remover
     from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
@@ -598,6 +600,19 @@ class CodePointTokenizer(Tokenizer):
 
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         return None  # a document may begin with a space that a part in its middle must not have
+
+    @cached_property
+    def _completer(self) -> CharacterCompleter:
+        from fastbpe.tokenizer.completing import CharacterCompleter  # here: few programs complete texts
+
+        self._prepare()
+        return CharacterCompleter(self._source, self._parts, self._merged_tokens, self._pipeline)
+
+    @cached_property
+    def _merged_tokens(self) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_characters
+
+        return of_characters(self._source, self._parts)
 
     def _adding(
         self, tokens: adding.Tokens, argument: str

@@ -20,6 +20,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import pieces
 from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
@@ -49,8 +50,12 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_, Source
     from fastbpe.display.shown_text import ShownText
+    from fastbpe.tokenizer.completing import ByteCompleter, CharacterCompleter
+    from fastbpe.tokenizer.conversation import Conversation
+    from fastbpe.tokenizer.explaining import Explanation
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.interval_counts import IntervalCounter
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.removing import Remover
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
@@ -447,6 +452,91 @@ class Tokenizer(Encoder):
 
         return show(self, text, allowed_special, Details(ids, bytes, offsets))
 
+    async def aencode(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+        num_threads: int | None = None,
+    ) -> list[int]:
+        """Encode a text as `encode` does, in a thread, and leave the event loop free.
+
+        A text of millions of ids holds up the loop for some milliseconds at most. A split pattern that runs in the
+        `regex` package holds it up longer. If the task is cancelled, the thread goes on to its end.
+
+        Arguments and errors are those of `encode`.
+
+        >>> import asyncio
+        >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode("abc"))
+        [256, 99]
+        """
+        from fastbpe.tokenizer.asynchronous import aencode  # here: it needs asyncio
+
+        return await aencode(self, text, allowed_special, disallowed_special, num_threads)
+
+    async def aencode_batch(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> list[list[int]]:
+        """Encode each text, in order, as `encode_batch` does, in a thread, and leave the event loop free.
+
+        The thread iterates over the texts. Arguments and errors are those of `encode_batch`.
+
+        >>> import asyncio
+        >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode_batch(["ab", "abc"]))
+        [[256], [256, 99]]
+        """
+        from fastbpe.tokenizer.asynchronous import aencode_batch  # here: it needs asyncio
+
+        return await aencode_batch(self, texts, allowed_special, disallowed_special, num_threads)
+
+    def explain(self, text: Text, *, allowed_special: Special = frozenset()) -> Explanation:
+        """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
+
+        For texts to look at: it takes some thousand times longer than `encode`. `print` shows it as a table.
+
+        Args:
+            text: as in `encode`.
+            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([(98, 99), (97, 98)], pattern="gpt2")
+        >>> explanation = tokenizer.explain("abc ab")
+        >>> [(piece.text, piece.ids) for piece in explanation.pieces]
+        [('abc', (97, 256)), (' ab', (32, 257))]
+        >>> explanation.pieces[0].merges
+        (Merge(left=b'b', right=b'c', priority=0),)
+        """
+        from fastbpe.tokenizer.explaining import explain  # here: few programs explain
+
+        return explain(self, text, allowed_special)
+
+    def is_lossless(self, text: Text) -> bool:
+        """Tell whether decoding the ids of a text gives it back. `explain(text).changes` tells what is lost.
+
+        A normalizer, unknown characters, or bytes without a token may change it. Special tokens are text here.
+
+        Args:
+            text: as in `encode`. A surrogate pair in a str equals its character; a lone surrogate is lost.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None)
+        >>> tokenizer.is_lossless("any text"), tokenizer.is_lossless(chr(0xD800))
+        (True, False)
+        """
+        from fastbpe.tokenizer.explaining import joined  # here, as above
+
+        return self.decode(self.encode_ordinary(text)) == joined(text)
+
     @_compiled(Encoder.encode_batch)
     def encode_batch(
         self,
@@ -787,6 +877,86 @@ class Tokenizer(Encoder):
         from fastbpe.tokenizer.stream_encoder import StreamEncoder  # here: few programs encode streams
 
         return StreamEncoder(self, *self._special.choose(allowed_special, disallowed_special))
+
+    def conversation(
+        self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
+    ) -> Conversation:
+        """Make a text that grows and is edited, with its ids at any time: those of `encode` for the whole text.
+
+        `append(text)` encodes only the end of the text again, `replace(start, end, text)` only the text around the
+        edit, and `truncate_to(n)` cuts off either side. Each tells which ids changed. The time for an append does
+        not grow with the text, except where `encoder` holds back all text: then the whole is encoded each time.
+
+        Arguments are those of `encode`.
+
+        >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
+        >>> conversation.append("ab ab"), conversation.append("c")
+        ((0, [256, 32, 256]), (2, [257]))
+        >>> conversation.truncate_to(2), conversation.text, conversation.ids
+        ((2, 3, []), 'ab ', [256, 32])
+        """
+        from fastbpe.tokenizer.conversation import Conversation  # here: few programs keep conversations
+
+        return Conversation(self, *self._special.choose(allowed_special, disallowed_special))
+
+    def joins(self, a: Text, b: Text, *, allowed_special: Special = frozenset()) -> bool:
+        """Tell whether the ids of a followed by those of b are the ids of a + b.
+
+        Only the text around the joint is encoded, up to a safe cut on either side.
+
+        Args:
+            a, b: as in `encode`.
+            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
+        >>> tokenizer.joins("a a", "b"), tokenizer.joins("ab", " ab")
+        (False, True)
+        """
+        from fastbpe.tokenizer.joining import joins  # here: few programs join texts
+
+        return joins(self, a, b, self._special.choose(allowed_special, ())[0])
+
+    def completions(self, prefix: bytes | str) -> list[int]:
+        """Give the ids of the tokens that begin with a prefix, in the order of their bytes.
+
+        For token healing: take a prompt's last ids back, and let the model choose among the completions of their
+        bytes. Special and added tokens are not among them.
+
+        Args:
+            prefix: bytes, or a str for its UTF-8.
+
+        Raises TypeError if the prefix is neither.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+        >>> tokenizer.completions(b"ab"), tokenizer.completions("x")
+        ([256, 257], [120])
+        """
+        if not isinstance(prefix, (bytes, str)):
+            raise TypeError(f"prefix must be bytes or str, not {type(prefix).__name__}")
+        return self._completer.tokens_beginning(to_utf8(prefix) if isinstance(prefix, str) else prefix)
+
+    def encode_with_unstable(
+        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
+    ) -> tuple[list[int], list[list[int]]]:
+        """Encode a text that may go on, and give the ids that its end may have then. As in tiktoken.
+
+        Arguments and errors are those of `encode`.
+
+        Returns:
+            (stable ids, completions): the ids before the last piece, and white space before it, which stay if a
+            token follows; and lists of ids, one of which comes next. The bytes of a completion begin with the
+            bytes of the ids that are not stable, and its last token may go on beyond them.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern="gpt2")
+        >>> stable, completions = tokenizer.encode_with_unstable("ab ab")
+        >>> stable, sorted(completions)
+        ([256], [[32, 256], [32, 257]])
+        """
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        return self._completer.unstable(ids)
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Split a text by the split pattern: (start, end) of each piece, in characters. No merge crosses pieces.
@@ -1716,6 +1886,19 @@ class Tokenizer(Encoder):
             return None
         added = [token.content for token in self._special.added if not token.special]
         return make_cutter(self._splitter, [*added, *special])
+
+    @cached_property
+    def _completer(self) -> ByteCompleter | CharacterCompleter:
+        from fastbpe.tokenizer.completing import ByteCompleter  # here: few programs complete texts
+
+        return ByteCompleter(self._merged_tokens)
+
+    @cached_property
+    def _merged_tokens(self) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_bytes
+
+        named = {token.id for token in self._special.added} | {*self._special.ids.values()}
+        return of_bytes(self._vocabulary, self._splitter, named)
 
     def _adding(
         self, tokens: adding.Tokens, argument: str

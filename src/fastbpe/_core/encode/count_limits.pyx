@@ -257,23 +257,33 @@ cdef inline size_t _distance(size_t near, size_t far) noexcept nogil:
 cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t last, size_t step) noexcept nogil:
     """Find a cut about `step` units from near towards last; last if that is near; near without a cut."""
     cdef size_t end, cut
-    if _distance(near, last) <= 2 * step:
+    if _distance(near, last) <= step:
         return last
-    end = near + 2 * step if near < last else near - 2 * step
-    cut = _cut_between(pipeline, text, near, end)
-    return near if cut == max(near, end) else cut
+    if near < last:
+        end = near + min(2 * step, last - near)
+        cut = _cut_within(pipeline, text, near, near + step, end)
+        return near if cut == end else cut
+    end = near - min(2 * step, near - last)
+    return _cut_within(pipeline, text, end, near - step, near)
 
 
 cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_t far) noexcept nogil:
     """Find a cut about halfway between two positions; the greater of them without one."""
-    cdef size_t start = min(near, far), end = max(near, far), middle = start + (end - start) // 2
+    cdef size_t start = min(near, far), end = max(near, far)
+    return _cut_within(pipeline, text, start, start + (end - start) // 2, end)
+
+
+cdef size_t _cut_within(
+    Pipeline pipeline, const Text* text, size_t start, size_t near, size_t end
+) noexcept nogil:
+    """Find the last cut in (start, near], or else the first in (near, end), or else return end."""
     cdef Text bounded
     if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:
         # No tokens are looked for and nothing is normalized: every safe cut will do.
-        return safe_cut(text, start, middle, end, ANY_SAFE_CUT)
+        return safe_cut(text, start, near, end, ANY_SAFE_CUT)
     bounded = text[0]
     bounded.n = end
-    return pipeline.cut(&bounded, start, middle)
+    return pipeline.cut(&bounded, start, near)
 
 
 cdef inline size_t _count(

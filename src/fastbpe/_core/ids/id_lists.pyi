@@ -11,3 +11,11 @@ class Array:
 
 def int64s(values: list[int]) -> Array:
     """Make an array of int64 of a list of ints."""
+
+def lists_in_turns(ids: Array, offsets: Array) -> list[list[int]]:
+    """Make the lists of several texts, and let other threads run in between.
+
+    Args:
+        ids: uint32 of all texts, end to end.
+        offsets: int64 – text i has ids[offsets[i]:offsets[i + 1]].
+    """

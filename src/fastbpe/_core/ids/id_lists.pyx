@@ -17,6 +17,8 @@ from fastbpe._core.ids.int_table cimport BLOCK_INTS, Ints, int_at, ints_so_far, 
 from fastbpe._core.common.memory cimport likely, use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids
 
+from time import sleep
+
 cdef extern from *:
     """
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
@@ -86,9 +88,14 @@ cdef extern from "simd/fill.h" nogil:
     bint fill_ints "fb_fill_ints"(void** items, const uint32_t* ids, size_t n, const void* first, uint32_t n_row)
 
 cdef enum:
+    TURN_IDS = 1 << 15  # ids made between two sleeps of lists_in_turns: about 0.3 ms if their ints are new
+    IDS_PER_LIST = 16  # ids whose time a list takes
+    SHOWN_PER_TURN = 1 << 16  # lists that are tracked between two sleeps
     PART_IDS = 1024  # ids that are written to a list before its size is set: an exception finds a valid list
     MIN_SPARE_BYTES = 1 << 20  # of the smallest array whose memory is kept; malloc reuses smaller ones well
     MAX_SPARE_BYTES = 1 << 25  # and of the largest
+
+cdef double TURN_SLEEP = 1e-4  # seconds; a waiting thread takes about half of it to wake up
 
 cdef struct Spare:
     # Memory of one dropped array, kept for the next one of similar size. Under the GIL.
@@ -330,6 +337,42 @@ cdef list new_list(size_t n):
     if n:
         use_huge_pages(list_items(<PyObject*> out), n * sizeof(PyObject*))
     return out
+
+
+def lists_in_turns(Array ids not None, Array offsets not None):
+    """Make the lists of several texts, and let other threads run in between.
+
+    CPython hands the GIL to a waiting thread only if it is free when that thread has woken up: so this one sleeps.
+
+    Args:
+        ids: uint32 of all texts, end to end.
+        offsets: int64 – text i has ids[offsets[i]:offsets[i + 1]].
+    """
+    cdef const uint32_t* items = <const uint32_t*> ids._items
+    cdef const int64_t* bounds = <const int64_t*> offsets._items
+    cdef size_t i, at, n, n_made = 0
+    cdef list out = new_list(<size_t> max(offsets._n, 1) - 1), one
+    hide(out)
+    for i in range(<size_t> max(offsets._n, 1) - 1):
+        one = new_list(<size_t> (bounds[i + 1] - bounds[i]))
+        hide(one)
+        at = <size_t> bounds[i]
+        while True:
+            n = min(<size_t> bounds[i + 1] - at, <size_t> TURN_IDS)
+            add_ids(one, items + at, n)
+            at += n
+            n_made += n + IDS_PER_LIST
+            if n_made >= TURN_IDS:
+                sleep(TURN_SLEEP)
+                n_made = 0
+            if at == <size_t> bounds[i + 1]:
+                break
+        add_item(out, one)  # hidden: a full collection would traverse all lists so far
+    for i, one in enumerate(out):
+        show(one)
+        if i % SHOWN_PER_TURN == SHOWN_PER_TURN - 1:
+            sleep(TURN_SLEEP)
+    return show(out)
 
 
 cdef void show_all(list lists) noexcept:

@@ -1,4 +1,4 @@
-"""Completions of a text's end, as tiktoken's `encode_with_unstable` gives them.
+"""Completions of a text's end, as tiktoken's `encode_with_unstable` gives them, and tokens by how they begin.
 
 The last piece of a text, and white space before it, are unstable: they are the tail. A completion is the ids of
 the tail and of some bytes that may follow it, up to the id that covers the tail's last byte. The bytes tried are
@@ -20,6 +20,8 @@ from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
@@ -32,6 +34,11 @@ from fastbpe._core.common.interrupts cimport Watch, check_signals
 from array import array
 
 from fastbpe._core.split.scanner import Scanner
+
+#: Characters with the property White_Space in Unicode 16.
+cdef object SPACES = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
+    map(chr, range(0x2000, 0x200B))
+)
 
 cdef enum:
     LONG_PIECE_BYTES = 48  # longer pieces are not merged anew for each continuation
@@ -63,57 +70,35 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
     return text[piece_start:piece_end]
 
 
+def encode_normalized(Pipeline pipeline not None, bytes text not None):
+    """Return the ids of normalized text in code-point mode, an id for each unknown character."""
+    cdef Scratch* scratch = pipeline.pool.take()
+    try:
+        pipeline.encode_normalized(<const uint8_t*> PyBytes_AS_STRING(text), <size_t> len(text), scratch)
+        return ids_list(scratch.ids.items, scratch.ids.n)
+    finally:
+        pipeline.pool.give(scratch)
+
+
 @cython.final
-cdef class Completions:
-    """Finder of completions, for one vocabulary and one splitter."""
+cdef class SortedTokens:
+    """Tokens of a vocabulary in the order of their bytes."""
 
     cdef Vocabulary _vocabulary
-    cdef Splitter _splitter
     cdef object _order  # ids of all tokens, sorted by their bytes
     cdef const uint32_t[::1] _sorted
 
-    def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None):
+    def __init__(self, Vocabulary vocabulary not None, *, ids=None):
         self._vocabulary = vocabulary
-        self._splitter = splitter
         tokens = vocabulary.tokens()
-        self._order = array("I", sorted(filter(tokens.__getitem__, range(len(tokens))), key=tokens.__getitem__))
+        self._order = array("I", sorted(filter(tokens.__getitem__, ids or range(len(tokens))), key=tokens.__getitem__))
         self._sorted = self._order
 
-    def of(self, bytes tail not None, bytes last not None):
-        """Return the completions of a tail: a list of lists of ids.
+    def beginning_with(self, bytes prefix not None):
+        """Return the ids of the tokens whose bytes begin with a prefix, in the order of their bytes."""
+        return self.beginning(prefix, 0)
 
-        Args:
-            tail: valid UTF-8, not empty.
-            last: the last character of the tail if a pattern may split before it once more text follows; else b"".
-        """
-        cdef Watch watch = Watch(0, NULL)
-        cdef _Trial trial = _Trial(self._vocabulary, self._splitter, tail)
-        cdef _Lists lists = _Lists()
-        for extra in self._extras(tail, &watch):
-            trial.encode(extra)
-            if trial.n_ids > 1:  # a single id is a token that begins with the tail: `_beginning_with` has it
-                lists.add(trial.ids.items, trial.n_ids)
-            check_signals(&watch)
-        if last:
-            trial.encode_apart(len(last))
-            lists.add(trial.ids.items, trial.n_ids)
-        return [[token_id] for token_id in self._beginning_with(tail, 0)] + lists.shown()
-
-    cdef dict _extras(self, bytes tail, Watch* watch):
-        """Return the bytes that tokens would add to the tail if they began within it, but not at its start.
-
-        They are the keys of the dict, in a fixed order.
-        """
-        cdef const Tables* t = &self._vocabulary.tables
-        cdef Py_ssize_t start, n = len(tail)
-        cdef dict out = {}
-        for start in range(max(1, n - <Py_ssize_t> t.max_token_bytes), n):
-            for token_id in self._beginning_with(tail, start):
-                out[self._vocabulary.token(token_id)[n - start:]] = None
-            check_signals(watch)
-        return out
-
-    cdef list _beginning_with(self, bytes tail, Py_ssize_t start):
+    cdef list beginning(self, bytes tail, Py_ssize_t start):
         """Return the ids of the tokens that begin with tail[start:]."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef const uint8_t* prefix = <const uint8_t*> PyBytes_AS_STRING(tail) + start
@@ -130,6 +115,63 @@ cdef class Completions:
             out.append(self._sorted[low])
             low += 1
         return out
+
+    def additions(self, bytes tail not None):
+        """Return the bytes that tokens would add to a tail if they began within it, but not at its start.
+
+        They are the keys of the dict, in a fixed order.
+        """
+        cdef const Tables* t = &self._vocabulary.tables
+        cdef Watch watch = Watch(0, NULL)
+        cdef Py_ssize_t start, n = len(tail)
+        cdef dict out = {}
+        for start in range(max(1, n - <Py_ssize_t> t.max_token_bytes), n):
+            for token_id in self.beginning(tail, start):
+                out[self._vocabulary.token(token_id)[n - start:]] = None
+            check_signals(&watch)
+        return out
+
+
+@cython.final
+cdef class Completions:
+    """Finder of completions, for one byte-level vocabulary and one splitter."""
+
+    cdef Vocabulary _vocabulary
+    cdef Splitter _splitter
+    cdef SortedTokens _tokens
+
+    def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None):
+        self._vocabulary = vocabulary
+        self._splitter = splitter
+
+    @property
+    def tokens(self):
+        """The tokens in the order of their bytes."""
+        if self._tokens is None:
+            self._tokens = SortedTokens(self._vocabulary)
+        return self._tokens
+
+    def of(self, bytes tail not None):
+        """Return the completions of a tail: a list of lists of ids.
+
+        Args:
+            tail: valid UTF-8, not empty.
+        """
+        cdef Watch watch = Watch(0, NULL)
+        cdef _Trial trial = _Trial(self._vocabulary, self._splitter, tail)
+        cdef _Lists lists = _Lists()
+        cdef str text = tail.decode(), last = text[len(text) - 1]
+        cdef SortedTokens tokens = self.tokens
+        for extra in tokens.additions(tail):
+            trial.encode(extra)
+            if trial.n_ids > 1:  # a single id is a token that begins with the tail: `beginning` has it
+                lists.add(trial.ids.items, trial.n_ids)
+            check_signals(&watch)
+        # Once a word follows, a pattern may split before the last character of white space.
+        if last in SPACES and len(tail) > len(last.encode()):
+            trial.encode_apart(<size_t> len(last.encode()))
+            lists.add(trial.ids.items, trial.n_ids)
+        return [[token_id] for token_id in tokens.beginning(tail, 0)] + lists.shown()
 
 
 cdef inline const uint8_t* _token(const Tables* t, uint32_t token_id, size_t* n) noexcept nogil:
@@ -298,7 +340,7 @@ cdef class _Trial:
         cdef size_t n = end - start
         cdef uint32_t token
         cdef _Merged merged
-        if whole_first and n <= t.max_token_bytes:
+        if whole_first and t.whole_piece_first and n <= t.max_token_bytes:
             token = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, self._text.items + start, n)
             if token != NONE:
                 ids_reserve(&self.ids, 1)

@@ -1,0 +1,54 @@
+"""`joins` agrees with encoding both texts and their sum."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.streaming import BITS, NAMES, made
+from helpers.text_strategies import texts
+
+some_texts = st.one_of(st.lists(st.sampled_from([*BITS, "\udc4d"]), max_size=8).map("".join), texts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=80, deadline=None)
+@given(a=some_texts, b=some_texts, allowed=st.sampled_from(["all", ()]))
+def test_joins_tells_whether_ids_of_parts_are_those_of_the_sum(
+    name: str, a: str, b: str, allowed: str | tuple[()]
+) -> None:
+    tokenizer = made(name)
+
+    def encode(text: str) -> list[int]:
+        return tokenizer.encode(text, allowed_special=allowed, disallowed_special=())
+
+    assert tokenizer.joins(a, b, allowed_special=allowed) == (encode(a) + encode(b) == encode(a + b))
+
+
+@pytest.mark.parametrize("name", ["gpt2", "added", "codepoint", "codepoint unknown", "NFC"])
+def test_joins_agrees_at_every_position_of_a_text(name: str) -> None:
+    tokenizer = made(name)
+    rng = random.Random(7)
+    answers = set()
+    for _ in range(40):
+        text = "".join(rng.choices(BITS, k=9))
+        for at in range(len(text) + 1):
+            a, b = text[:at], text[at:]
+            expected = tokenizer.encode_ordinary(a) + tokenizer.encode_ordinary(b) == tokenizer.encode_ordinary(
+                text
+            )
+            assert tokenizer.joins(a, b) == expected, (a, b)
+            answers.add(expected)
+    assert answers == {False, True}
+
+
+def test_bytes_join_as_text_does() -> None:
+    tokenizer = made("gpt2")
+    assert tokenizer.joins(b"a", "b") is tokenizer.joins("a", b"b") is False
+    with pytest.raises(ValueError, match="not UTF-8"):
+        tokenizer.joins(b"\xff", "")
+    with pytest.raises(TypeError, match="UTF-8, not int"):
+        tokenizer.joins("a", 5)  # type: ignore[arg-type]

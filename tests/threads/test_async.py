@@ -1,0 +1,83 @@
+"""`aencode` and `aencode_batch`: the ids of `encode`, while the event loop runs on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from fastbpe import SpecialTokenError
+from helpers.streaming import TEXT, made
+
+LONG = TEXT * 20_000
+
+
+async def with_turns(work: Awaitable[Any]) -> tuple[Any, int]:
+    """Await work; count the turns of the loop meanwhile."""
+    task = asyncio.ensure_future(work)
+    turns = 0
+    while not task.done():
+        turns += 1
+        await asyncio.sleep(0)
+    return task.result(), turns
+
+
+@pytest.mark.parametrize("name", ["gpt2", "codepoint", "none", r"\w+ ?|\W"])
+def test_aencode_has_the_ids_of_encode(name: str) -> None:
+    tokenizer = made(name)
+    for text in ("", "ab", TEXT, TEXT * 100, "ab" * 40_000, TEXT.encode()):
+        assert asyncio.run(tokenizer.aencode(text)) == tokenizer.encode(text)
+    texts = ["", TEXT, "ab"] * 1000
+    assert asyncio.run(tokenizer.aencode_batch(iter(texts))) == tokenizer.encode_batch(texts)
+    assert asyncio.run(tokenizer.aencode_batch([])) == []
+
+
+def test_event_loop_runs_while_a_long_text_is_encoded() -> None:
+    tokenizer = made("gpt2")
+    ids, turns = asyncio.run(with_turns(tokenizer.aencode(LONG)))
+    assert turns > 10
+    assert ids == tokenizer.encode(LONG)
+    lists, turns = asyncio.run(with_turns(tokenizer.aencode_batch([TEXT] * 20_000)))
+    assert turns > 10
+    assert lists == [tokenizer.encode(TEXT)] * 20_000
+
+
+def test_lists_are_seen_by_the_garbage_collector() -> None:
+    tokenizer = made("gpt2")
+    long = asyncio.run(tokenizer.aencode(LONG))
+    lists = asyncio.run(tokenizer.aencode_batch([TEXT, LONG]))
+    assert all(map(gc.is_tracked, [long, lists, *lists]))
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda t: t.aencode("<e>"), SpecialTokenError),
+        (lambda t: t.aencode("<e>" * 2000), SpecialTokenError),
+        (lambda t: t.aencode(5), TypeError),
+        (lambda t: t.aencode(b"\xff"), ValueError),
+        (lambda t: t.aencode("ab", num_threads=0), ValueError),
+        (lambda t: t.aencode_batch("ab"), TypeError),
+        (lambda t: t.aencode_batch(["ab", "<e>"]), SpecialTokenError),
+        (lambda t: t.aencode_batch(["ab"], num_threads=0), ValueError),
+    ],
+)
+def test_errors_are_those_of_encode(call: Callable[[Any], Awaitable[Any]], error: type[Exception]) -> None:
+    async def run() -> None:
+        await call(made("gpt2"))
+
+    with pytest.raises(error):
+        asyncio.run(run())
+
+
+def test_many_tasks_share_a_tokenizer() -> None:
+    tokenizer = made("codepoint")
+    texts = [TEXT * n for n in range(60)]
+
+    async def run() -> list[list[int]]:
+        return await asyncio.gather(*(tokenizer.aencode(text) for text in texts))
+
+    assert asyncio.run(run()) == tokenizer.encode_batch(texts)
