@@ -134,7 +134,7 @@ STRIPPING = SpecialMatcher(
 
 
 @given(
-    st.lists(st.sampled_from(["<x>", "<|e|>", " ", "\n", "\u3000", "a", "é", "的", "。", "1", ">", "<"])).map(
+    st.lists(st.sampled_from(["<x>", "<|e|>", " ", "\n", "\u3000", "a", "é", "的", "。", "1", "½", ">", "<"])).map(
         "".join
     ),
     st.integers(0, 40),

@@ -59,8 +59,20 @@ def test_errors_leave_the_stream_as_it_was(name: str) -> None:
     assert ids + stream.push(b"\xa9") + stream.finish() == tokenizer.encode("ab ab<e é")
 
 
-def test_endless_text_takes_bounded_memory() -> None:
-    stream = made("gpt2").encoder()
+@pytest.mark.parametrize("name", ["gpt2", "cl100k", "steps", "added", "NFC", "codepoint"])
+@pytest.mark.parametrize("text", ["ab abc 12, ", "1 22 333 ", "½ Ⅷ ١٢٣ "])
+def test_endless_text_takes_bounded_memory(name: str, text: str) -> None:
+    stream = made(name).encoder()
     for _ in range(200):
-        stream.push("ab abc 12, " * 10)
+        stream.push(text * 10)
         assert sum(map(len, stream._held)) < 20
+
+
+def test_disallowed_special_token_with_a_cut_inside_holds_nothing_back() -> None:
+    tokenizer = made("gpt2").with_special_tokens(["<a b>"])
+    stream = tokenizer.encoder()
+    assert stream.push("ab <a") == tokenizer.encode("ab")
+    with pytest.raises(SpecialTokenError):
+        stream.push(" b>")
+    assert stream.push(" c>") + stream.finish() == tokenizer.encode("ab <a c>")[1:]
+    assert tokenizer.encoder(allowed_special="all").push("ab <a") == []

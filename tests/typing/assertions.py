@@ -31,9 +31,22 @@ assert_type(tokenizer.truncate("a text", 1), str)
 assert_type(tokenizer.truncate("a text", 1, with_total=True), tuple[str, int])
 assert_type(next(tokenizer.chunk("a text", 1)), str)
 assert_type(next(tokenizer.chunk("a text", 1, with_spans=True)).start, int)
+assert_type(tokenizer.conversation().append("a text"), tuple[int, list[int]])
+assert_type(tokenizer.conversation().replace(0, 1, "b"), tuple[int, int, list[int]])
+assert_type(tokenizer.joins("a", b"b"), bool)
+assert_type(tokenizer.completions(b"a"), list[int])
+assert_type(tokenizer.encode_with_unstable("a"), tuple[list[int], list[list[int]]])
+assert_type(tokenizer.explain("a").pieces[0].merges[0].left, bytes)
 assert_type(tokenizer.decode([97]), str)
 assert_type(tokenizer.decode_bytes([97]), bytes)
 assert_type(tokenizer.count("a text"), int)
+
+
+async def encode_beside_a_loop() -> None:
+    assert_type(await tokenizer.aencode("a text"), list[int])
+    assert_type(await tokenizer.aencode_batch(["a text"]), list[list[int]])
+
+
 assert_type(tokenizer.vocab, list[bytes])
 fastbpe.train(["a text"], vocab_size=300, special_tokenz=["<s>"])  # error: call-arg
 fastbpe.train(["a text"])  # error: call-arg

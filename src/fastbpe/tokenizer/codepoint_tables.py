@@ -219,7 +219,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         dummy_prefix=spec["add_dummy_prefix"] and is_plain,
         prefix=conventions.prefix,
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
-        cuttable=normalizer is None or normalizer.letters_stay(),
+        cuttable=normalizer is None or normalizer.words_stay(),
         fused=fused if conventions.fuses else None,
     )
 

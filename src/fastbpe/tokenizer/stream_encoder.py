@@ -28,7 +28,8 @@ class StreamEncoder:
         tokenizer.encode("")  # builds what the first call builds
         self._pipeline = tokenizer._pipeline
         self._allowed, self._disallowed = allowed, disallowed
-        self._may_cut = may_cut(self._pipeline, self._allowed, self._disallowed)
+        # Disallowed tokens are looked for in each push: cuts may lie inside them.
+        self._may_cut = may_cut(self._pipeline, self._allowed, None)
         tokens = [] if self._disallowed is None else self._disallowed.tokens
         self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
         self._reset()

@@ -863,10 +863,10 @@ class Tokenizer(Encoder):
         """Make a stream that encodes text as it comes.
 
         Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. All ids
-        together are those of `encode` for the whole text. It holds back the text after the last letter before a
-        space, a newline or a CJK stop: a few words of most texts. It holds back all text until `finish` if the
-        split pattern has no scanner, if a normalizer may change text across such a place, or if a special token
-        has one inside.
+        together are those of `encode` for the whole text. It holds back the text after the last letter or
+        number before a space, a newline or a CJK stop: a few words of most texts. It holds back all text until
+        `finish` if the split pattern has no scanner, if a normalizer may change text across such a place, or if an
+        allowed special token or an added token has one inside.
 
         Arguments are those of `encode`.
 

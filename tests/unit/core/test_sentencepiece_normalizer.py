@@ -107,7 +107,7 @@ def test_random_charsmaps_never_hang_or_crash() -> None:
         except FormatError:
             continue
         n_loaded += 1
-        normalizer.letters_stay()
+        normalizer.words_stay()
         for text in texts:
             normalized, offsets = normalizer.normalize_with_offsets(text)
             assert len(offsets) == len(normalized) + 1

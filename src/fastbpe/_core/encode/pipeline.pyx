@@ -117,7 +117,7 @@ cdef class Pipeline:
             return False
         if tokens is None:
             return True
-        if self.normalizing is not None and (tokens.ends_in_letter or tokens.then is not None):
+        if self.normalizing is not None and (tokens.ends_in_word or tokens.then is not None):
             return False  # text after such a token is normalized as a text of its own; after a cut it is not
         return tokens.cuttable and (self.front is None or tokens.then is None)
 

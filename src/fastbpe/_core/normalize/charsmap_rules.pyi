@@ -4,5 +4,5 @@ from typing import final
 class Rules:
     """The rules of a charsmap."""
 
-def letters_stay(rules: Rules) -> bool:
-    """Tell whether every letter before a space ends a word, and the space begins the next."""
+def words_stay(rules: Rules) -> bool:
+    """Tell whether every letter or number before a space ends a word, and the space begins the next."""

@@ -17,7 +17,7 @@ from fastbpe.errors import FormatError
 cdef enum:
     ABOVE = 1  # state of a base in _check: on the path from the root
     DONE = 2  # the same: all below it is checked
-    MAX_STEPS = 1 << 20  # children that _letters_stay looks at before it gives up
+    MAX_STEPS = 1 << 20  # children that _words_stay looks at before it gives up
 
 
 cdef struct Level:
@@ -28,7 +28,7 @@ cdef struct Level:
 
 
 cdef extern from "simd/classes.h" nogil:
-    unsigned FB_LETTERS
+    unsigned FB_LETTERS_AND_NUMBERS
     unsigned FB_BLANKS
     unsigned fb_class_at(const uint8_t* p, size_t* n_bytes)
     bint FB_IS(unsigned cls, unsigned set)
@@ -199,11 +199,11 @@ cdef Rules read_rules(bytes charsmap, uint8_t* starts):
     return rules
 
 
-def letters_stay(Rules rules not None):
-    """Tell whether every letter before a space ends a word, and the space begins the next.
+def words_stay(Rules rules not None):
+    """Tell whether every letter or number before a space ends a word, and the space begins the next.
 
-    It does if no rule has a space, and if each rule for a sequence that ends in a letter has a replacement that
-    ends in a character other than white space.
+    It does if no rule has a space, and if each rule for a sequence that ends in a letter or number has a
+    replacement that ends in a character other than white space.
     """
     cdef size_t n = rules.n_units + 1
     cdef uint32_t* first = <uint32_t*> calloc(n, sizeof(uint32_t))
@@ -217,7 +217,7 @@ def letters_stay(Rules rules not None):
             raise MemoryError("no memory to look through the precompiled_charsmap")
         with nogil:
             rules._link(first, following)
-            stay = _letters_stay(rules, first, following, levels, key, is_done)
+            stay = _words_stay(rules, first, following, levels, key, is_done)
     finally:
         free(first)
         free(following)
@@ -227,10 +227,10 @@ def letters_stay(Rules rules not None):
     return stay
 
 
-cdef bint _letters_stay(
+cdef bint _words_stay(
     Rules rules, const uint32_t* first, const uint32_t* following, Level* levels, uint8_t* key, uint8_t* is_done
 ) noexcept nogil:
-    """Do the work of letters_stay by a depth-first walk along the keys; False after MAX_STEPS.
+    """Do the work of words_stay by a depth-first walk along the keys; False after MAX_STEPS.
 
     Keys share their ends: a base below which no replacement ends in white space or is empty is not entered again.
     """
@@ -255,7 +255,7 @@ cdef bint _letters_stay(
             return False
         base = below(rules.units, at)
         if rules.units[at] & HAS_VALUE and _ends_in_blank(rules.replacements + (rules.units[base] & VALUE)):
-            if _last_class(key, depth + 1, FB_LETTERS):
+            if _last_class(key, depth + 1, FB_LETTERS_AND_NUMBERS):
                 return False
             level.has_blanks = True
         if not is_done[base]:

@@ -10,6 +10,6 @@ cdef class Normalizing:
     cdef readonly bint prefix_always  # put a space before each text between tokens that does not begin with one
     cdef readonly bint prefix_first  # the same, only at the beginning of a text
     cdef readonly SpecialMatcher symbols  # user-defined symbols; None: there are none
-    cdef readonly bint cuttable  # a letter before a space always ends a word: a safe cut is between them
+    cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between
     cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids stay as they are
     cdef uint32_t fused  # id of which several in a row become one; NONE: no id

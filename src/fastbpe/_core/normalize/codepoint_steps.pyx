@@ -17,8 +17,8 @@ cdef class Normalizing:
     prefix: "always", "first" or "" – put a space before normalized text that does not begin with one: before each
         text between tokens, only at the beginning of a text, or never.
     symbols: SpecialMatcher or None – user-defined symbols, as they are in normalized text.
-    cuttable: bool – a letter before a space always ends a word, and the space begins the next: a safe cut is
-        between them.
+    cuttable: bool – a letter or number before a space always ends a word, and the space begins the next: a safe
+        cut is between them.
     fused: int or None – id of which several in a row become one.
     """
     def __cinit__(

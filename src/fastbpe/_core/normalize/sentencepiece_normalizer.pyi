@@ -26,8 +26,8 @@ class Normalizer:
         symbols: list[bytes] = [],
         marks_to_spaces: bool = False,
     ) -> Self: ...
-    def letters_stay(self) -> bool:
-        """Tell whether a safe cut is between a letter and a space behind it."""
+    def words_stay(self) -> bool:
+        """Tell whether a safe cut is between a letter or number and a space behind it."""
 
     def normalize(self, text: bytes) -> bytes:
         """Return the normalized text, as UTF-8.

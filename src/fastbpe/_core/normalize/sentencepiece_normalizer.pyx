@@ -17,7 +17,7 @@ from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.utf8 cimport char_bytes
 
-from fastbpe._core.normalize.charsmap_rules import letters_stay
+from fastbpe._core.normalize.charsmap_rules import words_stay
 
 cdef enum:
     BLOCK_BYTES = 4096  # bytes of text that are read between two checks for space
@@ -263,11 +263,11 @@ cdef class Normalizer:
             return 0
         return -1 if self.advance(text, n, n, out) != 0 else self.finish(out)
 
-    def letters_stay(self):
-        """Tell whether a safe cut is between a letter and a space behind it."""
+    def words_stay(self):
+        """Tell whether a safe cut is between a letter or number and a space behind it."""
         if self._symbols is not None and any([b" " in symbol for symbol in self._symbols.tokens]):
             return False
-        return self._rules is None or letters_stay(self._rules)
+        return self._rules is None or words_stay(self._rules)
 
     def normalize(self, bytes text not None):
         """Return the normalized text, as UTF-8.

@@ -29,6 +29,7 @@ enum {
 #define FB_IS(cls, set) (((set) >> (cls)) & 1u)
 #define FB_SET(cls) (1u << (cls))
 #define FB_LETTERS (FB_SET(FB_UPPER) | FB_SET(FB_LOWER) | FB_SET(FB_LETTER))
+#define FB_LETTERS_AND_NUMBERS (FB_LETTERS | FB_SET(FB_NUMBER))
 #define FB_OTHERS (FB_SET(FB_OTHER) | FB_SET(FB_SIGN))
 #define FB_BLANKS (FB_SET(FB_SPACE) | FB_SET(FB_NEWLINE))
 

@@ -3,8 +3,8 @@ from fastbpe._core.text.utf8_text cimport Text
 
 cdef enum CutRule:
     ANY_SAFE_CUT  # for text in which no special tokens are looked for
-    BEFORE_SPACE_OR_STOP  # after a letter, before a space, newline or CJK stop: hardly any special token has one
-    BEFORE_SPACE  # after a letter, before U+0020: for code-point vocabularies
+    BEFORE_SPACE_OR_STOP  # after a letter or number, before a space, newline or CJK stop: few special tokens have one
+    BEFORE_SPACE  # after a letter or number, before U+0020: for code-point vocabularies
 
 
 cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, CutRule rule) noexcept nogil

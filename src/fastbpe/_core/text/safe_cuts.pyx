@@ -33,6 +33,7 @@ cdef fused Unit:
 
 cdef extern from "simd/classes.h" nogil:
     unsigned FB_LETTERS
+    unsigned FB_LETTERS_AND_NUMBERS
     unsigned FB_MARK
     unsigned FB_NUMBER
     unsigned fb_class_of(uint32_t code_point)
@@ -88,10 +89,10 @@ cdef inline bint _is_cut(const Unit* data, size_t i, CutRule rule, bint is_utf8)
     if rule == ANY_SAFE_CUT:
         return _is_safe_utf8(<const uint8_t*> data, i) if is_utf8 else _is_safe_unit(data, i)
     if rule == BEFORE_SPACE:
-        return after == 0x20 and _is_letter_before(data, i, is_utf8)
+        return after == 0x20 and _is_word_before(data, i, is_utf8)
     if is_utf8 and (after == 0xE3 or after == 0xEF):  # lead bytes of the three CJK stops
         after = (after & 0xF) << 12 | (<uint32_t> data[i + 1] & 0x3F) << 6 | (data[i + 2] & 0x3F)
-    return _is_space_or_stop(after) and _is_letter_before(data, i, is_utf8)
+    return _is_space_or_stop(after) and _is_word_before(data, i, is_utf8)
 
 
 cdef inline bint _is_safe_utf8(const uint8_t* data, size_t i) noexcept nogil:
@@ -118,17 +119,17 @@ cdef inline bint _is_safe(unsigned before, unsigned after, uint8_t first_byte_af
     return before == FB_NUMBER and after != FB_NUMBER
 
 
-cdef inline bint _is_letter_before(const Unit* data, size_t i, bint is_utf8) noexcept nogil:
-    """Tell whether the character that ends before unit i is a letter."""
+cdef inline bint _is_word_before(const Unit* data, size_t i, bint is_utf8) noexcept nogil:
+    """Tell whether the character that ends before unit i is a letter or a number."""
     cdef size_t n_bytes
     i -= 1
     if data[i] < 0x80:
-        return <uint32_t> ((data[i] | 0x20) - 0x61) < 26
+        return <uint32_t> ((data[i] | 0x20) - 0x61) < 26 or <uint32_t> (data[i] - 0x30) < 10
     if not is_utf8:
-        return data[i] <= 0x10FFFF and FB_IS(fb_class_of(data[i]), FB_LETTERS)
+        return data[i] <= 0x10FFFF and FB_IS(fb_class_of(data[i]), FB_LETTERS_AND_NUMBERS)
     while data[i] & 0xC0 == 0x80:
         i -= 1
-    return FB_IS(fb_class_at(<const uint8_t*> &data[i], &n_bytes), FB_LETTERS)
+    return FB_IS(fb_class_at(<const uint8_t*> &data[i], &n_bytes), FB_LETTERS_AND_NUMBERS)
 
 
 cdef inline bint _is_space_or_stop(uint32_t c) noexcept nogil:

@@ -34,7 +34,7 @@ cdef class SpecialMatcher:
     cdef readonly list tokens  # bytes
     cdef readonly SpecialMatcher then  # matcher of tokens to be found in normalized text, or None
     cdef readonly bint cuttable  # no safe cut of safe_cut_near() changes what is found, `then` included
-    cdef readonly bint ends_in_letter  # the last byte of some token may belong to a letter
+    cdef readonly bint ends_in_word  # the last byte of some token may belong to a letter or a number
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _keep_flags(self, bytes flags, bytes words) except -1
     cdef int _keep_prefixes(self) except -1

@@ -149,9 +149,9 @@ cdef class SpecialMatcher:
         if first_invalid(p, text.n) < text.n or safe_cut_near(&text, 0, 0) < text.n:
             self.cuttable = False
         cdef uint8_t last = p[text.n - 1]
-        cdef bint is_letter = last > 0x7F or <uint8_t> ((last | 0x20) - 0x61) < 26
-        self.ends_in_letter |= is_letter
-        if self._flags != NULL and self._flags[index] & RSTRIP and (is_letter or 0x30 <= last <= 0x39):
+        cdef bint is_word = last > 0x7F or <uint8_t> ((last | 0x20) - 0x61) < 26 or 0x30 <= last <= 0x39
+        self.ends_in_word |= is_word
+        if self._flags != NULL and self._flags[index] & RSTRIP and is_word:
             self.cuttable = False  # a cut may part the token from the white space that it takes
         cdef uint32_t node = 0, child
         cdef size_t i, at
