@@ -36,7 +36,7 @@ LAYERS = (
     {"training"},
     {"memory"},
     {"tiktoken", "sentencepiece"},
-    {"minbpe", "transformers"},
+    {"minbpe", "rustbpe", "transformers"},
     {"web"},
     {"cli"},
     {"codepoint_tokenizer", "counts", "files"},  # names that old pickles look for
