@@ -31,6 +31,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.drop_ins import install, uninstall
     from fastbpe.memory import release_memory
     from fastbpe.tokenizer.alignment import align
     from fastbpe.tokenizer.sequences import SequenceTokenizer
@@ -60,9 +61,11 @@ __all__ = [
     "__version__",
     "align",
     "count_pieces",
+    "install",
     "load",
     "release_memory",
     "train",
+    "uninstall",
 ]
 
 # Name → module that defines it. These are imported at first use: few programs need them, and they take a third of
@@ -74,8 +77,10 @@ _LATER = {
     "SequenceTokenizer": "tokenizer.sequences",
     "align": "tokenizer.alignment",
     "count_pieces": "training.piece_counting",
+    "install": "drop_ins",
     "release_memory": "memory",
     "train": "training.train",
+    "uninstall": "drop_ins",
 }
 
 

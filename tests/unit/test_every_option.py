@@ -145,6 +145,8 @@ CALLS: dict[str, Row] = {
         {"source": ["xy"], "mode": "codepoint", "pattern": None, "special_tokens": ["<x>"], **READING},
     ),
     "release_memory": Row({}, {}),
+    "install": Row({}, {"names": None}),  # *names: tests/conformance/test_install.py
+    "uninstall": Row({}, {"names": None}),
     "align": Row(
         {"text": TEXT, "a": tokenizer(), "b": tokenizer()},
         {

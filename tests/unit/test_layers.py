@@ -37,6 +37,7 @@ LAYERS = (
     {"memory"},
     {"tiktoken", "sentencepiece"},
     {"minbpe", "rustbpe", "transformers"},
+    {"drop_ins"},
     {"web"},
     {"cli"},
     {"codepoint_tokenizer", "counts", "files"},  # names that old pickles look for
