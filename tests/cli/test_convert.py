@@ -25,7 +25,17 @@ FLAGS = {
 
 
 def test_every_format_is_covered():
-    assert set(NAMES) == set(FORMATS)
+    assert {*NAMES, "tekken"} == set(FORMATS)  # special tokens have other ids in a tekken.json
+
+
+def test_tekken_file_converts_to_a_native_one_and_back(run, tmp_path):
+    ranks = {token: i + 2 for token, i in {**BYTES, b"lo": 256}.items()}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern="tekken", special_tokens={"<unk>": 0, "<s>": 1})
+    tokenizer.save(tmp_path / "a.fbpe")
+    done = run("convert", tmp_path / "a.fbpe", tmp_path / "tekken.json", "--to", "tekken")
+    assert (done.status, done.out, done.err) == (0, b"", "")
+    assert run("convert", tmp_path / "tekken.json", tmp_path / "b.fbpe").status == 0
+    assert fastbpe.load(tmp_path / "b.fbpe") == tokenizer
 
 
 @pytest.mark.parametrize(("source", "target"), [*itertools.product(NAMES, NAMES)])

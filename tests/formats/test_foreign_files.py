@@ -53,10 +53,6 @@ FILES = {
         b'{"tokenizer_class": "GPT2Tokenizer"}',
         "a model's settings, no vocabulary: give tokenizer.json, or",
     ),
-    "tekken": (
-        b'{"config": {"pattern": "a", "num_vocab_tokens": 1}}',
-        "Mistral's tekken.json, no vocabulary: which",
-    ),
     "safetensors": (safetensors(), f"a safetensors file, no vocabulary: {WEIGHTS}"),
     "gguf": (
         b"GGUF\x03\0\0\0" + bytes(100),

@@ -35,6 +35,11 @@ VOCAB = b"{" + b",".join(f'"{SHOWN[i]}":{i}'.encode() for i in range(256) if SHO
 MERGES = b"#version: 0.2\na b\n"
 MINBPE = MAGIC.encode() + b"\n\n"
 
+TEKKEN = (
+    b'{"config":{"pattern":"a","num_vocab_tokens":%d,"default_vocab_size":%d,"default_num_special_tokens":0,'
+    b'"version":"v3"},"vocab":[{"rank":0,"token_bytes":"AA=="}%%s]}' % (N, N)
+)
+
 
 def lines(make: Callable[[int], bytes]) -> bytes:
     return b"".join([make(i) for i in range(N)])
@@ -52,6 +57,9 @@ ONE: dict[str, Callable[[], bytes]] = {
     "tiktoken: one token again": lambda: BYTE_LINES + lines(lambda i: b"YWI= %d\n" % (i + 256)),
     "tiktoken: a rank far away": lambda: BYTE_LINES + b"YWI= 4000000000\n",
     "tiktoken: a rank of many digits": lambda: BYTE_LINES + b"YWI= " + b"1" * LONG + b"\n",
+    "tekken: tokens": lambda: TEKKEN % lines(lambda i: b',{"rank":%d,"token_bytes":"YWI="}' % (i + 1)),
+    "tekken: one token again": lambda: TEKKEN % (b',{"rank":1,"token_bytes":"YWI="}' * N),
+    "tekken: nested deep": lambda: TEKKEN % (b",[" * DEEP + b"]" * DEEP),
     "minbpe: merges": lambda: MINBPE + b"0\n97 98\n" + lines(lambda i: b"97 %d\n" % (i + 256)),
     "minbpe: one merge again": lambda: MINBPE + b"0\n" + b"97 98\n" * N,
     "minbpe: special tokens": lambda: MINBPE + b"%d\n" % N + lines(lambda i: b"s%d %d\n" % (i, i + 256)),

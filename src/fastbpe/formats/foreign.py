@@ -83,9 +83,6 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
             return "an XML message", f"a server answered {shown!r}; download the file again"
     if text[:1] != b"{":
         return None
-    if b'"num_vocab_tokens"' in head and b'"pattern"' in head:
-        way_out = "which fastbpe does not read; give the model's tokenizer.json"
-        return "Mistral's tekken.json", way_out
     if len(data) > _MAX_MESSAGE_BYTES:
         return None
     try:

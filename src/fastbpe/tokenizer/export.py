@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import atomic_files, gpt2, minbpe, native, tiktoken
+from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_folder
 from fastbpe.formats.huggingface import tokenizer_config, write
 from fastbpe.known_vocabularies import recognise
@@ -93,18 +93,35 @@ def _native(tokenizer: Exportable) -> Files:
 
 
 def _tiktoken(tokenizer: Exportable) -> Files:
+    return tiktoken.dump(_ranked_tokens(tokenizer, ".tiktoken"))
+
+
+def _tekken(tokenizer: Exportable) -> Files:
+    tokens, model = _ranked_tokens(tokenizer, "a tekken.json"), tokenizer._full_model()
+    return tekken.dump(tokens, resolve_pattern(model.pattern)[1], model.special_tokens)
+
+
+def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
+    """List the tokens by rank, for a format that holds ranks only.
+
+    Args:
+        tokenizer: the tokenizer.
+        what: name of the format for the message.
+
+    Raises FormatError: ranks alone would give other ids.
+    """
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
-    components.check_plain(model, "a .tiktoken file")
+    components.check_plain(model, what)
     if model.drops_bytes:
-        raise FormatError("a .tiktoken file needs a token for every byte; export it as native or huggingface")
+        raise FormatError(f"{what} needs a token for every byte; export it as native or huggingface")
     if merges_by_rank(vocabulary, model):
-        return tiktoken.dump(vocabulary.tokens())
-    tiktoken.check_tokens(vocabulary.tokens())
+        return vocabulary.tokens()
+    tiktoken.check_tokens(vocabulary.tokens(), what)
     ranked = replace(
         model, tokens=vocabulary.tokens(), tables=None, merges=b"", merges_rule="ranks", whole_piece_first=True
     )
     raise FormatError(
-        "this vocabulary merges by a list of pairs; .tiktoken holds ranks only, which would give other ids"
+        f"this vocabulary merges by a list of pairs; {what} holds ranks only, which would give other ids"
         f"{_witness(tokenizer, ranked)}: export it as native"
     )
 
@@ -142,6 +159,7 @@ _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
     "tiktoken": _tiktoken,
     "gpt2": _gpt2,
     "minbpe": _minbpe,
+    "tekken": _tekken,
     "huggingface": _huggingface,
 }
 

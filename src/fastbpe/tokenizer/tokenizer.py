@@ -1441,6 +1441,7 @@ class Tokenizer(Encoder):
         - "tiktoken": tokens and ranks, without split pattern and special tokens. Byte level only.
         - "gpt2": vocab.json and merges.txt, without split pattern. Byte level only.
         - "minbpe": minbpe's .model. Byte level only.
+        - "tekken": Mistral's tekken.json: the special tokens have the first ids. Byte level only.
         - "sentencepiece": a .model. Code points only.
 
         Args:
