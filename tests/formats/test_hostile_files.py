@@ -49,6 +49,19 @@ def piece(text: bytes, kind: int = 1) -> bytes:
     return bytes_field(1, bytes_field(1, text) + b"\x15" + struct.pack("<f", 0.0) + b"\x18" + bytes([kind]))
 
 
+def gguf(tokens: bytes) -> bytes:
+    """Return a file of N tokens with one merge."""
+    keys = [
+        (b"model", struct.pack("<IQ", 8, 4) + b"gpt2"),
+        (b"pre", struct.pack("<IQ", 8, 5) + b"gpt-2"),
+        (b"merges", struct.pack("<IIQQ", 9, 8, 1, 3) + b"a b"),
+        (b"tokens", struct.pack("<IIQ", 9, 8, N) + tokens),
+    ]
+    names = [b"tokenizer.ggml." + name for name, _ in keys]
+    parts = [struct.pack("<Q", len(name)) + name + value for name, (_, value) in zip(names, keys, strict=True)]
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(keys)) + b"".join(parts)
+
+
 TRAINER = bytes_field(2, b"\x18\x02")
 #: Single files.
 ONE: dict[str, Callable[[], bytes]] = {
@@ -60,6 +73,11 @@ ONE: dict[str, Callable[[], bytes]] = {
     "tekken: tokens": lambda: TEKKEN % lines(lambda i: b',{"rank":%d,"token_bytes":"YWI="}' % (i + 1)),
     "tekken: one token again": lambda: TEKKEN % (b',{"rank":1,"token_bytes":"YWI="}' * N),
     "tekken: nested deep": lambda: TEKKEN % (b",[" * DEEP + b"]" * DEEP),
+    "gguf: tokens": lambda: gguf(lines(lambda i: struct.pack("<Q", 8) + b"%08x" % i)),
+    "gguf: one token again": lambda: gguf((struct.pack("<Q", 2) + b"ab") * N),
+    "gguf: empty tokens": lambda: gguf(bytes(8) * N),
+    "gguf: a long token": lambda: gguf(struct.pack("<Q", LONG) + b"a" * LONG + bytes(8) * (N - 1)),
+    "gguf: more tokens than bytes": lambda: gguf(b"")[:-1],
     "minbpe: merges": lambda: MINBPE + b"0\n97 98\n" + lines(lambda i: b"97 %d\n" % (i + 256)),
     "minbpe: one merge again": lambda: MINBPE + b"0\n" + b"97 98\n" * N,
     "minbpe: special tokens": lambda: MINBPE + b"%d\n" % N + lines(lambda i: b"s%d %d\n" % (i, i + 256)),

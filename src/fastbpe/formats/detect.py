@@ -15,7 +15,7 @@ from fastbpe.patterns import PatternLike
 
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
 _READABLE = (
-    ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, sentencepiece's .model and "
+    ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, .gguf, sentencepiece's .model and "
     "minbpe's .model"
 )
 
@@ -97,6 +97,11 @@ def _parse(
         raise FormatError(
             f"{where}: a tokenizer of sequences of integers, not of text; fastbpe.load(path) makes it"
         )
+    if bytes(data[:4]) == b"GGUF":
+        from fastbpe.formats import gguf  # here: other files do not need it
+
+        if gguf.recognise(data):
+            return gguf.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     foreign.check(data, where)
     if _is_object(data):
         from fastbpe.formats import tekken  # here: other files do not need it

@@ -16,7 +16,7 @@ from fastbpe.formats import gpt2
 
 _ALONE = ("tokenizer.json", "tokenizer.model", "tekken.json")
 _WHOLE = ("tokenizer.json", "tekken.json")  # hold the special tokens, too
-_ENDINGS = (".tiktoken", ".fbpe")
+_ENDINGS = (".tiktoken", ".fbpe", ".gguf")
 _CONFIG, _MAP, _ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
 _ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _OTHERS = "additional_special_tokens"
@@ -50,7 +50,7 @@ def find(folder: str) -> Found:
         FormatError: the folder holds no tokenizer, or several of one kind.
     """
     paths = _find_files(Path(folder))
-    if Path(paths[0]).name in _WHOLE or paths[0].endswith(".fbpe"):
+    if Path(paths[0]).name in _WHOLE or paths[0].endswith((".fbpe", ".gguf")):
         return Found(paths, {}, None)
     config = read_object(Path(folder, _CONFIG))
     class_name = config.get("tokenizer_class")

@@ -50,11 +50,6 @@ def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
     """Name a file of model weights, or an archive."""
-    if head.startswith(b"GGUF") and head[5:8] == bytes(3):
-        way_out = (
-            "fastbpe does not read the tokenizer in it; give the original model's tokenizer.json or its folder"
-        )
-        return "a GGUF file", way_out
     length = int.from_bytes(head[:8], "little")
     if head[8:10] == b'{"' and length <= min(len(data) - 8, _MAX_SAFETENSORS_HEADER):
         return "a safetensors file", _WEIGHTS

@@ -9,10 +9,12 @@ from dataclasses import replace
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_folder
+from fastbpe.formats.gguf import pre_tokenizers
+from fastbpe.formats.gguf import write as write_gguf
 from fastbpe.formats.huggingface import tokenizer_config, write
 from fastbpe.known_vocabularies import recognise
 from fastbpe.model import Model
-from fastbpe.patterns import Pattern, resolve_pattern
+from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer import components, verify_export
 from fastbpe.tokenizer.exportable import Exportable, Files
 from fastbpe.tokenizer.merges_as_ranks import made_by, merges_by_rank, unmade
@@ -154,6 +156,41 @@ def _huggingface(tokenizer: Exportable) -> Files:
     return write.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
 
 
+def _gguf(tokenizer: Exportable) -> Files:
+    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    components.check_plain(replace(model, added_tokens=()), "a GGUF file")
+    names = pre_tokenizers.names_of(model.pattern)
+    if not names:
+        known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
+        raise FormatError(
+            "a GGUF file names its split pattern, and llama.cpp has no name for that of this tokenizer; it has "
+            f"names for {known} and some others; export it as native or huggingface"
+        )
+    whole = {name: pre_tokenizers.PRE_TOKENIZERS[name].whole_piece_first for name in names}
+    alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)
+    if alike is None and not vocabulary.whole_piece_first:
+        raise FormatError(
+            f"with the split pattern {names[0]}, llama.cpp looks pieces up whole first, and this tokenizer merges "
+            "them; export it as native or huggingface"
+        )
+    listed = model.merge_list() if alike else _made_by_merging(tokenizer)
+    pairs = (
+        list(made_by(vocabulary, model).values())
+        if listed is None
+        else [(left, right) for left, right, _ in listed]
+    )
+    return write_gguf.dump_byte_level(
+        vocabulary.tokens(),
+        pairs,
+        alike or names[0],
+        model.special_tokens,
+        model.added_tokens,
+        tokenizer.n_vocab,
+        tokenizer._roles,
+        model.template,
+    )
+
+
 _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
     "native": _native,
     "tiktoken": _tiktoken,
@@ -161,6 +198,7 @@ _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
     "minbpe": _minbpe,
     "tekken": _tekken,
     "huggingface": _huggingface,
+    "gguf": _gguf,
 }
 
 #: Formats of byte-level tokenizers.
