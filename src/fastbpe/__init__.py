@@ -31,6 +31,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.drop_ins import install, uninstall
     from fastbpe.id_files.merging import merge_shards
     from fastbpe.id_files.reader import StoredIds, open_ids
     from fastbpe.memory import release_memory
@@ -65,12 +66,14 @@ __all__ = [
     "__version__",
     "align",
     "count_pieces",
+    "install",
     "load",
     "merge_shards",
     "merge_vocabularies",
     "open_ids",
     "release_memory",
     "train",
+    "uninstall",
     "vocabulary_report",
 ]
 
@@ -84,11 +87,13 @@ _LATER = {
     "StoredIds": "id_files.reader",
     "align": "tokenizer.alignment",
     "count_pieces": "training.piece_counting",
+    "install": "drop_ins",
     "merge_shards": "id_files.merging",
     "merge_vocabularies": "tokenizer.merging",
     "open_ids": "id_files.reader",
     "release_memory": "memory",
     "train": "training.train",
+    "uninstall": "drop_ins",
     "vocabulary_report": "vocabularies.report",
 }
 

@@ -25,7 +25,17 @@ FLAGS = {
 
 
 def test_every_format_is_covered():
-    assert set(NAMES) == set(FORMATS)
+    assert {*NAMES, "tekken", "gguf"} == set(FORMATS)  # which cannot hold the tokenizer below
+
+
+def test_tekken_file_converts_to_a_native_one_and_back(run, tmp_path):
+    ranks = {token: i + 2 for token, i in {**BYTES, b"lo": 256}.items()}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern="tekken", special_tokens={"<unk>": 0, "<s>": 1})
+    tokenizer.save(tmp_path / "a.fbpe")
+    done = run("convert", tmp_path / "a.fbpe", tmp_path / "tekken.json", "--to", "tekken")
+    assert (done.status, done.out, done.err) == (0, b"", "")
+    assert run("convert", tmp_path / "tekken.json", tmp_path / "b.fbpe").status == 0
+    assert fastbpe.load(tmp_path / "b.fbpe") == tokenizer
 
 
 @pytest.mark.parametrize(("source", "target"), [*itertools.product(NAMES, NAMES)])
@@ -47,6 +57,15 @@ def test_every_format_converts_into_every_other(source, target, run, tmp_path):
         assert done.out == b""
         again = fastbpe.load(made)
     assert again == tokenizer
+
+
+def test_gguf_file_converts_to_a_native_one_and_back(run, tmp_path):
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"lo": 256}, pattern="llama3", special_tokens={"<s>": 259})
+    tokenizer.save(tmp_path / "a.fbpe")
+    done = run("convert", tmp_path / "a.fbpe", tmp_path / "a.gguf")
+    assert (done.status, done.out, done.err) == (0, b"", "")
+    assert run("convert", tmp_path / "a.gguf", tmp_path / "b.fbpe").status == 0
+    assert fastbpe.load(tmp_path / "b.fbpe") == tokenizer
 
 
 def test_output_name_selects_the_format(run, model, tmp_path):

@@ -112,7 +112,7 @@ def test_save_writes_published_vocabularies_in_their_own_format(tmp_path: Path) 
 def test_explicit_format_overrides_the_ending(tmp_path: Path) -> None:
     PLAIN.export(tmp_path / "a.txt", format="native")
     assert fastbpe.load(tmp_path / "a.txt") == PLAIN
-    for format in ("", "gguf"):
+    for format in ("", "onnx"):
         with pytest.raises(FormatError):
             PLAIN.export(tmp_path / "b.txt", format=format)
 

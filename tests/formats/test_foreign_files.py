@@ -53,15 +53,7 @@ FILES = {
         b'{"tokenizer_class": "GPT2Tokenizer"}',
         "a model's settings, no vocabulary: give tokenizer.json, or",
     ),
-    "tekken": (
-        b'{"config": {"pattern": "a", "num_vocab_tokens": 1}}',
-        "Mistral's tekken.json, no vocabulary: which",
-    ),
     "safetensors": (safetensors(), f"a safetensors file, no vocabulary: {WEIGHTS}"),
-    "gguf": (
-        b"GGUF\x03\0\0\0" + bytes(100),
-        "a GGUF file, no vocabulary: fastbpe does not read the tokenizer in it",
-    ),
     "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, no vocabulary: {WEIGHTS}"),
     "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and give the vocabulary in it"),
     "pickle": (pickle.dumps({"a": 1}), f"a pickle, no vocabulary: as older PyTorch files are: {WEIGHTS}"),

@@ -35,6 +35,11 @@ VOCAB = b"{" + b",".join(f'"{SHOWN[i]}":{i}'.encode() for i in range(256) if SHO
 MERGES = b"#version: 0.2\na b\n"
 MINBPE = MAGIC.encode() + b"\n\n"
 
+TEKKEN = (
+    b'{"config":{"pattern":"a","num_vocab_tokens":%d,"default_vocab_size":%d,"default_num_special_tokens":0,'
+    b'"version":"v3"},"vocab":[{"rank":0,"token_bytes":"AA=="}%%s]}' % (N, N)
+)
+
 
 def lines(make: Callable[[int], bytes]) -> bytes:
     return b"".join([make(i) for i in range(N)])
@@ -42,6 +47,19 @@ def lines(make: Callable[[int], bytes]) -> bytes:
 
 def piece(text: bytes, kind: int = 1) -> bytes:
     return bytes_field(1, bytes_field(1, text) + b"\x15" + struct.pack("<f", 0.0) + b"\x18" + bytes([kind]))
+
+
+def gguf(tokens: bytes) -> bytes:
+    """Return a file of N tokens with one merge."""
+    keys = [
+        (b"model", struct.pack("<IQ", 8, 4) + b"gpt2"),
+        (b"pre", struct.pack("<IQ", 8, 5) + b"gpt-2"),
+        (b"merges", struct.pack("<IIQQ", 9, 8, 1, 3) + b"a b"),
+        (b"tokens", struct.pack("<IIQ", 9, 8, N) + tokens),
+    ]
+    names = [b"tokenizer.ggml." + name for name, _ in keys]
+    parts = [struct.pack("<Q", len(name)) + name + value for name, (_, value) in zip(names, keys, strict=True)]
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(keys)) + b"".join(parts)
 
 
 TRAINER = bytes_field(2, b"\x18\x02")
@@ -52,6 +70,14 @@ ONE: dict[str, Callable[[], bytes]] = {
     "tiktoken: one token again": lambda: BYTE_LINES + lines(lambda i: b"YWI= %d\n" % (i + 256)),
     "tiktoken: a rank far away": lambda: BYTE_LINES + b"YWI= 4000000000\n",
     "tiktoken: a rank of many digits": lambda: BYTE_LINES + b"YWI= " + b"1" * LONG + b"\n",
+    "tekken: tokens": lambda: TEKKEN % lines(lambda i: b',{"rank":%d,"token_bytes":"YWI="}' % (i + 1)),
+    "tekken: one token again": lambda: TEKKEN % (b',{"rank":1,"token_bytes":"YWI="}' * N),
+    "tekken: nested deep": lambda: TEKKEN % (b",[" * DEEP + b"]" * DEEP),
+    "gguf: tokens": lambda: gguf(lines(lambda i: struct.pack("<Q", 8) + b"%08x" % i)),
+    "gguf: one token again": lambda: gguf((struct.pack("<Q", 2) + b"ab") * N),
+    "gguf: empty tokens": lambda: gguf(bytes(8) * N),
+    "gguf: a long token": lambda: gguf(struct.pack("<Q", LONG) + b"a" * LONG + bytes(8) * (N - 1)),
+    "gguf: more tokens than bytes": lambda: gguf(b"")[:-1],
     "minbpe: merges": lambda: MINBPE + b"0\n97 98\n" + lines(lambda i: b"97 %d\n" % (i + 256)),
     "minbpe: one merge again": lambda: MINBPE + b"0\n" + b"97 98\n" * N,
     "minbpe: special tokens": lambda: MINBPE + b"%d\n" % N + lines(lambda i: b"s%d %d\n" % (i, i + 256)),

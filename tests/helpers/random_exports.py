@@ -27,13 +27,15 @@ from helpers import tokenizer_json
 from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES
 
-BYTE_FORMATS = ("native", "tiktoken", "gpt2", "minbpe", "huggingface")
-POINT_FORMATS = ("native", "sentencepiece", "huggingface")
+BYTE_FORMATS = ("native", "tiktoken", "gpt2", "minbpe", "tekken", "huggingface", "gguf")
+POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
 FILES = {
     "native": "a.fbpe",
     "tiktoken": "a.tiktoken",
     "gpt2": "folder",
     "minbpe": "minbpe.model",
+    "tekken": "tekken.json",
+    "gguf": "a.gguf",
     "huggingface": "tokenizer.json",
     "sentencepiece": "a.model",
 }

@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import FastbpeError, Tokenizer
+from fastbpe.formats import tekken
+from fastbpe.formats.byte_level import bytes_of
+from fastbpe.formats.gguf import metadata
+from fastbpe.formats.gguf.metadata import Typed
 from fastbpe.model import PieceType
 from fastbpe.splitting.charset import blanks
 from helpers.codepoint_models import model_of
@@ -213,6 +217,41 @@ def test_untrusted_text_has_no_control_symbols_of_a_model(rng: random.Random) ->
     for text, ids in check(tokenizer, forbidden, rng):
         if fallback and not normalizer["remove_extra_whitespaces"] and METASPACE not in text and text[:1] != " ":
             assert tokenizer.decode(ids) == text
+
+
+@given(rngs)
+@settings(max_examples=100, deadline=None)
+def test_untrusted_text_has_no_control_tokens_of_a_gguf_file(rng: random.Random) -> None:
+    tokens, merges = merges_of(rng, [*SHOWN])
+    tokens += [name for name in ("<t>", "</s>", "é漢", "<t>a") if name not in tokens]
+    kinds = [PieceType.NORMAL, PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED, PieceType.CONTROL]
+    types = [PieceType.NORMAL if i < 256 else rng.choice(kinds) for i in range(len(tokens))]
+    normal = {token for token, kind in zip(tokens, types, strict=True) if kind == PieceType.NORMAL}
+    kept = [line for line in merges if {*line.split(" "), line.replace(" ", "")} <= normal]
+    values = {
+        "model": Typed(metadata.STRING, b"gpt2"),
+        "pre": Typed(metadata.STRING, rng.choice([b"llama-bpe", b"qwen2", b"starcoder"])),
+        "tokens": Typed(metadata.STRING, [token.encode() for token in tokens], True),
+        "token_type": Typed(metadata.INT32, types, True),
+        "merges": Typed(metadata.STRING, [line.encode() for line in kept], True),
+    }
+    tokenizer = fastbpe.load(metadata.write({f"tokenizer.ggml.{key}": value for key, value in values.items()}))
+    forbidden = {i for i, kind in enumerate(types) if kind in (PieceType.CONTROL, PieceType.USER_DEFINED)}
+    for text, ids in check(tokenizer, forbidden, rng):
+        assert tokenizer.decode(ids) == text
+
+
+@given(rngs)
+@settings(max_examples=50, deadline=None)
+def test_untrusted_text_has_no_special_tokens_of_a_tekken_file(rng: random.Random) -> None:
+    shown, _ = merges_of(rng, [*SHOWN])
+    names = rng.sample(["<s>", "</s>", "<t>", "<x>", "abc", "é漢"], 4)
+    tokens = [bytes_of(token) for token in shown if token not in names]
+    tokens = [bytes([byte]) for byte in range(256)] + [token for token in tokens if token and len(token) > 1]
+    n = len(names)
+    data = tekken.dump([b""] * n + tokens, r"\w+|\W", {name: i for i, name in enumerate(names)})  # type: ignore[list-item]
+    for text, ids in check(fastbpe.load(data), {*range(n)}, rng):
+        assert fastbpe.load(data).decode(ids) == text
 
 
 def test_added_tokens_of_the_vocabulary_are_split_in_untrusted_text() -> None:

@@ -189,6 +189,8 @@ CALLS: dict[str, Row] = {
             "progress": WithArguments(corpus=["ab"], value="tell"),
         },
     ),
+    "install": Row({}, {"names": None}),  # *names: tests/conformance/test_install.py
+    "uninstall": Row({}, {"names": None}),
     "align": Row(
         {"text": TEXT, "a": tokenizer(), "b": tokenizer()},
         {

@@ -15,6 +15,7 @@ import pytest
 
 import fastbpe
 import fastbpe.minbpe
+import fastbpe.rustbpe
 import fastbpe.sentencepiece
 import fastbpe.tiktoken
 from helpers.child_processes import run_python
@@ -67,6 +68,7 @@ PASSED_OVER = {
     "save",
     "save_vocab",
     "train",
+    "train_from_iterator",
     "register_special_tokens",
     "with_special_tokens",
     "without_tokens",
@@ -112,6 +114,12 @@ def regex_tokenizer() -> fastbpe.minbpe.RegexTokenizer:
     return tokenizer
 
 
+def rustbpe_tokenizer() -> fastbpe.rustbpe.Tokenizer:
+    tokenizer = fastbpe.rustbpe.Tokenizer()
+    tokenizer.train_from_iterator([TEXT * 3], 260)
+    return tokenizer
+
+
 @pytest.fixture(scope="module")
 def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("guest") / "t.model"
@@ -127,6 +135,7 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
     "tiktoken": lambda _: encoding(),
     "minbpe.BasicTokenizer": lambda _: basic_tokenizer(),
     "minbpe.RegexTokenizer": lambda _: regex_tokenizer(),
+    "rustbpe.Tokenizer": lambda _: rustbpe_tokenizer(),
     "SentencePieceProcessor": lambda path: fastbpe.sentencepiece.SentencePieceProcessor(model_file=str(path)),
     "sequences": lambda _: fastbpe.SequenceTokenizer.from_merges([(97, 98)], base_size=256),
     "SentencePieceNormalizer": lambda path: fastbpe.sentencepiece.SentencePieceNormalizer(model_file=str(path)),

@@ -38,7 +38,8 @@ LAYERS = (
     {"cluster"},
     {"spark", "ray"},
     {"tiktoken", "sentencepiece"},
-    {"minbpe", "transformers"},
+    {"minbpe", "rustbpe", "transformers"},
+    {"drop_ins"},
     {"web"},
     {"cli"},
     {"codepoint_tokenizer", "counts", "files"},  # names that old pickles look for

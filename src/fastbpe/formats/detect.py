@@ -14,7 +14,10 @@ from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
-_READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
+_READABLE = (
+    ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, .gguf, sentencepiece's .model and "
+    "minbpe's .model"
+)
 
 
 def read(
@@ -94,7 +97,18 @@ def _parse(
         raise FormatError(
             f"{where}: a tokenizer of sequences of integers, not of text; fastbpe.load(path) makes it"
         )
+    if bytes(data[:4]) == b"GGUF":
+        from fastbpe.formats import gguf  # here: other files do not need it
+
+        if gguf.recognise(data):
+            return gguf.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     foreign.check(data, where)
+    if _is_object(data):
+        from fastbpe.formats import tekken  # here: other files do not need it
+
+        if tekken.recognise(data):
+            _check_no_pattern(pattern, where)
+            return tekken.parse(data, where, special_tokens=special_tokens)
     if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
         return read
     if tiktoken.recognise(data) or where.endswith(".tiktoken"):

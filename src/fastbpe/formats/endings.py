@@ -10,8 +10,14 @@ from fastbpe.errors import FormatError
 
 #: Ending → format, by the mode of the tokenizer.
 ENDINGS: Mapping[str, Mapping[str, str]] = {
-    "byte": {".fbpe": "native", ".tiktoken": "tiktoken", ".json": "huggingface", ".model": "minbpe"},
-    "codepoint": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece"},
+    "byte": {
+        ".fbpe": "native",
+        ".tiktoken": "tiktoken",
+        ".json": "huggingface",
+        ".model": "minbpe",
+        ".gguf": "gguf",
+    },
+    "codepoint": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece", ".gguf": "gguf"},
 }
 _FOLDER = "a folder"
 _FOLDERS = {"byte": "gpt2"}

@@ -1,6 +1,7 @@
 """Folders of models: the tokenizer in one, and the special tokens that the files beside it name.
 
-Only the names of files are guessed. A `tokenizer.json` holds everything, so the files beside it are not read here.
+Only the names of files are guessed. A `tokenizer.json` or `tekken.json` holds everything, so the files beside it
+are not read here.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any, NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
 
-_ALONE = ("tokenizer.json", "tokenizer.model")
-_ENDINGS = (".tiktoken", ".fbpe")
+_ALONE = ("tokenizer.json", "tokenizer.model", "tekken.json")
+_WHOLE = ("tokenizer.json", "tekken.json")  # hold the special tokens, too
+_ENDINGS = (".tiktoken", ".fbpe", ".gguf")
 _CONFIG, _MAP, _ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
 _ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _OTHERS = "additional_special_tokens"
@@ -48,7 +50,7 @@ def find(folder: str) -> Found:
         FormatError: the folder holds no tokenizer, or several of one kind.
     """
     paths = _find_files(Path(folder))
-    if Path(paths[0]).name == "tokenizer.json" or paths[0].endswith(".fbpe"):
+    if Path(paths[0]).name in _WHOLE or paths[0].endswith((".fbpe", ".gguf")):
         return Found(paths, {}, None)
     config = read_object(Path(folder, _CONFIG))
     class_name = config.get("tokenizer_class")

@@ -50,11 +50,6 @@ def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
     """Name a file of model weights, or an archive."""
-    if head.startswith(b"GGUF") and head[5:8] == bytes(3):
-        way_out = (
-            "fastbpe does not read the tokenizer in it; give the original model's tokenizer.json or its folder"
-        )
-        return "a GGUF file", way_out
     length = int.from_bytes(head[:8], "little")
     if head[8:10] == b'{"' and length <= min(len(data) - 8, _MAX_SAFETENSORS_HEADER):
         return "a safetensors file", _WEIGHTS
@@ -83,9 +78,6 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
             return "an XML message", f"a server answered {shown!r}; download the file again"
     if text[:1] != b"{":
         return None
-    if b'"num_vocab_tokens"' in head and b'"pattern"' in head:
-        way_out = "which fastbpe does not read; give the model's tokenizer.json"
-        return "Mistral's tekken.json", way_out
     if len(data) > _MAX_MESSAGE_BYTES:
         return None
     try:

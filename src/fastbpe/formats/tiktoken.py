@@ -163,12 +163,12 @@ def dump(tokens: Sequence[bytes]) -> bytes:
     return b"".join(b"%s %d\n" % (as_base64(token), rank) for rank, token in enumerate(tokens) if token)
 
 
-def check_tokens(tokens: Sequence[bytes]) -> None:
-    """Raise FormatError if a token has two ids."""
+def check_tokens(tokens: Sequence[bytes], what: str = ".tiktoken") -> None:
+    """Raise FormatError if a token has two ids. what: the format, for the message."""
     first: dict[bytes, int] = {}
     for token_id, token in enumerate(tokens):
         if token and first.setdefault(token, token_id) != token_id:
             raise FormatError(
-                f"tokens {first[token]} and {token_id} are both {token!r}; .tiktoken can hold it once only: "
+                f"tokens {first[token]} and {token_id} are both {token!r}; {what} can hold it once only: "
                 "export it as native"
             )

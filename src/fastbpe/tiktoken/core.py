@@ -12,7 +12,7 @@ from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid, plain, to_utf8
 from fastbpe._utils.caching import cached_property
-from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
+from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.model import Buffer, Model
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
@@ -209,19 +209,34 @@ class Encoding(Methods):
         """Return the function that returns this very encoding for its name, or None. The registry sets its own."""
         return None
 
+    @staticmethod
+    def _by_name(name: str) -> Encoding:
+        """Return the registered encoding of a name. The registry sets its own."""
+        raise VocabularyError(f"no encoding is registered as {name!r}")
+
+    def __setstate__(self, state: str | dict[str, Any]) -> None:
+        """Take the state of a pickle that tiktoken wrote, loaded where this class stands in for tiktoken's.
+
+        Args:
+            state: name of a registered encoding, or the arguments of the class.
+        """
+        if isinstance(state, str):
+            state = self._by_name(state)._arguments()
+        Encoding.__init__(self, **state)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "pat_str": self._pat_str,
+            "mergeable_ranks": self._mergeable_ranks,
+            "special_tokens": self._special_tokens,
+        }
+
     def __reduce__(self) -> tuple[Callable[..., Encoding], tuple[Any, ...]]:
         by_name = self._made_by_name(self)
         if by_name is not None:
             return by_name, (self.name,)
-        return _with_arguments, (
-            type(self),
-            {
-                "name": self.name,
-                "pat_str": self._pat_str,
-                "mergeable_ranks": self._mergeable_ranks,
-                "special_tokens": self._special_tokens,
-            },
-        )
+        return _with_arguments, (type(self), self._arguments())
 
 
 class CoreBPE:

@@ -61,6 +61,7 @@ def _made_by_name(encoding: Encoding) -> Callable[[str], Encoding] | None:
 
 
 Encoding._made_by_name = staticmethod(_made_by_name)  # type: ignore[method-assign]
+Encoding._by_name = staticmethod(get_encoding)  # type: ignore[method-assign, assignment]
 
 
 def _made(constructor: Constructor) -> Encoding:

@@ -22,6 +22,7 @@ from fastbpe._utils.caching import cached_property
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FormatError
 from fastbpe.formats import detect, native
+from fastbpe.formats.gguf import write as write_gguf
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import AddedToken, CodePointModel, Conventions, Model, PieceType, Templates
@@ -667,8 +668,10 @@ class CodePointTokenizer(Tokenizer):
             return model_file.dump(self._source)
         if format == "huggingface":
             return write_llama.dump(self._source)
+        if format == "gguf":
+            return write_gguf.dump_code_points(self._source)
         raise FormatError(
-            f'format={format!r} holds no code points; choose "native", "sentencepiece" or "huggingface"'
+            f'format={format!r} holds no code points; choose "native", "sentencepiece", "huggingface" or "gguf"'
         )
 
     def _remake(self, model: Model | CodePointModel | None = None) -> CodePointTokenizer:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import atomic_files, gpt2, minbpe, native, tiktoken
+from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_folder
+from fastbpe.formats.gguf import pre_tokenizers
+from fastbpe.formats.gguf import write as write_gguf
 from fastbpe.formats.huggingface import tokenizer_config, write
 from fastbpe.known_vocabularies import recognise
 from fastbpe.model import Model
-from fastbpe.patterns import Pattern, resolve_pattern
+from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer import components, verify_export
 from fastbpe.tokenizer.exportable import Exportable, Files
 from fastbpe.tokenizer.merges_as_ranks import made_by, merges_by_rank, unmade
@@ -93,18 +95,35 @@ def _native(tokenizer: Exportable) -> Files:
 
 
 def _tiktoken(tokenizer: Exportable) -> Files:
+    return tiktoken.dump(_ranked_tokens(tokenizer, ".tiktoken"))
+
+
+def _tekken(tokenizer: Exportable) -> Files:
+    tokens, model = _ranked_tokens(tokenizer, "a tekken.json"), tokenizer._full_model()
+    return tekken.dump(tokens, resolve_pattern(model.pattern)[1], model.special_tokens)
+
+
+def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
+    """List the tokens by rank, for a format that holds ranks only.
+
+    Args:
+        tokenizer: the tokenizer.
+        what: name of the format for the message.
+
+    Raises FormatError: ranks alone would give other ids.
+    """
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
-    components.check_plain(model, "a .tiktoken file")
+    components.check_plain(model, what)
     if model.drops_bytes:
-        raise FormatError("a .tiktoken file needs a token for every byte; export it as native or huggingface")
+        raise FormatError(f"{what} needs a token for every byte; export it as native or huggingface")
     if merges_by_rank(vocabulary, model):
-        return tiktoken.dump(vocabulary.tokens())
-    tiktoken.check_tokens(vocabulary.tokens())
+        return vocabulary.tokens()
+    tiktoken.check_tokens(vocabulary.tokens(), what)
     ranked = replace(
         model, tokens=vocabulary.tokens(), tables=None, merges=b"", merges_rule="ranks", whole_piece_first=True
     )
     raise FormatError(
-        "this vocabulary merges by a list of pairs; .tiktoken holds ranks only, which would give other ids"
+        f"this vocabulary merges by a list of pairs; {what} holds ranks only, which would give other ids"
         f"{_witness(tokenizer, ranked)}: export it as native"
     )
 
@@ -137,12 +156,49 @@ def _huggingface(tokenizer: Exportable) -> Files:
     return write.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
 
 
+def _gguf(tokenizer: Exportable) -> Files:
+    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    components.check_plain(replace(model, added_tokens=()), "a GGUF file")
+    names = pre_tokenizers.names_of(model.pattern)
+    if not names:
+        known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
+        raise FormatError(
+            "a GGUF file names its split pattern, and llama.cpp has no name for that of this tokenizer; it has "
+            f"names for {known} and some others; export it as native or huggingface"
+        )
+    whole = {name: pre_tokenizers.PRE_TOKENIZERS[name].whole_piece_first for name in names}
+    alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)
+    if alike is None and not vocabulary.whole_piece_first:
+        raise FormatError(
+            f"with the split pattern {names[0]}, llama.cpp looks pieces up whole first, and this tokenizer merges "
+            "them; export it as native or huggingface"
+        )
+    listed = model.merge_list() if alike else _made_by_merging(tokenizer)
+    pairs = (
+        list(made_by(vocabulary, model).values())
+        if listed is None
+        else [(left, right) for left, right, _ in listed]
+    )
+    return write_gguf.dump_byte_level(
+        vocabulary.tokens(),
+        pairs,
+        alike or names[0],
+        model.special_tokens,
+        model.added_tokens,
+        tokenizer.n_vocab,
+        tokenizer._roles,
+        model.template,
+    )
+
+
 _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
     "native": _native,
     "tiktoken": _tiktoken,
     "gpt2": _gpt2,
     "minbpe": _minbpe,
+    "tekken": _tekken,
     "huggingface": _huggingface,
+    "gguf": _gguf,
 }
 
 #: Formats of byte-level tokenizers.

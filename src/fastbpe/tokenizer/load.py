@@ -33,12 +33,13 @@ def load(
     Args:
         path_or_bytes: one of these, or a file's contents as bytes:
 
-            - a `.fbpe` or `.tiktoken` file, or a tokenizer.json;
+            - a `.fbpe` or `.tiktoken` file, a tokenizer.json, or Mistral's tekken.json;
             - one of GPT-2's two files (`vocab.json` and `merges.txt`, or `encoder.json` and `vocab.bpe`), with
               the other beside it;
-            - a `.model` of sentencepiece (type BPE) or of minbpe;
-            - a folder: the first that it has of tokenizer.json, tokenizer.model, GPT-2's two, *.tiktoken, *.fbpe,
-              with the special tokens of its tokenizer_config.json, added_tokens.json and special_tokens_map.json;
+            - a `.model` of sentencepiece (type BPE) or of minbpe; a `.gguf` file of llama.cpp, or all of a model;
+            - a folder: the first that it has of tokenizer.json, tokenizer.model, tekken.json, GPT-2's two,
+              *.tiktoken, *.fbpe, *.gguf, with the special tokens of its tokenizer_config.json, added_tokens.json
+              and special_tokens_map.json;
             - a name, if no file or folder has it: "o200k_base", "llama3", ..., a model of OpenAI's ("gpt-4o"), or
               a repository of Hugging Face ("org/name").
         pattern: split pattern for files that do not hold theirs: a name in `PATTERNS`, any regex, or a list of

@@ -1778,15 +1778,17 @@ class Tokenizer(Encoder):
         - "tiktoken": tokens and ranks, without split pattern and special tokens. Byte level only.
         - "gpt2": vocab.json and merges.txt, without split pattern. Byte level only.
         - "minbpe": minbpe's .model. Byte level only.
+        - "tekken": Mistral's tekken.json: the special tokens have the first ids. Byte level only.
         - "sentencepiece": a .model. Code points only.
+        - "gguf": llama.cpp's GGUF, metadata without tensors.
 
         Args:
             path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", an
                 existing folder or a path with a slash at its end becomes a folder for transformers, with a
                 tokenizer_config.json beside the tokenizer.json.
             format: one of the formats. None: by the ending of path: `.fbpe` native, `.json` huggingface,
-                `.tiktoken`, a folder gpt2, `.model` minbpe or, for code points, sentencepiece; native if path has
-                no ending.
+                `.tiktoken`, `.gguf`, a folder gpt2, `.model` minbpe or, for code points, sentencepiece; native if
+                path has no ending.
             verify: before writing, read the new files back and compare ids on the text of every token and on many
                 pairs of tokens: up to a second for the largest vocabularies. If the format lacks the split pattern
                 or the special tokens, the comparison supplies them.

@@ -160,11 +160,13 @@ def count_source(
     )
     special = make_matcher(special_tokens, {}) if special_tokens else None
     with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
-        table, n_bytes = _count(texts, splitter, special, reading, lambda n_bytes: phase.update(n_bytes - phase.n))
+        table, n_bytes = count_texts(
+            texts, splitter, special, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
+        )
     return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=len(skipped))
 
 
-def _count(
+def count_texts(
     texts: Iterable[Document],
     splitter: Splitter,
     special: SpecialMatcher | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, TypeVar
 
-from fastbpe.transformers.classes import ENGINE, accelerated_class, engine_of, is_accelerated
+from fastbpe.transformers.classes import ENGINE, engine_of, give_class, is_accelerated
 from fastbpe.transformers.encoding import DEFAULTS
 from fastbpe.transformers.engine import logger
 
@@ -96,11 +96,6 @@ def why_not(tokenizer: Any) -> str | None:
         return f"its backend is {type(backend).__name__}, no tokenizers.Tokenizer"
     kind = type(backend.model).__name__
     return None if kind == "BPE" else f"its model is {kind}, not BPE"
-
-
-def give_class(tokenizer: Any) -> None:
-    """Swap the class of a tokenizer for its accelerated subclass."""
-    tokenizer.__class__ = accelerated_class(type(tokenizer))
 
 
 def give_back(tokenizer: Any) -> None:

@@ -17,7 +17,8 @@ from fastbpe.transformers.encoding import HandOver, encode
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.quick import call_plain, encode_plain
 
-ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer, and never in its pickle
+ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
+_ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name
 _lock = threading.Lock()
 _classes: dict[type, type] = {}
 
@@ -29,6 +30,15 @@ def engine_of(hf: Any) -> Engine:
     if engine is None or engine.original is not fields.get("_tokenizer"):
         engine = fields[ENGINE] = Engine(fields.get("_tokenizer"))
     return engine  # type: ignore[no-any-return]
+
+
+def give_class(hf: Any) -> None:
+    """Swap the class of a tokenizer for its accelerated subclass.
+
+    Its `__dict__` has an engine from now on, so that its hash in datasets stays the same before and after use.
+    """
+    hf.__class__ = accelerated_class(type(hf))
+    hf.__dict__[ENGINE] = Engine(None)
 
 
 def is_accelerated(hf: Any) -> bool:
@@ -52,7 +62,7 @@ def _make(base: Any) -> type:
 
     body: dict[str, Any] = {
         "__module__": base.__module__,
-        "__qualname__": base.__qualname__,
+        "__qualname__": f"{base.__qualname__}.{_ACCELERATED}",
         "__doc__": base.__doc__,
         "_fastbpe_base": base,
         "__reduce_ex__": _reduce(base),
@@ -72,7 +82,9 @@ def _make(base: Any) -> type:
             body["decode"] = _decode_any(base)
             if is_stock("batch_decode"):
                 body["batch_decode"] = _batch_decode(base)
-    return type(base.__name__, (base,), body)
+    made = type(base.__name__, (base,), body)
+    setattr(base, _ACCELERATED, made)
+    return made
 
 
 def _encode_plus(base: Any) -> Callable[..., Any]:
@@ -182,14 +194,16 @@ def _reduce(base: Any) -> Callable[..., Any]:
 def new(base: Any, *args: Any) -> Any:
     """Make an empty accelerated tokenizer, for unpickling."""
     cls = accelerated_class(base)
-    return cls.__new__(cls, *args)
+    made = cls.__new__(cls, *args)
+    made.__dict__[ENGINE] = Engine(None)
+    return made
 
 
 def remake(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Make an accelerated tokenizer by the function that its own class names for unpickling."""
     made = function(*args)
     if not is_accelerated(made):
-        made.__class__ = accelerated_class(type(made))
+        give_class(made)
     return made
 
 
@@ -214,7 +228,7 @@ def _on_base(base: Any, name: str) -> Any:
     def call(cls: Any, *args: Any, **options: Any) -> Any:
         made = getattr(base, name)(*args, **options)
         if type(made) is base:
-            made.__class__ = accelerated_class(base)
+            give_class(made)
         return made
 
     return classmethod(_like(call, getattr(base, name).__func__))

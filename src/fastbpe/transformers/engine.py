@@ -60,6 +60,10 @@ class Engine:
             self.n_changes = watch(original)
             _engines[original] = weakref.ref(self)
 
+    def __reduce__(self) -> tuple[type[Engine], tuple[None]]:
+        """Pickle as an empty engine, always the same: what it knows comes from the tokenizer."""
+        return Engine, (None,)
+
     def ready(self) -> Tokenizer | None:
         """Return fastbpe's tokenizer for the original as it is now; None if fastbpe does not take it."""
         try:

@@ -9,8 +9,8 @@ import threading
 import weakref
 from typing import Any
 
-from fastbpe.transformers.accelerating import give_back, give_class, unknown_interface, why_not
-from fastbpe.transformers.classes import is_accelerated
+from fastbpe.transformers.accelerating import give_back, unknown_interface, why_not
+from fastbpe.transformers.classes import give_class, is_accelerated
 from fastbpe.transformers.engine import logger
 from fastbpe.transformers.streams import STOCK, DecodeStream
 from fastbpe.transformers.watching import stop_watching

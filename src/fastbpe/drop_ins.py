@@ -1,0 +1,202 @@
+"""install() and uninstall(): faces of fastbpe in the place of other modules, for programs that one cannot edit.
+
+`sys.modules` then has a stand-in under the module's name: a module with the public names of the face. The face's
+own submodules (`tiktoken.load`, …) stand under theirs. A finder at the front of `sys.meta_path` answers for
+the names below it: a submodule that the face lacks is an error that says so, except the few of the original that
+need nothing else of it. `uninstall` takes both away and puts back the modules that were there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from fastbpe._utils.threads import ForkSafeLock
+
+
+class _Face(NamedTuple):
+    """A module of fastbpe that can stand for another.
+
+    submodules: names below both; those of the face are modules of fastbpe.
+    borrowed: names below the original that are its own, if it is installed.
+    """
+
+    submodules: tuple[str, ...] = ()
+    borrowed: tuple[str, ...] = ()
+
+
+_FACES = {
+    "rustbpe": _Face(),
+    "sentencepiece": _Face(borrowed=("sentencepiece_model_pb2", "sentencepiece_pb2")),
+    "tiktoken": _Face(submodules=("_educational", "core", "load", "model", "registry")),
+}
+
+_lock = ForkSafeLock()
+#: Name of a face that is installed → the modules that stood under it and below it before.
+_replaced: dict[str, dict[str, ModuleType]] = {}
+
+
+def install(*names: str) -> None:
+    """Let `import tiktoken`, `import sentencepiece` or `import rustbpe` give fastbpe's module of this name.
+
+    It holds for imports after the call, in all of this process. A module that has imported the original before
+    keeps it. The original need not be installed. Calling it again changes nothing.
+
+    Args:
+        names: str – "tiktoken", "sentencepiece", "rustbpe": one or more.
+
+    Raises:
+        ValueError: no name is given, or fastbpe has no such face; nothing is installed.
+
+    >>> import fastbpe
+    >>> fastbpe.install("rustbpe")
+    >>> import rustbpe
+    >>> rustbpe.Tokenizer is fastbpe.rustbpe.Tokenizer
+    True
+    >>> fastbpe.uninstall()
+    """
+    if not names:
+        raise ValueError(f"install() needs the names of modules: {', '.join(_FACES)}")
+    _check(names)
+    with _lock:
+        for name in names:
+            if name not in _replaced:
+                _put(name)
+        if _FINDER not in sys.meta_path:
+            sys.meta_path.insert(0, _FINDER)
+
+
+def uninstall(*names: str) -> None:
+    """Undo `install`: the modules that stood under the names before stand there again, the very same objects.
+
+    A module that has imported a face meanwhile keeps it. Calling it again changes nothing.
+
+    Args:
+        names: str – as for `install`; none: all that are installed.
+
+    Raises:
+        ValueError: fastbpe has no such face.
+
+    >>> import fastbpe
+    >>> fastbpe.uninstall()
+    """
+    _check(names)
+    with _lock:
+        for name in names or list(_replaced):
+            if name in _replaced:
+                _take_away(name)
+        if not _replaced and _FINDER in sys.meta_path:
+            sys.meta_path.remove(_FINDER)
+
+
+def _check(names: Sequence[str]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a module is a str, not {type(name).__name__}")
+        if name not in _FACES:
+            raise ValueError(f"fastbpe has no face of {name!r}: choose from {', '.join(_FACES)}")
+
+
+def _put(name: str) -> None:
+    """Put a face and its submodules into `sys.modules`. At no time does a name have no module there."""
+    face, stand_in = _FACES[name], _stand_in(name)
+    ours = {name: stand_in, **{f"{name}.{last}": getattr(stand_in, last) for last in face.submodules}}
+    before = _modules_of(name)
+    _replaced[name] = before
+    sys.modules.update(ours)
+    for old in before.keys() - ours.keys():
+        parent, _, last = old.rpartition(".")
+        if parent == name and last in face.borrowed:
+            setattr(stand_in, last, before[old])
+        else:
+            sys.modules.pop(old, None)
+
+
+def _take_away(name: str) -> None:
+    before = _replaced.pop(name)
+    sys.modules.update(before)
+    for module in _modules_of(name).keys() - before.keys():
+        sys.modules.pop(module, None)
+
+
+def _modules_of(name: str) -> dict[str, ModuleType]:
+    """Return the modules under a name and below it."""
+    return {key: module for key, module in list(sys.modules.items()) if key.split(".")[0] == name}
+
+
+class _StandIn(ModuleType):
+    """Module under the name of another, with the public names of a face."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}: {_way_out(self.__name__)}")
+
+
+def _stand_in(name: str) -> _StandIn:
+    face = importlib.import_module(f"fastbpe.{name}")
+    module = _StandIn(name, face.__doc__)
+    spec = ModuleSpec(name, _FINDER, origin=face.__file__, is_package=True)
+    names = [*face.__all__, *(("__version__",) if hasattr(face, "__version__") else ())]
+    vars(module).update(
+        {key: getattr(face, key) for key in names},
+        __all__=list(face.__all__),
+        __file__=face.__file__,
+        __loader__=_FINDER,
+        __package__=name,
+        __path__=spec.submodule_search_locations,
+        __spec__=spec,
+    )
+    for submodule in _FACES[name].submodules:
+        setattr(module, submodule, importlib.import_module(f"fastbpe.{name}.{submodule}"))
+    return module
+
+
+def _way_out(name: str) -> str:
+    return f"fastbpe.{name} stands in for it; fastbpe.uninstall({name!r}) gives the original back"
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finder of the names of installed faces, and loader of their stand-ins."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module that a program has dropped from `sys.modules`, or a borrowed submodule.
+
+        Raises:
+            ModuleNotFoundError: the face has no such submodule.
+        """
+        name, _, submodule = fullname.partition(".")
+        if name not in _replaced:
+            return None
+        face = _FACES[name]
+        if not submodule or submodule in face.submodules:
+            return ModuleSpec(fullname, self, is_package=not submodule)
+        if submodule in face.borrowed:
+            original = PathFinder.find_spec(name)
+            folders = original.submodule_search_locations if original is not None else None
+            found = PathFinder.find_spec(fullname, folders) if folders else None
+            if found is not None:
+                return found
+        # The name of the face's module: `from tiktoken import x` would swallow an error with the other one.
+        missing = f"fastbpe.{fullname}"
+        raise ModuleNotFoundError(f"no module named {fullname!r}: {_way_out(name)}", name=missing)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Make a stand-in again, or give a submodule of the face."""
+        is_face = "." not in spec.name
+        module = _stand_in(spec.name) if is_face else importlib.import_module(f"fastbpe.{spec.name}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module, which is made already, the spec back that the import has replaced."""
+        if module.__spec__ is not None and module.__spec__.loader_state is not None:
+            module.__spec__ = module.__spec__.loader_state
+
+
+_FINDER = _Finder()

@@ -1,0 +1,248 @@
+"""Read the tokenizer in the metadata of a GGUF file."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.byte_level import bytes_of
+from fastbpe.formats.gguf import metadata
+from fastbpe.formats.gguf.pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
+from fastbpe.formats.sentencepiece import model_file, specs
+from fastbpe.model import AddedToken, Buffer, CodePointModel, Model, PieceType, around, pack_merges, pack_pieces
+from fastbpe.patterns import PatternLike
+
+PREFIX = "tokenizer.ggml."
+#: Role → key of its id.
+ROLES = {"bos": "bos_token_id", "eos": "eos_token_id", "unk": "unknown_token_id", "pad": "padding_token_id"}
+METASPACE = "\u2581".encode()
+_TYPES = frozenset(PieceType)
+
+
+def parse(
+    data: Buffer, where: str, *, pattern: PatternLike = None, special_tokens: Mapping[str, int] | None = None
+) -> Model | CodePointModel:
+    """Read the model in the bytes of a GGUF file.
+
+    Args:
+        data: the bytes of the file; tensors are not touched.
+        where: the name of the file in errors.
+        pattern: split pattern from the caller, for a file whose pre-tokenizer is none of PRE_TOKENIZERS.
+        special_tokens: name → id, in place of those in the file; byte level only.
+
+    Raises:
+        FormatError: a damaged file, a tokenizer of another kind, or an argument that the file contradicts.
+    """
+    keys = _Keys(metadata.read(data, where, PREFIX), where)
+    kind = keys.text("model", None)
+    if kind == "gpt2":
+        return _byte_level(keys, pattern, special_tokens)
+    if kind == "llama":
+        for argument, value, what in (
+            ("pattern", pattern, "split pattern"),
+            ("special_tokens", special_tokens, "special tokens"),
+        ):
+            if value is not None:
+                raise FormatError(f"{where}: holds its own {what}; load it without {argument}=")
+        return _code_points(keys)
+    if kind is None:
+        raise FormatError(
+            f"{where}: GGUF: there is no {PREFIX}model: it holds no tokenizer; give that of its model"
+        )
+    raise FormatError(
+        f"{where}: GGUF: the tokenizer is of the kind {kind!r:.40}; fastbpe reads 'gpt2' and 'llama'"
+    )
+
+
+class _Keys:
+    """The keys of the tokenizer, with their types checked."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        self._values, self.where = values, where
+
+    def fail(self, key: str, reason: str) -> None:
+        raise FormatError(f"{self.where}: GGUF: {PREFIX}{key}: {reason}")
+
+    def text(self, key: str, default: str | None) -> str | None:
+        value = self._values.get(PREFIX + key)
+        if value is None:
+            return default
+        if not isinstance(value, bytes):
+            self.fail(key, f"expected a string, found {value!r:.40}")
+        return self.decoded(key, value)
+
+    def decoded(self, key: str, value: bytes) -> str:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            self.fail(key, f"{value!r:.80} is not UTF-8")
+            raise AssertionError from None
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._values.get(PREFIX + key, default)
+        if not isinstance(value, bool):
+            self.fail(key, f"expected true or false, found {value!r:.40}")
+        return bool(value)
+
+    def items(self, key: str, kind: type, n: int | None, default: list[Any] | None = None) -> list[Any]:
+        """Return an array of values of one type; n: the number there must be."""
+        value = self._values.get(PREFIX + key, default)
+        if not isinstance(value, list) or (value and type(value[0]) is not kind):
+            self.fail(key, f"expected an array of {kind.__name__}, found {type(value).__name__}")
+        assert isinstance(value, list)
+        if n is not None and len(value) != n:
+            self.fail(key, f"{len(value)} items for {n} tokens")
+        return value
+
+    def types(self, n: int) -> list[int]:
+        types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)
+        wrong = next((i for i, one in enumerate(types) if one not in _TYPES), None)
+        if wrong is not None:
+            self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which there is not")
+        return types
+
+    def role_ids(self, n: int) -> dict[str, int]:
+        """Return role → id; an id that is none of a token is passed over, as llama.cpp does."""
+        found = {role: self._values.get(PREFIX + key) for role, key in ROLES.items()}
+        return {role: value for role, value in found.items() if type(value) is int and 0 <= value < n}
+
+    def around(self, roles: Mapping[str, int], *, adds_bos: bool) -> tuple[list[int], list[int]]:
+        """Return (ids before a text, ids behind it)."""
+        flags = {"bos": self.flag("add_bos_token", adds_bos), "eos": self.flag("add_eos_token", False)}
+        before, behind = ([roles[role]] if flags[role] and role in roles else [] for role in ("bos", "eos"))
+        return before, behind
+
+
+# Byte level
+
+
+def _byte_level(keys: _Keys, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Model:
+    pre = _pre_tokenizer(keys, pattern)
+    listed = keys.items("tokens", bytes, None)
+    tokens, special, added, ids = _tokens(keys, listed)
+    roles = keys.role_ids(len(listed))
+    names = {token_id: name for name, token_id in special.items()}
+    before, behind = keys.around(roles, adds_bos=pre.adds_bos)
+    merges = _merges(keys, ids)
+    while tokens and not tokens[-1]:
+        tokens.pop()  # no gaps for special tokens at the end
+    missing = 256 - len({token for token in tokens if len(token) == 1})
+    return Model(
+        tokens=tokens,
+        pattern=pre.pattern,
+        special_tokens=special if special_tokens is None else special_tokens,
+        merges=merges,
+        merges_rule="merges",
+        whole_piece_first=pre.whole_piece_first,
+        drops_bytes=missing > 0,
+        added_tokens=added,
+        template=(before, behind),
+        pair_template=around(before, behind).pair,
+        roles={role: names[token_id] for role, token_id in roles.items() if token_id in names},
+    )
+
+
+def _pre_tokenizer(keys: _Keys, pattern: PatternLike) -> PreTokenizer:
+    name = keys.text("pre", None)
+    if name is not None and name in PRE_TOKENIZERS:
+        if pattern is not None:
+            raise FormatError(f"{keys.where}: holds its own split pattern ({name}); load it without pattern=")
+        return PRE_TOKENIZERS[name]
+    if pattern is not None:
+        return PreTokenizer(pattern)  # type: ignore[arg-type]  # resolved with the model
+    known = ", ".join(PRE_TOKENIZERS)
+    keys.fail(
+        "pre",
+        f"{'missing' if name is None else f'{name!r:.60} is not known'}: it names the split pattern; give it: "
+        f"load(path, pattern=...) (--pattern). Known are {known}",
+    )
+    raise AssertionError
+
+
+def _tokens(
+    keys: _Keys, listed: Sequence[bytes]
+) -> tuple[list[bytes], dict[str, int], list[AddedToken], dict[bytes, int]]:
+    """Return (ordinary tokens by id, special tokens, added tokens, text → id of each ordinary token)."""
+    tokens: list[bytes] = []
+    special: dict[str, int] = {}
+    added: list[AddedToken] = []
+    ids: dict[bytes, int] = {}
+    seen: dict[bytes, int] = {}
+    for i, (text, kind) in enumerate(zip(listed, keys.types(len(listed)), strict=True)):
+        if seen.setdefault(text, i) != i:
+            keys.fail("tokens", f"tokens {seen[text]} and {i} are both {text!r:.80}")
+        name = keys.decoded("tokens", text)
+        token = bytes_of(name) if kind == PieceType.NORMAL else None
+        tokens.append(token or b"")
+        if token:
+            ids[text] = i
+        elif kind == PieceType.USER_DEFINED and name:
+            added.append(AddedToken(name, i))
+        elif kind != PieceType.UNUSED and name:
+            special[name] = i
+    return tokens, special, added, ids
+
+
+def _merges(keys: _Keys, ids: Mapping[bytes, int]) -> bytes:
+    merges: list[tuple[int, int, int]] = []
+    for i, line in enumerate(keys.items("merges", bytes, None)):
+        at = line.find(b" ", 1)
+        left, right = (line[:at], line[at + 1 :]) if at > 0 else (line, b"")
+        triple = ids.get(left), ids.get(right), ids.get(left + right)
+        if None in triple:
+            keys.fail("merges", f"merge {i}, {line!r:.80}: expected two tokens that are a token together")
+        merges.append(triple)  # type: ignore[arg-type]  # none is None
+    return pack_merges(merges)
+
+
+# Code points
+
+
+def _code_points(keys: _Keys) -> CodePointModel:
+    pieces: list[bytes] = keys.items("tokens", bytes, None)
+    types = keys.types(len(pieces))
+    scores = keys.items("scores", float, len(pieces))
+    roles = keys.role_ids(len(pieces))
+    # The converter writes user-defined pieces with spaces, which are U+2581 when they are searched.
+    pieces = [
+        piece.replace(b" ", METASPACE) if kind == PieceType.USER_DEFINED else piece
+        for piece, kind in zip(pieces, types, strict=True)
+    ]
+    piece_bytes, piece_ends = pack_pieces(pieces)
+    named: dict[str, Any] = {}
+    for role in ROLES:
+        if role in roles:
+            name = pieces[roles[role]].decode("utf-8", "surrogateescape")
+            named |= {f"{role}_id": roles[role], f"{role}_piece": name}
+    before, behind = keys.around(roles, adds_bos=True)
+    model = CodePointModel(
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=struct.pack(f"<{len(scores)}f", *scores),
+        types=bytes(types),
+        trainer=specs.make(
+            specs.TRAINER,
+            {
+                "model_type": "bpe",
+                "vocab_size": len(pieces),
+                "byte_fallback": PieceType.BYTE in types,
+                **named,
+            },
+        ),
+        normalizer=specs.make(
+            specs.NORMALIZER,
+            {
+                "name": "identity",
+                "add_dummy_prefix": keys.flag("add_space_prefix", True),
+                "remove_extra_whitespaces": False,
+            },
+        ),
+    )
+    checked = model_file.parse(model_file.dump(model), keys.where)
+    templates = around(before, behind)
+    if templates == checked.templates:
+        return checked
+    return replace(checked, template=(before, behind), pair_template=templates.pair)

@@ -1,0 +1,154 @@
+"""Write a tokenizer as a GGUF file with metadata alone, which gguf-new-metadata and others copy into a model."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.byte_level import text_of
+from fastbpe.formats.gguf import metadata
+from fastbpe.formats.gguf.metadata import Typed
+from fastbpe.formats.gguf.read import METASPACE, PREFIX, ROLES
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import TEXT, AddedToken, CodePointModel, PieceType
+
+_UNUSED = "[PAD{}]"  # text of an id without a token, as llama.cpp's converter writes it
+#: Options of a sentencepiece model that a GGUF file has no place for, with the values that need none.
+_OFF = {
+    "remove_extra_whitespaces": (False, "that extra white space is removed"),
+    "escape_whitespaces": (True, "that spaces stay spaces"),
+    "precompiled_charsmap": (b"", "the normalization of text"),
+}
+
+
+def dump_byte_level(
+    tokens: Sequence[bytes],
+    merges: Iterable[tuple[int, int]],
+    pre: str,
+    special_tokens: Mapping[str, int],
+    added_tokens: Sequence[AddedToken],
+    n_ids: int,
+    roles: Mapping[str, int | None],
+    template: tuple[Sequence[int], Sequence[int]],
+) -> bytes:
+    """Return the bytes of a file of the kind "gpt2".
+
+    Args:
+        tokens: bytes by id; b"" if an id is no ordinary token.
+        merges: pairs of ids, best first.
+        pre: name of the split pattern.
+        special_tokens: name → id.
+        added_tokens: added tokens; those that are special may stand in special_tokens, too.
+        n_ids: number of ids.
+        roles: "bos", "eos", "pad", "unk" → id.
+        template: (ids before a text, ids behind it).
+
+    Raises:
+        FormatError: the format cannot hold this vocabulary; the message says what.
+    """
+    texts = [text_of(token) for token in tokens] + [""] * (n_ids - len(tokens))
+    types = [int(PieceType.NORMAL)] * n_ids
+    _check_added(added_tokens, special_tokens)
+    named = [(token.content, token.id, PieceType.USER_DEFINED) for token in added_tokens if not token.special]
+    named += [(name, token_id, PieceType.CONTROL) for name, token_id in special_tokens.items()]
+    for name, token_id, kind in named:
+        if texts[token_id] or not name:
+            raise FormatError(
+                f"the id {token_id} is {texts[token_id]!r:.60} and {name!r:.60}; a GGUF file has one text for an "
+                "id: export it as native or huggingface"
+            )
+        texts[token_id], types[token_id] = name, int(kind)
+    for i, text in enumerate(texts):
+        if not text:
+            texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
+    first: dict[str, int] = {}
+    for i, text in enumerate(texts):
+        if first.setdefault(text, i) != i:
+            raise FormatError(
+                f"the ids {first[text]} and {i} would both be written as {text!r:.60}; export it as native or "
+                "huggingface"
+            )
+    pairs = [f"{texts[left]} {texts[right]}".encode() for left, right in merges]
+    return _file(
+        "gpt2",
+        {
+            "pre": _text(pre),
+            "tokens": Typed(metadata.STRING, [text.encode() for text in texts], True),
+            "token_type": Typed(metadata.INT32, types, True),
+            "merges": Typed(metadata.STRING, pairs, True),
+            **_roles(roles, template),
+        },
+    )
+
+
+def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str, int]) -> None:
+    """Raise FormatError if an added token is found in another way than by its text alone.
+
+    Without a normalizer, `normalized` only means that a token is searched after those that are not: no difference
+    if no token of one kind shares a character with one of the other.
+    """
+    after = {token.content for token in added_tokens if token.normalized}
+    before = {token.content for token in added_tokens if not token.normalized} | (special_tokens.keys() - after)
+    overlap = {*"".join(after)} & {*"".join(before)}
+    for token in added_tokens:
+        if token.lstrip or token.rstrip or token.single_word or (token.normalized and overlap):
+            raise FormatError(
+                f"a GGUF file cannot hold how the added token {token.content!r:.60} is found; export it as native "
+                "or huggingface"
+            )
+
+
+def dump_code_points(model: CodePointModel) -> bytes:
+    """Return the bytes of a file of the kind "llama".
+
+    Raises:
+        FormatError: the format cannot hold this vocabulary; the message says what.
+    """
+    plain = model_file.parse(model_file.dump(model), "the model")  # without the conventions of a tokenizer.json
+    for name, (off, what) in _OFF.items():
+        if plain.normalizer[name] != off:
+            raise FormatError(f"a GGUF file cannot hold {what} of this tokenizer; export it as native")
+    if plain.trainer["treat_whitespace_as_suffix"]:
+        raise FormatError("a GGUF file cannot hold that spaces end words; export it as native")
+    if PieceType.BYTE not in plain.types:
+        raise FormatError("a GGUF file needs byte_fallback, and this tokenizer is without; export it as native")
+    pieces = [
+        piece.replace(METASPACE, b" ") if kind == PieceType.USER_DEFINED else piece
+        for piece, kind in zip(plain.pieces, plain.types, strict=True)
+    ]
+    roles: dict[str, int | None] = {role: plain.control_id(role) for role in ("bos", "eos", "pad")}
+    roles["unk"] = plain.types.find(PieceType.UNKNOWN) if PieceType.UNKNOWN in plain.types else None
+    single = model.templates.single
+    at = tuple(single).index(TEXT)
+    return _file(
+        "llama",
+        {
+            "pre": _text("default"),
+            "tokens": Typed(metadata.STRING, pieces, True),
+            "scores": Typed(metadata.FLOAT32, struct.unpack(f"<{len(pieces)}f", plain.scores), True),
+            "token_type": Typed(metadata.INT32, list(plain.types), True),
+            "add_space_prefix": Typed(metadata.BOOL, plain.normalizer["add_dummy_prefix"]),
+            **_roles(roles, (single[:at], single[at + 1 :])),
+        },
+    )
+
+
+def _roles(roles: Mapping[str, int | None], template: tuple[Sequence[int], Sequence[int]]) -> dict[str, Typed]:
+    written = {
+        key: Typed(metadata.UINT32, roles[role]) for role, key in ROLES.items() if roles.get(role) is not None
+    }
+    for role, ids in zip(("bos", "eos"), template, strict=True):
+        written[f"add_{role}_token"] = Typed(
+            metadata.BOOL, roles.get(role) is not None and [*ids] == [roles[role]]
+        )
+    return written
+
+
+def _text(text: str) -> Typed:
+    return Typed(metadata.STRING, text.encode())
+
+
+def _file(kind: str, keys: Mapping[str, Typed]) -> bytes:
+    head = {"general.architecture": _text(kind), f"{PREFIX}model": _text(kind)}
+    return metadata.write(head | {PREFIX + key: value for key, value in keys.items()})

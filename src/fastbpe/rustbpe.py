@@ -1,0 +1,272 @@
+r"""rustbpe's Tokenizer over fastbpe: `import fastbpe.rustbpe as rustbpe`.
+
+Merges, ranks and ids are those of rustbpe 0.1.0. Training counts in threads and reads the iterator once.
+
+>>> tokenizer = Tokenizer()
+>>> tokenizer.train_from_iterator(["low lower lowest", "new newer"], vocab_size=260)
+>>> tokenizer.encode("lower newer")
+[256, 257, 114, 32, 259, 257, 114]
+>>> tokenizer.get_mergeable_ranks()[256:]
+[(b'lo', 256), (b'we', 257), (b' lo', 258), (b'ne', 259)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import index
+from typing import SupportsIndex
+
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._utils.caching import cached_property
+from fastbpe.errors import FastbpeError, InvalidTokenError, PatternError, TrainingError
+from fastbpe.splitting import make_splitter
+from fastbpe.training.options import N_BYTES, ReadingOptions
+from fastbpe.training.piece_counting import count_texts
+
+__all__ = ["Tokenizer"]
+
+_GPT4_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"
+    r"|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+_MAX_U32 = (1 << 32) - 1  # greatest id and vocab_size of rustbpe
+
+Pair = tuple[int, int]
+
+
+class UnknownIdError(InvalidTokenError, ValueError):
+    """Error for an id that is no token: a ValueError, as rustbpe raises."""
+
+
+class NotUtf8Error(FastbpeError, UnicodeDecodeError, TypeError):
+    """Error for ids whose bytes are not UTF-8. rustbpe 0.1.0 fails to make its UnicodeDecodeError: a TypeError."""
+
+
+class Tokenizer:
+    """Tokenizer that learns from an iterator of texts: the class of rustbpe.
+
+    Text that the split pattern does not match is left out. Before the first training there is no pattern, and
+    `encode` finds no ids.
+    """
+
+    __slots__ = ("_learned",)
+
+    def __init__(self) -> None:
+        self._learned = _Learned("", [])
+
+    def train_from_iterator(
+        self,
+        iterator: Iterable[str],
+        vocab_size: SupportsIndex,
+        buffer_size: SupportsIndex = 8192,
+        pattern: str | None = None,
+    ) -> None:
+        r"""Learn merges from texts. Of equally frequent pairs, the one of smaller ids merges first.
+
+        A call that raises an error leaves the tokenizer as it was.
+
+        Args:
+            iterator: iterable of str – texts; each is read once, and few are held at a time.
+            vocab_size: int – 256 bytes and the merges to learn. The text may have fewer.
+            buffer_size: int, 1 or more – texts that rustbpe holds at a time. Checked, and without effect here.
+            pattern: str or None – regex whose matches are the pieces; None: that of GPT-4.
+
+        Raises:
+            ValueError: vocab_size is below 256 (rustbpe panics), or the pattern cannot be used.
+            TypeError: an argument or a text has the wrong type.
+            UnicodeEncodeError: a text holds a surrogate.
+            OverflowError: vocab_size is negative or beyond 32 bits, or buffer_size is negative.
+
+        >>> tokenizer = Tokenizer()
+        >>> tokenizer.train_from_iterator(iter(["one one two"]), 258, pattern=r"\w+")
+        >>> tokenizer.vocab_size, tokenizer.encode("one two!")
+        (258, [257, 116, 119, 111])
+        """
+        size = _checked("vocab_size", vocab_size, _MAX_U32)
+        if _checked("buffer_size", buffer_size) == 0:
+            raise ValueError("buffer_size=0: no text would ever be read; give 1 or more")
+        if pattern is not None and not isinstance(pattern, str):
+            raise TypeError(f"argument 'pattern': {_type_name(pattern)!r} object cannot be cast as 'str'")
+        pattern = _GPT4_PATTERN if pattern is None else str(pattern)
+        try:
+            splitter = make_splitter(pattern, drop_unmatched=True)
+        except PatternError as error:
+            raise PatternError(f"Invalid regex pattern: {error}") from None
+        if size < N_BYTES:
+            raise TrainingError(f"vocab_size must be at least {N_BYTES}, for the single bytes; it is {size}")
+        texts = (_as_utf8(text) for text in iterator)
+        counter, _ = count_texts(texts, splitter, None, ReadingOptions(), lambda _: None)
+        learner = Learner(counter, max_ids=size)
+        learner.learn()
+        self._learned = _Learned(pattern, [(left, right) for left, right, _ in learner.merges()])
+
+    def get_pattern(self) -> str:
+        """Return the split pattern; "" before the first training.
+
+        >>> Tokenizer().get_pattern()
+        ''
+        """
+        return self._learned.pattern
+
+    @property
+    def vocab_size(self) -> int:
+        """Return the number of ids: 256 bytes and the merges.
+
+        >>> Tokenizer().vocab_size
+        256
+        """
+        return N_BYTES + len(self._learned.merges)
+
+    def get_mergeable_ranks(self) -> list[tuple[bytes, int]]:
+        """Return (bytes, id) of each token, in the order of ids.
+
+        >>> Tokenizer().get_mergeable_ranks()[97]
+        (b'a', 97)
+        """
+        return [(token, rank) for rank, token in enumerate(self._learned.tokens)]
+
+    def encode(self, text: str) -> list[int]:
+        """Encode a text.
+
+        Raises:
+            TypeError: it is no str.
+            UnicodeEncodeError: it holds a surrogate.
+
+        >>> Tokenizer().encode("text")
+        []
+        """
+        return self._learned.encode(_as_utf8(text, "argument 'text': "))
+
+    def batch_encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode each of several texts as `encode` does, in threads.
+
+        Raises:
+            TypeError: texts is no sequence, or one of them is no str.
+            UnicodeEncodeError: a text holds a surrogate.
+
+        >>> Tokenizer().batch_encode(["one", "two"])
+        [[], []]
+        """
+        _check_sequence("texts", texts)
+        return self._learned.encode_batch([_as_utf8(text, "argument 'texts': ") for text in texts])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Decode ids to text.
+
+        Raises:
+            ValueError: an id is no token.
+            UnicodeDecodeError: the bytes of the ids are not UTF-8; also a TypeError, as rustbpe 0.1.0 raises.
+            OverflowError: an id is negative or beyond 32 bits.
+            TypeError: ids is no sequence of integers.
+
+        >>> Tokenizer().decode([104, 105])
+        'hi'
+        """
+        _check_sequence("ids", ids)
+        if isinstance(ids, (bytes, bytearray)):
+            ids = list(ids)
+        try:
+            return self._learned.decoder.decode(ids, "strict")
+        except UnicodeDecodeError as error:
+            raise NotUtf8Error(*error.args) from None
+        except InvalidTokenError:
+            raise self._unknown(ids) from None
+
+    def _unknown(self, ids: Sequence[int]) -> Exception:
+        """Return the error for the first id that is no token."""
+        for number in map(index, ids):
+            if not 0 <= number <= _MAX_U32:
+                return OverflowError(f"id {number} is no integer of 32 bits without a sign")
+        return UnknownIdError(f"Unknown token id: {next(n for n in map(index, ids) if n >= self.vocab_size)}")
+
+    def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[type[Tokenizer], str, list[Pair]]]:
+        return _restored, (type(self), self._learned.pattern, self._learned.merges)
+
+
+class _Learned:
+    """A pattern and the merges that were learned with it; they never change.
+
+    Args:
+        pattern: regex; "": none, and no piece is found.
+        merges: pairs of ids, in the order of learning.
+    """
+
+    def __init__(self, pattern: str, merges: list[Pair]) -> None:
+        self.pattern, self.merges = pattern, merges
+
+    @cached_property
+    def tokens(self) -> list[bytes]:
+        """Return the bytes of each id."""
+        tokens = [bytes([byte]) for byte in range(N_BYTES)]
+        for left, right in self.merges:
+            tokens.append(tokens[left] + tokens[right])
+        return tokens
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        listed = [(left, right, N_BYTES + i) for i, (left, right) in enumerate(self.merges)]
+        tables = build_tables(self.tokens, listed)
+        return Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(self._vocabulary, make_splitter(self.pattern, drop_unmatched=True))
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """Return the decoder."""
+        return Decoder(self._vocabulary, [])
+
+    def encode(self, text: str | bytes) -> list[int]:
+        """Encode a text."""
+        return self._encoder.encode_ordinary(text) if self.pattern else []
+
+    def encode_batch(self, texts: list[str | bytes]) -> list[list[int]]:
+        """Encode texts in threads."""
+        return self._encoder.encode_ordinary_batch(texts) if self.pattern else [[] for _ in texts]
+
+
+def _restored(cls: type[Tokenizer], pattern: str, merges: list[Pair]) -> Tokenizer:
+    """Make the tokenizer of a pickle."""
+    tokenizer = cls()
+    tokenizer._learned = _Learned(pattern, merges)
+    return tokenizer
+
+
+def _checked(name: str, value: SupportsIndex, most: int | None = None) -> int:
+    """Return an argument as an integer from 0 to `most`."""
+    try:
+        number = index(value)
+    except TypeError as error:
+        raise TypeError(f"argument {name!r}: {error}") from None
+    if number < 0 or (most is not None and number > most):
+        limit = "" if most is None else f" to {most}"
+        raise OverflowError(f"{name}={number} is out of range: give an integer from 0{limit}")
+    return number
+
+
+def _as_utf8(text: str, place: str = "") -> str | bytes:
+    """Return a text without surrogates, as the encoder takes it.
+
+    Raises:
+        TypeError: it is no str; the message begins with `place`.
+        UnicodeEncodeError: it holds a surrogate.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{place}{_type_name(text)!r} object cannot be cast as 'str'")
+    return text if text.isascii() else text.encode()
+
+
+def _check_sequence(name: str, value: object) -> None:
+    if isinstance(value, str):
+        raise TypeError(f"argument {name!r}: a str is no list; give a list")
+    if not hasattr(value, "__getitem__") or isinstance(value, Mapping):
+        raise TypeError(f"argument {name!r}: {_type_name(value)!r} object cannot be cast as 'Sequence'")
+
+
+def _type_name(value: object) -> str:
+    return type(value).__name__
