@@ -6,10 +6,10 @@ import argparse
 import os
 from collections.abc import Sequence
 from inspect import signature
-from pathlib import Path
 from typing import Any, cast
 
 from fastbpe.cli import documents, streams
+from fastbpe.corpus.remote import AnyPath, as_path
 from fastbpe.corpus.sources import Document, read_stream
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
@@ -90,9 +90,9 @@ def run(args: argparse.Namespace) -> None:
     format = format_of(args.output, args.mode or "byte")  # raises for a bad ending before hours of training
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
-    sources: list[Document | Path] = []
+    sources: list[Document | AnyPath] = []
     for name in args.files or [streams.STDIN]:
-        sources += _standard_input(separator, args.errors) if name == streams.STDIN else [Path(name)]
+        sources += _standard_input(separator, args.errors) if name == streams.STDIN else [as_path(name)]
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
     options["separator"] = separator
     if args.base is not None:  # a .tiktoken file does not hold its pattern
