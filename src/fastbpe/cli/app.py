@@ -11,6 +11,7 @@ from typing import Any
 from fastbpe._version import __version__
 from fastbpe.cli import (
     compare,
+    completion,
     convert,
     count,
     decode,
@@ -27,7 +28,7 @@ from fastbpe.cli import (
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, merge, show, compare, info, convert, verify, fetch)
+COMMANDS = (demo, train, encode, decode, count, merge, show, compare, info, convert, verify, fetch, completion)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt
@@ -83,7 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         command.add_arguments(one)
-        one.set_defaults(run=command.run)
+        one.set_defaults(run=command.run, root=parser)
     return parser
 
 
