@@ -207,6 +207,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "special": "verify m.tiktoken --pattern gpt2 | ... --special <y>=300",
         },
     ),
+    "completion": ("completion bash", {"shell": "completion bash | completion zsh"}),
     "fetch": ("fetch nonsense", {"names": "nonsense2"}),
 }
 ARGUMENTS = {

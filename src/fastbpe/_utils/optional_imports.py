@@ -61,6 +61,20 @@ def require_zstandard(path: str | os.PathLike[str]) -> Any:
     return zstandard
 
 
+def require_fsspec(url: str) -> Any:
+    """Import fsspec, or raise an ImportError that says what to install.
+
+    Args:
+        url: the remote path that needs it, for the error.
+    """
+    try:
+        import fsspec
+        import fsspec.core
+    except ImportError:
+        raise ImportError(f"{url}: remote paths need fsspec: pip install fsspec") from None
+    return fsspec
+
+
 def find_orjson() -> Any:
     """Import orjson; None if it is not installed."""
     try:

@@ -11,6 +11,7 @@ from typing import Any
 from fastbpe._version import __version__
 from fastbpe.cli import (
     compare,
+    completion,
     convert,
     count,
     count_pieces,
@@ -46,6 +47,7 @@ COMMANDS = (
     convert,
     verify,
     fetch,
+    completion,
 )
 EXAMPLE = r"""
 example:
@@ -102,7 +104,7 @@ def make_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         command.add_arguments(one)
-        one.set_defaults(run=command.run)
+        one.set_defaults(run=command.run, root=parser)
     return parser
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import cast
 
 from fastbpe.cli import streams
 from fastbpe.corpus import sources
+from fastbpe.corpus.remote import as_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 #: Shown by every --help.
@@ -46,7 +46,7 @@ def separator_of(args: argparse.Namespace) -> str | None:
 
 def files_of(name: str) -> list[str]:
     """Return the files that an argument names, or standard input."""
-    return [name] if name == streams.STDIN else [str(path) for path in sources.files_of(Path(name))]
+    return [name] if name == streams.STDIN else [str(path) for path in sources.files_of(as_path(name))]
 
 
 def read(
@@ -73,4 +73,4 @@ def _stretches(name: str, args: argparse.Namespace, cut: sources.Cut | None) -> 
         with streams.open_input(name) as file:
             yield from sources.read_stream(file, streams.name_of(name), separator=ends, cut=cut)
     else:
-        yield from sources.read(Path(name), separator=ends, field=args.text_field or "text", cut=cut)
+        yield from sources.read(as_path(name), separator=ends, field=args.text_field or "text", cut=cut)

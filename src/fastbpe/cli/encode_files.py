@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from fastbpe.cli import streams
@@ -38,7 +37,7 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
     options: dict[str, Any] = {name: value for name in names if (value := getattr(args, name)) is not None}
     summary = tokenizer.encode_files(
         args.files,
-        Path(args.output),
+        args.output,
         separator=separator,
         progress=False if args.quiet else None,
         **options,

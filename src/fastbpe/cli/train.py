@@ -6,10 +6,10 @@ import argparse
 import os
 from collections.abc import Sequence
 from inspect import signature
-from pathlib import Path
 from typing import Any, cast
 
 from fastbpe.cli import documents, streams
+from fastbpe.corpus.remote import AnyPath, as_path
 from fastbpe.corpus.sources import Document, read_stream
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
@@ -141,11 +141,11 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document | Path]:
+def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document | AnyPath]:
     """List the paths that the command line names, and the texts of standard input."""
-    found: list[Document | Path] = []
+    found: list[Document | AnyPath] = []
     for name in args.files or [streams.STDIN]:
-        found += _standard_input(separator, args.errors) if name == streams.STDIN else [Path(name)]
+        found += _standard_input(separator, args.errors) if name == streams.STDIN else [as_path(name)]
     return found
 
 

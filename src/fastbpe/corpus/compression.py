@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, cast
 
 from fastbpe._utils.optional_imports import require_zstandard
+from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError
 
 PACKINGS = (".gz", ".zst")
@@ -27,7 +26,7 @@ _RLE_BLOCK = 1  # type of a block that stores one byte, to be repeated
 
 
 @contextlib.contextmanager
-def open_unpacked(path: Path, packing: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+def open_unpacked(path: AnyPath, packing: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     """Open a file as a stream of its unpacked content.
 
     Args:
@@ -42,14 +41,15 @@ def open_unpacked(path: Path, packing: str) -> Iterator[tuple[IO[bytes], Callabl
         ImportError: zstandard is not installed.
         OSError: the file cannot be opened.
     """
-    with open(path, "rb") as stored:
+    with path.open("rb") as stored:
         if packing == ".zst":
             with _zstd_stream(stored, path) as file:
                 yield file, stored.tell
         elif packing == ".gz":
             try:
-                if not os.fstat(stored.fileno()).st_size:
+                if not stored.read(1):
                     raise EOFError("it is empty")
+                stored.seek(0)
                 with gzip.GzipFile(fileobj=stored) as unpacked:
                     yield cast("IO[bytes]", unpacked), stored.tell
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -60,7 +60,7 @@ def open_unpacked(path: Path, packing: str) -> Iterator[tuple[IO[bytes], Callabl
 
 def skip(file: IO[bytes], n: int) -> None:
     """Move a stream n bytes forward, by reading if it cannot seek."""
-    if file.seekable() and isinstance(file, io.BufferedReader):
+    if file.seekable() and not isinstance(file, gzip.GzipFile):
         file.seek(n, os.SEEK_CUR)
         return
     while n and (block := file.read(min(n, _READ_BYTES))):
@@ -68,7 +68,7 @@ def skip(file: IO[bytes], n: int) -> None:
 
 
 @contextlib.contextmanager
-def _zstd_stream(stored: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+def _zstd_stream(stored: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
     zstandard = require_zstandard(path)
     if not _is_whole(stored):
         raise FormatError(f"{path}: damaged zstd file: it ends too early; get it again")

@@ -31,6 +31,7 @@ from fastbpe._core.text.utf8_text import to_utf8, utf8_size
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.threads import CallPool, Future, usable_threads
+from fastbpe.corpus.remote import AnyPath, absolute
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
 from fastbpe.corpus.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
 from fastbpe.errors import FormatError
@@ -150,8 +151,17 @@ class _Batch:
         return *encode_texts(encoder, texts, n_threads), utf8_size(texts)
 
 
+#: Function that is called with the summary when an output is in place.
+AtEnd = Callable[[FilesSummary], object]
+
+
+def nothing_more(_: FilesSummary) -> object:
+    """Do nothing, as an `AtEnd`."""
+    return None
+
+
 def encode_files(
-    files: Sequence[Path],
+    files: Sequence[AnyPath],
     path: Path,
     job: Job,
     encoder: Encoder,
@@ -160,7 +170,7 @@ def encode_files(
     num_threads: int | None,
     progress: Progress,
     overwrite: bool,
-    at_end: Callable[[FilesSummary], object] = lambda _: None,
+    at_end: AtEnd = nothing_more,
 ) -> FilesSummary:
     """Encode the documents of files that `checked_files` has listed.
 
@@ -224,7 +234,7 @@ class _Run:
         self._writing_out: Future[None] | None = None
         self._error: Exception | None = None
 
-    def go(self, batches: Iterator[_Batch], files: Sequence[Path], reporter: Reporter) -> dict[str, Any]:
+    def go(self, batches: Iterator[_Batch], files: Sequence[AnyPath], reporter: Reporter) -> dict[str, Any]:
         """Encode and write all batches.
 
         Args:
@@ -332,7 +342,7 @@ class _Marker:
         self.data = b"".join(token_id.to_bytes(DTYPES[dtype], "little") for token_id in ids)
 
 
-def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str, Any]) -> Iterator[_Batch]:
+def _batches(files: Sequence[AnyPath], job: Job, cut: Cut | None, done: Mapping[str, Any]) -> Iterator[_Batch]:
     """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
     offset, number, is_start = done.get("offset", 0), done.get("number", 0), not done.get("in_document", False)
@@ -374,7 +384,7 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
     yield batch
 
 
-def checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
+def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath) -> list[AnyPath]:
     """List the input files, and check all that can be checked before anything is written."""
     if out.suffix not in SUFFIXES:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
@@ -382,7 +392,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
         raise IsADirectoryError(f"{out} is a folder; give the path of a file")
     if out.suffix in TABLES:
         require_pyarrow(out)
-    if not out.parent.is_dir():
+    if isinstance(out, Path) and not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
     if isinstance(inputs, (bytes, Mapping)) or not isinstance(inputs, (str, os.PathLike, Iterable)):
         raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
@@ -400,13 +410,13 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
     return files
 
 
-def _settings(job: Job, files: Sequence[Path]) -> dict[str, Any]:
+def _settings(job: Job, files: Sequence[AnyPath]) -> dict[str, Any]:
     """Return the settings that must be the same for a run to resume another."""
     stats = [(path, path.stat()) for path in files]
     return {
         "version": _RULES_VERSION,
         **vars(job),
-        "inputs": [[os.path.abspath(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
+        "inputs": [[absolute(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
     }
 
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe.corpus.remote import AnyPath, P, beside
 from fastbpe.corpus.sink_formats import write_arrow, write_megatron_index, write_parquet
 
 SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
@@ -43,23 +44,23 @@ except ImportError:  # Windows: there is no lock, so callers must not run two wr
     fcntl = None  # type: ignore[assignment]
 
 
-def ids_path(out: Path) -> Path:
+def ids_path(out: P) -> P:
     """Name the file that holds the ids of an output.
 
     >>> ids_path(Path("a/train.idx")).as_posix(), ids_path(Path("train.npy")).as_posix()
     ('a/train.bin', 'train.npy')
     """
-    return out.with_suffix(".bin") if out.suffix == ".idx" else out
+    return beside(out, out.stem + ".bin") if out.suffix == ".idx" else out
 
 
-def paths_of(out: Path) -> list[Path]:
+def paths_of(out: P) -> list[P]:
     """List the files of an output: that of the ids first, then those that describe it."""
     ids = ids_path(out)
-    beside = () if out.suffix in TABLES else (".offsets", ".json")
-    return [ids, *(ids.with_name(ids.name + ending) for ending in beside), *([out] if ids != out else [])]
+    endings = () if out.suffix in TABLES else (".offsets", ".json")
+    return [ids, *(beside(ids, ids.name + ending) for ending in endings), *([out] if ids != out else [])]
 
 
-def check_absent(out: Path) -> None:
+def check_absent(out: AnyPath) -> None:
     """Raise FileExistsError if a file of an output exists."""
     for name in paths_of(out):
         if name.exists():

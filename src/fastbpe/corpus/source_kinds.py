@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fastbpe.corpus.compression import PACKINGS
+from fastbpe.corpus.remote import RemotePath, as_path, is_remote
 from fastbpe.errors import TrainingError, TrainingWarning
 
 #: Suffix of a file → kind of its content.
@@ -88,6 +89,10 @@ def _looks_like_path(text: str) -> bool:
 
 def _is_there(name: str) -> bool:
     """Tell whether a str names a file or folder, or is a pattern that matches one."""
+    if is_remote(name):
+        path = RemotePath(name)
+        return path.exists() or (glob.has_magic(name) and bool(path.glob_itself()))
+    name = os.fspath(as_path(name)) if "://" in name else name
     if os.path.exists(name):
         return True
     may_match = len(name) < _MAX_PATH_CHARACTERS and "\n" not in name and "\0" not in name and glob.has_magic(name)

@@ -7,6 +7,7 @@ the documents of one file together with the position to resume from, which `enco
 from __future__ import annotations
 
 import codecs
+import contextlib
 import glob
 import json
 import os
@@ -18,6 +19,7 @@ from fastbpe._core.text.json_lines import n_lines, texts_of_lines
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
 from fastbpe.corpus import compression
+from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
 from fastbpe.corpus.source_kinds import KINDS, REFUSED, items_of, warn_of_names
 from fastbpe.errors import FormatError
 
@@ -55,12 +57,13 @@ class Stretch(NamedTuple):
 class ResolvedSource(NamedTuple):
     """Source after `resolve`: its files and its documents.
 
-    items: files as Path, and documents as str or bytes, in order; an iterator for a source that is one.
+    items: files as Path or RemotePath, and documents as str or bytes, in order; an iterator for a source that is
+        one.
     n_bytes: int or None – total size of the files; None: the source is not made of files alone, or only reading
         would tell how much text they hold.
     """
 
-    items: Iterable[Path | Document]
+    items: Iterable[AnyPath | Document]
     n_bytes: int | None = None
 
 
@@ -89,7 +92,7 @@ def _is_path(item: object, str_are_paths: bool) -> bool:
     return isinstance(item, os.PathLike) or (str_are_paths and isinstance(item, str))
 
 
-def _files_and_documents(items: Iterable[Any], str_are_paths: bool) -> Iterator[Path | Document]:
+def _files_and_documents(items: Iterable[Any], str_are_paths: bool) -> Iterator[AnyPath | Document]:
     """Replace each path by the files that it names, when its turn comes."""
     for number, item in enumerate(items):
         if type(item) is bytes or (type(item) is str and not str_are_paths):  # first: most items, and a fast check
@@ -102,10 +105,10 @@ def _files_and_documents(items: Iterable[Any], str_are_paths: bool) -> Iterator[
             raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
 
 
-def _total_size(files: Iterable[Path]) -> int | None:
+def _total_size(files: Iterable[AnyPath]) -> int | None:
     """Add up the sizes of files; None: one is packed, so its size is not that of its text, or one is missing."""
     try:
-        return None if any(_is_packed(path) for path in files) else sum(os.path.getsize(path) for path in files)
+        return None if any(_is_packed(path) for path in files) else sum(path.stat().st_size for path in files)
     except OSError:  # reading the file will raise it
         return None
 
@@ -140,19 +143,19 @@ def documents(
     """
     ends = None if separator is None else to_utf8(separator)
     for item in source.items:
-        if isinstance(item, Path):
+        if isinstance(item, (Path, RemotePath)):
             for stretch in read(item, separator=ends, field=field, cut=cut, skip=skip, errors=errors):
                 yield from cast("Sequence[Document]", stretch.texts)
         else:
             yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
 
 
-def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
+def files_of(inputs: Path_ | Iterable[Path_]) -> list[AnyPath]:
     """List the files that paths, folders and patterns like "data/*.jsonl" name, in the order given.
 
     A folder stands for all files below it whose name ends with .txt, .jsonl, .ndjson or .parquet, or with one of
     these and .gz or .zst, sorted by name; hidden files are left out. A pattern (`**` matches any folders) stands
-    for the files that match, sorted by name.
+    for the files that match, sorted by name. A path like "s3://bucket/folder/" is remote, see `corpus.remote`.
 
     Raises:
         FileNotFoundError: a folder holds no such file, or no file matches a pattern.
@@ -162,10 +165,11 @@ def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
     return [path for item in inputs for path in _files_of(item)]
 
 
-def _files_of(item: Path_) -> list[Path]:
-    path = Path(item)
+def _files_of(item: Path_) -> list[AnyPath]:
+    path = as_path(item)
     if item == "":  # Path("") is the current folder
         raise FileNotFoundError('"" names no file; give a path, or "." for this folder')
+    found: list[AnyPath]
     if path.is_dir():
         found = [
             below
@@ -175,7 +179,10 @@ def _files_of(item: Path_) -> list[Path]:
         if not found:
             raise FileNotFoundError(f"{path}: no .txt, .jsonl or .parquet file in this folder")
     elif not path.exists() and glob.has_magic(os.fspath(item)):
-        found = [path for name in glob.iglob(os.fspath(item), recursive=True) if (path := Path(name)).is_file()]
+        if isinstance(path, RemotePath):
+            found = [*path.glob_itself()]
+        else:
+            found = [Path(name) for name in glob.iglob(str(path), recursive=True) if os.path.isfile(name)]
         if not found:
             raise FileNotFoundError(f"{path}: no file matches")
     else:
@@ -184,7 +191,7 @@ def _files_of(item: Path_) -> list[Path]:
 
 
 def read(
-    path: Path,
+    path: AnyPath,
     *,
     separator: bytes | None = None,
     field: str = "text",
@@ -274,7 +281,7 @@ def check_separator(separator: str | None) -> None:
         raise ValueError('separator="": give what ends a document, or None for whole files')
 
 
-def require_extras(path: Path) -> None:
+def require_extras(path: AnyPath) -> None:
     """Check that the optional packages are installed that reading a file needs.
 
     Raises:
@@ -287,7 +294,7 @@ def require_extras(path: Path) -> None:
         require_zstandard(path)
 
 
-def _kind(path: Path) -> tuple[str, str]:
+def _kind(path: AnyPath) -> tuple[str, str]:
     """Return the kind of a file ("txt", "jsonl", "parquet", or "" for no known suffix) and its packing.
 
     >>> _kind(Path("a.JSONL.gz"))
@@ -298,7 +305,7 @@ def _kind(path: Path) -> tuple[str, str]:
     return KINDS.get(suffixes[-1] if suffixes else "", ""), packing
 
 
-def _is_packed(path: Path) -> bool:
+def _is_packed(path: AnyPath) -> bool:
     """Tell whether the size of a file is not that of its text."""
     kind, packing = _kind(path)
     return kind == "parquet" or packing != ""
@@ -306,7 +313,7 @@ def _is_packed(path: Path) -> bool:
 
 def _read_text(
     file: IO[bytes],
-    path: Path,
+    path: AnyPath,
     separator: bytes | None,
     cut: Cut | None,
     n_stored: Callable[[], int],
@@ -360,7 +367,7 @@ def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
     return at
 
 
-def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
+def _n_whole(data: bytes, path: AnyPath, offset: int, *, final: bool) -> int:
     """Check UTF-8, and return how many bytes are whole characters.
 
     Args:
@@ -444,7 +451,7 @@ class Lines:
     """
 
     def __init__(
-        self, block: bytes, first: int, path: Path, field: str, skip: Skip | None = None, errors: str = "strict"
+        self, block: bytes, first: int, path: AnyPath, field: str, skip: Skip | None = None, errors: str = "strict"
     ) -> None:
         self.block, self.field = block, field
         self.n = n_lines(block)
@@ -486,12 +493,15 @@ class Lines:
         return text
 
 
-def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
+def _read_parquet(path: AnyPath, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
     pyarrow = require_pyarrow(path)
-    size = os.path.getsize(path)
+    size = path.stat().st_size
     try:
         # Without pre_buffer, which reads whole row groups ahead: one may be as large as the file.
-        with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK) as file:
+        with (
+            contextlib.nullcontext(path) if isinstance(path, Path) else path.open() as opened,
+            pyarrow.parquet.ParquetFile(opened, pre_buffer=False, buffer_size=BLOCK) as file,
+        ):
             schema = file.schema_arrow
             if field not in schema.names:
                 raise FormatError(
@@ -525,7 +535,7 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
         raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None
 
 
-def _skip_nulls(texts: Sequence[str | None], path: Path, first_row: int, field: str, skip: Skip | None) -> None:
+def _skip_nulls(texts: Sequence[str | None], path: AnyPath, first_row: int, field: str, skip: Skip | None) -> None:
     for row, text in enumerate(texts, first_row):
         if text is None:
             null = FormatError(f"{path}: row {row}: its {field!r} is null, not a string")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fastbpe.corpus.encode_files import FilesSummary, Job
+from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files
 from fastbpe.id_files.parts import MANIFEST, Part, read_json
@@ -47,7 +47,7 @@ def write(
     place: Path,
     settings: Mapping[str, Any],
     summary: FilesSummary,
-    inputs: Sequence[tuple[str, Path]],
+    inputs: Sequence[tuple[str, AnyPath]],
     outputs: Sequence[Path],
 ) -> None:
     """Write the manifest of a shard beside it, as the last of its files.
@@ -73,7 +73,7 @@ def write(
     atomic_files.write(place, data)
 
 
-def done_before(path: Path, place: Path, settings: Mapping[str, Any]) -> FilesSummary | None:
+def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> FilesSummary | None:
     """Return the summary of a shard that is done already; None: it is not.
 
     Args:
@@ -102,7 +102,7 @@ def done_before(path: Path, place: Path, settings: Mapping[str, Any]) -> FilesSu
                 f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
                 "again, give overwrite=True (--overwrite)"
             )
-    return FilesSummary(path, manifest["documents"], manifest["ids"], manifest["text_bytes"], 0.0)
+    return FilesSummary(cast("Path", path), manifest["documents"], manifest["ids"], manifest["text_bytes"], 0.0)
 
 
 def check_hashes(part: Part) -> None:
@@ -120,14 +120,14 @@ def check_hashes(part: Part) -> None:
             )
 
 
-def sha256_of(path: str | os.PathLike[str]) -> str:
+def sha256_of(path: AnyPath) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
     digest = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
+    with path.open("rb") as file:
         while block := file.read(_READ_BYTES):
             digest.update(block)
     return digest.hexdigest()
 
 
-def _described(name: str, path: Path) -> dict[str, Any]:
+def _described(name: str, path: AnyPath) -> dict[str, Any]:
     return {"path": name, "size": path.stat().st_size, "sha256": sha256_of(path)}

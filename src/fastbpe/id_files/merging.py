@@ -12,6 +12,7 @@ from fastbpe._core.ids.little_endian import pack_offsets
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.remote import is_remote
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Sink, check_absent, ids_path
 from fastbpe.errors import FormatError
 from fastbpe.id_files.blocks import blocks_of, ends_of
@@ -53,6 +54,8 @@ def merge_shards(
     (3, 11)
     """
     started = time.perf_counter()
+    if is_remote(out):
+        raise FormatError(f"{os.fspath(out)}: merged files are written on this machine; copy the result")
     target = Path(out)
     parts = [read_part(file) for file in find_parts(path)]
     check_alike(parts)

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe.corpus import remote
+from fastbpe.corpus.remote import AnyPath, P
 from fastbpe.corpus.sinks import ids_path
 from fastbpe.errors import FormatError
 
@@ -71,17 +73,17 @@ class Part:
         return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
 
-def shard_path(out: Path, shard: tuple[int, int]) -> Path:
+def shard_path(out: P, shard: tuple[int, int]) -> P:
     """Name the file of one shard of an output.
 
     >>> shard_path(Path("ids/train.bin"), (3, 10)).as_posix()
     'ids/train-00003-of-00010.bin'
     """
     index, n = shard
-    return out.with_name(f"{out.stem}-{index:05d}-of-{n:05d}{out.suffix}")
+    return remote.beside(out, f"{out.stem}-{index:05d}-of-{n:05d}{out.suffix}")
 
 
-def shard_of(path: Path) -> tuple[Path, int, int] | None:
+def shard_of(path: P) -> tuple[P, int, int] | None:
     """Return output, number and count of shards that a name says; None: it is not that of a shard.
 
     >>> output, index, n = shard_of(Path("ids/train-00003-of-00010.bin"))
@@ -91,16 +93,16 @@ def shard_of(path: Path) -> tuple[Path, int, int] | None:
     match = _SHARD_STEM.match(path.stem)
     if match is None:
         return None
-    return path.with_name(match["stem"] + path.suffix), int(match["index"]), int(match["n"])
+    return remote.beside(path, match["stem"] + path.suffix), int(match["index"]), int(match["n"])
 
 
-def beside(path: Path, ending: str) -> Path:
+def beside(path: P, ending: str) -> P:
     """Name a neighbour of a file.
 
     >>> beside(Path("train.bin"), ".json").name
     'train.bin.json'
     """
-    return path.with_name(path.name + ending)
+    return remote.beside(path, path.name + ending)
 
 
 # Finding
@@ -139,6 +141,10 @@ def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
         FileNotFoundError: there is no such file.
         FormatError: as for `find_parts`.
     """
+    if remote.is_remote(path):
+        raise FormatError(
+            f"{os.fspath(path)}: files of ids are mapped into memory; copy them to this machine first"
+        )
     place = ids_path(Path(path))
     if place.is_dir():
         sets = _sets(place.iterdir())
@@ -225,7 +231,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     return Part(path, dtype, start, n_ids, about["documents"], offsets, about, _manifest(path, about))
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: AnyPath) -> dict[str, Any]:
     """Read a JSON object, or raise FormatError with the path."""
     try:
         value = json.loads(path.read_bytes())

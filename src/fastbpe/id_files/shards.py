@@ -9,20 +9,25 @@ settings does nothing; one that finds the rest of a killed run resumes it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
+from typing import Any, cast
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._utils.progress import Progress
 from fastbpe.corpus import encode_files as whole
 from fastbpe.corpus.encode_files import FilesSummary, Job, checked_files
 from fastbpe.corpus.encode_texts import encode_texts
-from fastbpe.corpus.sinks import SUFFIXES, ids_path, paths_of
+from fastbpe.corpus.remote import AnyPath, RemotePath, as_path, staged
+from fastbpe.corpus.sinks import SUFFIXES, check_absent, ids_path, paths_of
 from fastbpe.corpus.sources import Cut, Document, Path_
 from fastbpe.id_files import manifests
 from fastbpe.id_files.parts import MANIFEST, beside, shard_of, shard_path
@@ -48,7 +53,7 @@ def checked_shard(shard: object) -> Shard:
     return index, n
 
 
-def plan(files: Sequence[Path], shard: Shard) -> tuple[list[tuple[str, Path]], str]:
+def plan(files: Sequence[AnyPath], shard: Shard) -> tuple[list[tuple[str, AnyPath]], str]:
     """Choose the files of a shard.
 
     Args:
@@ -60,9 +65,10 @@ def plan(files: Sequence[Path], shard: Shard) -> tuple[list[tuple[str, Path]], s
         to the folder that all have in common, so that machines may have it at different places.
     """
     index, n = shard
-    places = [os.path.abspath(path) for path in files]
-    root = os.path.commonpath([os.path.dirname(place) for place in places])
-    names = [Path(os.path.relpath(place, root)).as_posix() for place in places]
+    parts = [path.parts if isinstance(path, RemotePath) else path.absolute().parts for path in files]
+    folders = [*zip(*(names[:-1] for names in parts), strict=False)]  # the names at each depth
+    n_common = next((i for i, here in enumerate(folders) if len({*here}) > 1), len(folders))
+    names = ["/".join(names[n_common:]) for names in parts]
     sizes = [path.stat().st_size for path in files]
     total = sum(sizes)
     mine = []
@@ -95,50 +101,76 @@ def encode_files(
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
         shard: number of the shard, and how many there are; None: all is one file.
     """
-    if shard is None:
-        path = Path(out)
-        files = checked_files(inputs, path)
-        return whole.encode_files(
-            files, path, job, encoder, cut, num_threads=num_threads, progress=progress, overwrite=overwrite
-        )
-    number = checked_shard(shard)
-    path = shard_path(Path(out), number)
+    target = as_path(out)
+    number = None if shard is None else checked_shard(shard)
+    path = target if number is None else shard_path(target, number)
     files = checked_files(inputs, path)
-    for file in files:
-        if (found := shard_of(file)) is not None and found[0].resolve() == Path(out).resolve():
-            raise ValueError(f"{file} is a shard of the output and one of the inputs; write to another place")
-    mine, digest = plan(files, number)
-    settings = manifests.settings_of(job, number, digest)
+    mine = files
+    at_end: whole.AtEnd = whole.nothing_more
+    if number is not None:
+        for file in files:
+            if (found := shard_of(file)) is not None and found[0].resolve() == target.resolve():
+                raise ValueError(f"{file} is a shard of the output and one of the inputs; write to another place")
+        named, digest = plan(files, number)
+        mine = [file for _, file in named]
+        settings = manifests.settings_of(job, number, digest)
+        if (done := _done(path, settings, overwrite=overwrite)) is not None:
+            return done
+        at_end = _Manifest(settings, named)
+    if isinstance(path, RemotePath) and not overwrite:
+        check_absent(path)
+    with staged(path) as (local, uploads):
+        made = whole.encode_files(
+            mine,
+            local,
+            job,
+            encoder,
+            cut,
+            num_threads=num_threads,
+            progress=progress,
+            overwrite=overwrite,
+            at_end=at_end,
+        )
+        uploads += _all_files(local)
+    return replace(made, path=cast("Path", path))
+
+
+def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> FilesSummary | None:
+    """Return the summary of a shard that needs no work; None: it needs some."""
     manifest = beside(ids_path(path), MANIFEST)
-    times = [file.stat().st_mtime_ns for _, file in mine]
     if overwrite:
         manifest.unlink(missing_ok=True)  # first: it would not fit the new files
-    elif (done := manifests.done_before(path, manifest, settings)) is not None:
+        return None
+    done = manifests.done_before(path, manifest, settings)
+    if done is not None and isinstance(path, Path):
         rest = beside(path, ".partial")
-        if not (rest / "progress.json").exists():  # else the run was killed while it cleared up, and goes on
-            with contextlib.suppress(OSError):
-                rest.rmdir()
-            return done
+        if (rest / "progress.json").exists():  # the run was killed while it cleared up, and goes on
+            return None
+        with contextlib.suppress(OSError):
+            rest.rmdir()
+    return done
 
-    def at_end(summary: FilesSummary) -> None:
-        for (_, file), was in zip(mine, times, strict=True):
+
+class _Manifest:
+    """Function that writes a shard's manifest, at the end of its run.
+
+    Args:
+        settings: what `manifests.settings_of` returned.
+        inputs: (name in the plan, path) of each input file, as they are now.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], inputs: Sequence[tuple[str, AnyPath]]) -> None:
+        self._settings, self._inputs = settings, inputs
+        self._times = [file.stat().st_mtime_ns for _, file in inputs]
+
+    def __call__(self, summary: FilesSummary) -> None:
+        for (_, file), was in zip(self._inputs, self._times, strict=True):
             if file.stat().st_mtime_ns != was:
                 raise ValueError(
                     f"{file}: changed while it was encoded; encode the shard again with overwrite=True"
                 )
-        manifests.write(manifest, settings, summary, mine, _outputs(path))
-
-    return whole.encode_files(
-        [file for _, file in mine],
-        path,
-        job,
-        encoder,
-        cut,
-        num_threads=num_threads,
-        progress=progress,
-        overwrite=overwrite,
-        at_end=at_end,
-    )
+        place = beside(ids_path(summary.path), MANIFEST)
+        manifests.write(place, self._settings, summary, self._inputs, _outputs(summary.path))
 
 
 def write_shard(
@@ -160,34 +192,38 @@ def write_shard(
         out, shard, job, encoder, num_threads: as for `encode_files`.
     """
     started = time.perf_counter()
-    number = checked_shard(shard)
-    path = shard_path(Path(out), number)
+    path = shard_path(as_path(out), number := checked_shard(shard))
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
+    if isinstance(path, Path) and not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(path.parent))
     settings = manifests.settings_of(job, number, "")
     with _own_folder(path) as folder:
         made = encode_texts(texts, folder / path.name, job, encoder, num_threads=num_threads)
-        outputs = _outputs(made.path)
         manifest = beside(ids_path(made.path), MANIFEST)
-        manifests.write(manifest, settings, made, (), outputs)
-        for file in (*outputs[::-1], manifest):  # the ids after what describes them
-            os.replace(file, path.with_name(file.name))
-    return FilesSummary(path, made.n_documents, made.n_ids, made.n_bytes, time.perf_counter() - started)
+        manifests.write(manifest, settings, made, (), _outputs(made.path))
+        for file in _all_files(made.path):
+            if isinstance(path, Path):
+                os.replace(file, path.with_name(file.name))
+            else:
+                path.with_name(file.name).upload(file)
+    return replace(made, path=cast("Path", path), seconds=time.perf_counter() - started)
 
 
 @contextlib.contextmanager
-def _own_folder(path: Path) -> Iterator[Path]:
-    """Make a folder beside a file, and remove it in the end with all that is left in it."""
-    folder = path.with_name(f".{path.name}.{os.urandom(8).hex()}.fastbpe")
-    folder.mkdir()
-    try:
-        yield folder
-    finally:
-        for file in [*folder.rglob("*")][::-1]:
-            file.rmdir() if file.is_dir() else file.unlink()
-        folder.rmdir()
+def _own_folder(path: AnyPath) -> Iterator[Path]:
+    """Make a folder beside a file, or on this machine for a remote one; remove it in the end."""
+    where = path.parent if isinstance(path, Path) else None
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".fastbpe", dir=where) as folder:
+        yield Path(folder)
 
 
 def _outputs(path: Path) -> list[Path]:
     """List the files of a shard that are there, its manifest excepted."""
     return [file for file in paths_of(path) if file.exists()]
+
+
+def _all_files(path: Path) -> list[Path]:
+    """List the files of an output in the order to write them: ids after what describes them, manifest last."""
+    manifest = beside(ids_path(path), MANIFEST)
+    return [*_outputs(path)[::-1], *([manifest] if manifest.exists() else [])]

@@ -1,0 +1,173 @@
+"""fastbpe completion: print a script that completes commands, flags and values in a shell."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator
+
+from fastbpe.cli import streams
+from fastbpe.known_vocabularies import VOCABULARIES
+
+SUMMARY = "print a script that completes the command line"
+DETAILS = """
+
+Completes commands, flags, values that are one of a few, names of vocabularies
+after -m, and files. Put one of these lines where your shell reads it at its
+start:
+  bash (~/.bashrc):   eval "$(fastbpe completion bash)"
+  zsh (~/.zshrc):     eval "$(fastbpe completion zsh)"   (after compinit)
+  fish:               fastbpe completion fish > ~/.config/fish/completions/fastbpe.fish"""
+EXAMPLE = r"""
+example:
+  $ fastbpe completion bash > fastbpe.bash
+  $ bash -n fastbpe.bash
+"""
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's argument."""
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=f"one of {', '.join(SHELLS)}")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the script."""
+    commands = _commands(args.root)
+    script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell]
+    streams.say(script(commands))
+
+
+class _Command:
+    """A command of the parser, as completion needs it.
+
+    Attributes:
+        name, summary: str – as `fastbpe --help` shows them.
+        flags: its flags, but for --help.
+        positional: values of its arguments; (): files.
+    """
+
+    def __init__(self, name: str, summary: str, parser: argparse.ArgumentParser) -> None:
+        self.name, self.summary = name, summary
+        actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
+        self.flags = [action for action in actions if action.option_strings]
+        self.positional = [
+            str(one) for action in actions if not action.option_strings for one in action.choices or ()
+        ]
+
+
+def _commands(root: argparse.ArgumentParser) -> list[_Command]:
+    subparsers = next(action for action in root._actions if isinstance(action, argparse._SubParsersAction))
+    summaries = {action.dest: action.help or "" for action in subparsers._choices_actions}
+    return [_Command(name, summaries[name], parser) for name, parser in subparsers.choices.items()]
+
+
+def _values(flag: argparse.Action) -> list[str]:
+    """List the values that a flag may have; []: any."""
+    if flag.choices is not None:
+        return [str(choice) for choice in flag.choices]
+    return [*VOCABULARIES] if flag.dest == "model" else []
+
+
+def _takes_value(flag: argparse.Action) -> bool:
+    return flag.nargs != 0
+
+
+def _quoted(text: str) -> str:
+    """Quote a text for a shell, all three alike: single quotes, without such quotes or backslashes inside."""
+    return "'" + text.replace("\\", "").replace("'", "") + "'"
+
+
+def _words(words: Iterable[str]) -> str:
+    return _quoted(" ".join(words))
+
+
+def _help(action: argparse.Action) -> str:
+    """Return the help of a flag as plain text."""
+    return re.sub(r"[\[\]:`$\\]", "", (action.help or "").replace("%%", "%"))
+
+
+def _bash(commands: list[_Command]) -> str:
+    def cases() -> Iterator[str]:
+        for command in commands:
+            yield f"    {command.name})"
+            yield f"      flags={_words(name for flag in command.flags for name in flag.option_strings)}"
+            yield f"      words={_words(command.positional)}"
+            yield '      case "$prev" in'
+            for flag in command.flags:
+                if _takes_value(flag):
+                    yield f"        {'|'.join(flag.option_strings)}) flags='' words={_words(_values(flag))} ;;"
+            yield "      esac ;;"
+
+    names = _words(["--help", "--version", *(command.name for command in commands)])
+    return "\n".join(
+        [
+            "# Completion of fastbpe for bash; made by `fastbpe completion bash`.",
+            "_fastbpe() {",
+            '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" flags="" words=""',
+            "  local IFS=$' \\t\\n'",
+            "  COMPREPLY=()",
+            '  if [ "$COMP_CWORD" -eq 1 ]; then',
+            f'    COMPREPLY=($(compgen -W {names} -- "$cur"))',
+            "    return",
+            "  fi",
+            '  case "${COMP_WORDS[1]}" in',
+            *cases(),
+            "  esac",
+            '  case "$cur" in -*) words="$words $flags --help" ;; esac',
+            '  COMPREPLY=($(compgen -W "$words" -- "$cur"))',
+            "}",
+            "complete -o default -o bashdefault -F _fastbpe fastbpe",
+        ]
+    )
+
+
+def _zsh(commands: list[_Command]) -> str:
+    def specs(command: _Command) -> Iterator[str]:
+        for flag in command.flags:
+            repeats = "*" if isinstance(flag, argparse._AppendAction) else ""
+            for name in flag.option_strings:
+                spec = f"{repeats}{name}[{_help(flag)}]"
+                if _takes_value(flag):
+                    values = _values(flag)
+                    wanted = f"({' '.join(values)})" if flag.choices is not None else "_files"
+                    if values and flag.choices is None:  # a name or a file
+                        wanted = "_fastbpe_models"
+                    spec += f":{flag.dest}:{wanted}"
+                yield _quoted(spec)
+        wanted = f"({' '.join(command.positional)})" if command.positional else "_files"
+        yield _quoted(f"*:argument:{wanted}")
+
+    described = [f"    {_quoted(f'{command.name}:{command.summary}')}" for command in commands]
+    lines = [
+        "#compdef fastbpe",
+        "# Completion of fastbpe for zsh; made by `fastbpe completion zsh`.",
+        "_fastbpe() {",
+    ]
+    names = _quoted(f"names:name:({' '.join(VOCABULARIES)})")
+    lines.insert(2, f"_fastbpe_models() {{ _alternative {names} 'files:file:_files' }}")
+    lines += ["  local -a commands=(", *described, "  )"]
+    lines += ["  if (( CURRENT == 2 )); then", "    _describe command commands", "    return", "  fi"]
+    lines += ["  local command=$words[2]", "  shift words", "  (( CURRENT-- ))", '  case "$command" in']
+    for command in commands:
+        lines.append(f"    {command.name}) _arguments {' '.join(specs(command))} ;;")
+    return "\n".join([*lines, "  esac", "}", "compdef _fastbpe fastbpe"])
+
+
+def _fish(commands: list[_Command]) -> str:
+    lines = ["# Completion of fastbpe for fish; made by `fastbpe completion fish`."]
+    for command in commands:
+        named = f"-a {command.name} -d {_quoted(command.summary)}"
+        lines.append(f"complete -c fastbpe -n __fish_use_subcommand -f {named}")
+        here = f"complete -c fastbpe -n '__fish_seen_subcommand_from {command.name}'"
+        if command.positional:
+            lines.append(f"{here} -f -a {_words(command.positional)}")
+        for flag in command.flags:
+            names = " ".join(
+                f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.option_strings
+            )
+            values = _values(flag)
+            takes = (" -x" if flag.choices is not None else " -r") if _takes_value(flag) else ""
+            takes += f" -a {_words(values)}" if values else ""
+            lines.append(f"{here} {names}{takes} -d {_quoted(_help(flag))}")
+    return "\n".join(lines)

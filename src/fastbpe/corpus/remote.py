@@ -1,0 +1,213 @@
+"""Paths of remote files (s3://, gs://, hf:// and so on), read and written through fsspec.
+
+A `RemotePath` has the part of pathlib.Path's interface that reading text and writing ids need. fsspec is optional,
+and imported when a remote path is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, NamedTuple, TypeVar, cast
+
+from fastbpe._utils.optional_imports import require_fsspec
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters and more: C:// is a drive
+
+
+class Stat(NamedTuple):
+    """Facts about a remote file, under the names of os.stat_result.
+
+    st_size: int – bytes.
+    st_mtime_ns: int – another number for each version of the file; no time.
+    """
+
+    st_size: int
+    st_mtime_ns: int
+
+
+class RemotePath(os.PathLike[str]):
+    """A file or folder that fsspec reads.
+
+    Args:
+        url: its address, such as "s3://bucket/corpus/a.jsonl".
+
+    >>> path = RemotePath("s3://bucket/corpus/a.txt.gz")
+    >>> path.name, path.suffix, path.suffixes, str(path.with_name("b.bin"))
+    ('a.txt.gz', '.gz', ['.txt', '.gz'], 's3://bucket/corpus/b.bin')
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        scheme, _, rest = url.partition("://")
+        self._scheme, self._path = scheme, PurePosixPath(rest)
+        self.name, self.stem = self._path.name, self._path.stem
+        self.suffix, self.suffixes = self._path.suffix, self._path.suffixes
+        self.parts = (scheme, *self._path.parts)
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __repr__(self) -> str:
+        return f"RemotePath({self.url!r})"
+
+    def __fspath__(self) -> str:
+        return self.url
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePath) and self.url == other.url
+
+    def __hash__(self) -> int:
+        return hash(self.url)
+
+    def with_name(self, name: str) -> RemotePath:
+        """Return the path of another file in the same folder."""
+        return RemotePath(f"{self._scheme}://{self._path.with_name(name)}")
+
+    def with_suffix(self, suffix: str) -> RemotePath:
+        """Return the path with another ending."""
+        return self.with_name(self.stem + suffix)
+
+    def resolve(self) -> RemotePath:
+        """Return the path itself: remote paths have no links."""
+        return self
+
+    def exists(self) -> bool:
+        """Tell whether there is such a file or folder."""
+        files, place = self._opened()
+        return bool(files.exists(place))
+
+    def is_dir(self) -> bool:
+        """Tell whether it is a folder."""
+        files, place = self._opened()
+        return bool(files.isdir(place))
+
+    def is_file(self) -> bool:
+        """Tell whether it is a file."""
+        files, place = self._opened()
+        return bool(files.isfile(place))
+
+    def stat(self) -> Stat:
+        """Return size and version of a file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            OSError: the other side does not tell its size.
+        """
+        files, place = self._opened()
+        size = files.info(place).get("size")
+        if size is None:
+            raise OSError(f"{self.url}: its size is not known; download it first")
+        version = hashlib.sha256(str(files.ukey(place)).encode()).digest()
+        return Stat(size, int.from_bytes(version[:6], "big"))
+
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        """Open a file for reading bytes."""
+        files, place = self._opened()
+        stream: IO[bytes] = files.open(place, mode)
+        return stream
+
+    def read_bytes(self) -> bytes:
+        """Read a whole file."""
+        with self.open() as file:
+            return file.read()
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Remove a file."""
+        files, place = self._opened()
+        if not missing_ok or files.exists(place):
+            files.rm_file(place)
+
+    def rglob(self, pattern: str = "*") -> list[RemotePath]:
+        """List all files below a folder; the pattern is always "*"."""
+        files, place = self._opened()
+        return [RemotePath(files.unstrip_protocol(found)) for found in files.find(place)]
+
+    def glob_itself(self) -> list[RemotePath]:
+        """List the files that match the path as a pattern."""
+        files, place = self._opened()
+        return [RemotePath(files.unstrip_protocol(found)) for found in files.glob(place)]
+
+    def upload(self, path: Path) -> None:
+        """Write a file with the content of a local one."""
+        files, place = self._opened()
+        files.makedirs(str(PurePosixPath(place).parent), exist_ok=True)
+        files.put_file(str(path), place)
+
+    def _opened(self) -> tuple[Any, str]:
+        """Return the file system, without a cache of listings, and the path within it."""
+        fsspec = require_fsspec(self.url)
+        try:
+            files, place = fsspec.core.url_to_fs(self.url, use_listings_cache=False)
+        except (ValueError, ImportError) as error:  # an unknown scheme, or a package that it needs
+            raise type(error)(f"{self.url}: {error}") from None
+        return files, place
+
+
+#: A file on this machine, or a remote one.
+AnyPath = Path | RemotePath
+P = TypeVar("P", bound=AnyPath)
+
+
+def beside(path: P, name: str) -> P:
+    """Name a file in the same folder as another."""
+    return cast("P", path.with_name(name))
+
+
+def is_remote(path: object) -> bool:
+    """Tell whether a path is an address that fsspec reads.
+
+    >>> is_remote("s3://bucket/a.txt"), is_remote("corpus/a.txt"), is_remote("C://a.txt"), is_remote("file:///a")
+    (True, False, False, False)
+    """
+    if isinstance(path, RemotePath):
+        return True
+    match = _URL.match(path) if isinstance(path, str) else None
+    return match is not None and match[1].lower() != "file"
+
+
+def as_path(path: str | os.PathLike[str]) -> AnyPath:
+    """Make a path of what a caller gives; file:// is a path on this machine.
+
+    >>> as_path("s3://bucket/a.txt"), as_path("file:///corpus/a%20b.txt").as_posix()
+    (RemotePath('s3://bucket/a.txt'), '/corpus/a%20b.txt')
+    """
+    if isinstance(path, RemotePath):
+        return path
+    if isinstance(path, str):
+        if is_remote(path):
+            return RemotePath(path)
+        if _URL.match(path):
+            return Path(path.partition("://")[2])
+    return Path(path)
+
+
+def absolute(path: AnyPath) -> str:
+    """Return the absolute path of a file, or its address."""
+    return str(path) if isinstance(path, RemotePath) else os.path.abspath(path)
+
+
+@contextlib.contextmanager
+def staged(path: AnyPath) -> Iterator[tuple[Path, list[Path]]]:
+    """Give a local place for an output, and upload what it asks for in the end.
+
+    Args:
+        path: the output.
+
+    Returns:
+        A context of the local path, and a list: a caller adds the local files to upload, in order. Both are the
+        output itself and without effect if the output is local.
+    """
+    uploads: list[Path] = []
+    if isinstance(path, Path):
+        yield path, uploads
+        return
+    with tempfile.TemporaryDirectory(prefix="fastbpe-") as folder:
+        yield Path(folder, path.name), uploads
+        for file in uploads:
+            path.with_name(file.name).upload(file)

@@ -1,0 +1,96 @@
+"""fastbpe completion: the scripts complete commands, flags and values in each shell that is installed."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fastbpe.cli import app
+from fastbpe.cli.completion import SHELLS
+
+COMMANDS = [command.__name__.rpartition(".")[2].replace("_", "-") for command in app.COMMANDS]
+#: Line up to the cursor → words that are offered, and some that are not.
+CASES = [
+    ("fastbpe enc", {"encode"}, {"decode", "--dtype"}),
+    ("fastbpe ", set(COMMANDS), set()),
+    ("fastbpe encode --d", {"--dtype", "--document-start", "--document-end"}, {"--lines"}),
+    ("fastbpe encode --dtype ", {"uint16", "uint32"}, {"encode", "--lines"}),
+    ("fastbpe encode --dtype uint1", {"uint16"}, {"uint32"}),
+    ("fastbpe encode -m cl1", {"cl100k_base"}, {"o200k_base"}),
+    ("fastbpe train --ties ", {"pair", "first", "huggingface"}, {"train"}),
+    ("fastbpe completion ", set(SHELLS), set()),
+]
+
+
+@pytest.fixture
+def script(run, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    shell = request.param
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    done = run("completion", shell)
+    assert (done.status, done.err) == (0, "")
+    path = tmp_path / f"fastbpe.{shell}"
+    path.write_bytes(done.out)
+    return path
+
+
+def output(*argv: str) -> str:
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def check(offered: set[str], wanted: set[str], unwanted: set[str]) -> None:
+    assert wanted <= offered
+    assert not unwanted & offered
+
+
+@pytest.mark.parametrize("script", ["bash"], indirect=True)
+@pytest.mark.parametrize(("line", "wanted", "unwanted"), CASES)
+def test_bash_offers_commands_flags_and_values(script, line, wanted, unwanted) -> None:
+    call = f'. "{script}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fastbpe; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    words = line.split(" ")
+    check(set(output("bash", "-c", call, "bash", *words).split()), wanted, unwanted)
+
+
+@pytest.mark.parametrize("script", ["fish"], indirect=True)
+@pytest.mark.parametrize(("line", "wanted", "unwanted"), CASES)
+def test_fish_offers_commands_flags_and_values(script, line, wanted, unwanted) -> None:
+    said = output("fish", "--no-config", "-c", f'source {script}; complete -C "{line}"')
+    check({one.split("\t")[0] for one in said.splitlines()}, wanted, unwanted)
+
+
+@pytest.mark.parametrize("script", ["zsh"], indirect=True)
+def test_zsh_parses_the_script_and_gets_all_flags(script) -> None:
+    assert output("zsh", "-f", "-n", str(script)) == ""
+    fake = 'compdef() { :; }; _describe() { print -l $commands; }; _arguments() { print -rl -- "$@"; }; '
+    calls = "words=(fastbpe x); CURRENT=2; _fastbpe; words=(fastbpe encode x); CURRENT=3; _fastbpe"
+    call = f"{fake} source {script}; {calls}"
+    lines = output("zsh", "-f", "-c", call).splitlines()
+    assert {line.partition(":")[0] for line in lines} >= set(COMMANDS)
+    flags = [line for line in lines if line.startswith("--dtype")]
+    assert len(flags) == 1
+    assert flags[0].endswith("]:dtype:(uint16 uint32)")
+    (model,) = (line for line in lines if line.startswith("--model"))
+    assert model.endswith("]:model:_fastbpe_models")  # a function: an action with quotes or colons is cut at them
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_script_names_every_command_and_flag(run, shell) -> None:
+    script = run("completion", shell).out.decode()
+    (subparsers,) = (one for one in app.make_parser()._actions if isinstance(one, argparse._SubParsersAction))
+    for name, parser in subparsers.choices.items():
+        assert name in script
+        for action in parser._actions:
+            for flag in action.option_strings:
+                assert (flag if shell != "fish" else flag.lstrip("-")) in script or flag in ("-h", "--help")
+
+
+def test_unknown_shell_is_refused_with_the_known_ones(run) -> None:
+    done = run("completion", "tcsh")
+    assert done.status == 2
+    assert all(shell in done.err for shell in SHELLS)
