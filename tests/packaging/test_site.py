@@ -1,0 +1,143 @@
+"""The site has every public name, every error class and every page, and it builds without a warning."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+SRC = ROOT / "src" / "fastbpe"
+NOT_DOCUMENTED = {"fastbpe.cli.main"}  # the function behind the command line
+FOR_OLD_PICKLES = {"codepoint_tokenizer", "counts", "files"}  # modules that hold names of earlier layouts
+PUBLIC_MODULES = [
+    "fastbpe",
+    *sorted(
+        f"fastbpe.{path.parent.name}" if path.name == "__init__.py" else f"fastbpe.{path.stem}"
+        for path in [*SRC.glob("*/__init__.py"), *SRC.glob("*.py")]
+        if "__all__" in path.read_text(encoding="utf-8") and path.parent.name[0] != "_" and path.name[0] != "_"
+        if path.stem not in FOR_OLD_PICKLES
+    ),
+]
+PAGES = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
+
+
+def documented_names() -> set[str]:
+    """Return the names after autoclass, autofunction, py:data and py:attribute directives."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
+    names = {*re.findall(r"^\.\. (?:autoclass|autofunction|autodata|py:data):: (\S+)$", text, re.MULTILINE)}
+    for module, members in re.findall(
+        r"^\.\. automodule:: (\S+)\n(?:   :.*\n)*?   :members: (.+)$", text, re.MULTILINE
+    ):
+        names |= {f"{module}.{name}" for name in members.split(", ")}
+    return names
+
+
+def error_classes() -> list[str]:
+    """List the names of all classes of errors and warnings that the package defines."""
+    found = []
+    for path in [*SRC.rglob("*.py"), *SRC.rglob("*.pyx")]:
+        found += re.findall(r"^class (\w+(?:Error|Warning))\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return sorted({*found} - {"UnsupportedError"})  # private to one module: a caller never sees it
+
+
+def toctree_entries() -> set[str]:
+    """Return the pages that the toctrees reach from index, patterns resolved."""
+    reached, todo = {"index"}, ["index"]
+    while todo:
+        page = todo.pop()
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+        folder = page.rpartition("/")[0]
+        for block in re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            for entry in re.findall(r"^(?!:)(\S+)$", block, re.MULTILINE):
+                pattern = f"{folder}/{entry}" if folder else entry
+                same_depth = {name for name in PAGES if name.count("/") == pattern.count("/")}
+                new = {name for name in same_depth if fnmatchcase(name, pattern)} - reached
+                reached |= new
+                todo += new
+    return reached
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
+def test_public_name_has_a_page(module: str) -> None:
+    names = importlib.import_module(module).__all__
+    documented = documented_names()
+    where = {f"{module}.{name}" for name in names} - NOT_DOCUMENTED
+    if module == "fastbpe":  # the errors stand under their own module
+        where = {
+            f"fastbpe.errors.{name.rpartition('.')[2]}" if name.endswith(("Error", "Warning")) else name
+            for name in where
+        }
+    assert not sorted(where - documented), "add it to a page in docs/reference/"
+
+
+@pytest.mark.parametrize("name", error_classes())
+def test_error_class_has_an_entry(name: str) -> None:
+    text = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| `{name}` \|", text, re.MULTILINE), "say in the table when it arises and what mends it"
+
+
+def test_environment_variable_has_an_entry() -> None:
+    text = (DOCS / "reference" / "environment.md").read_text(encoding="utf-8")
+    sources = [*SRC.rglob("*.py"), *SRC.rglob("*.pyx"), ROOT / "setup.py"]
+    read = {
+        name
+        for path in sources
+        for name in re.findall(r'(?:environ.*|VARIABLE = )"(FASTBPE_[A-Z_]+)"', path.read_text(encoding="utf-8"))
+    }
+    assert {"FASTBPE_OFFLINE", "FASTBPE_PATCH", "FASTBPE_SIMD"} <= read
+    assert not sorted(name for name in read if f"`{name}`" not in text)
+
+
+def test_page_is_in_a_toctree() -> None:
+    assert not sorted(PAGES - toctree_entries())
+
+
+def test_links_between_pages_lead_to_files() -> None:
+    bad = []
+    for page in DOCS.rglob("*.md"):
+        for target in re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if not (page.parent / target).exists():
+                bad.append(f"{page.relative_to(DOCS)}: {target}")
+    assert not bad
+
+
+def test_configuration_names_the_version_of_the_package() -> None:
+    tree = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8"))
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    (release,) = (node for node in assigned if "release" in {getattr(target, "id", "") for target in node.targets})
+    assert ast.unparse(release.value) == "fastbpe.__version__"
+    assert fastbpe.__version__
+
+
+@pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="Sphinx and furo are not installed")
+def test_site_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-d",
+        tmp_path / "trees",
+        DOCS,
+        tmp_path / "html",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    api = (tmp_path / "html" / "reference" / "tokenizers.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", api)
+    assert "encode(text: str | bytes, *, allowed_special: str" in text, "compiled methods show their arguments"
+    commands = (tmp_path / "html" / "reference" / "command-line.html").read_text(encoding="utf-8")
+    assert "--vocab-size N" in commands
