@@ -1,8 +1,8 @@
 """Configuration of the documentation site: Sphinx reads MyST Markdown and the docstrings of the built package.
 
 `just docs` builds the site and serves it; `.ci/run` builds it with warnings as errors. Sphinx, because its autodoc
-asks the imported package, and so reads signatures and docstrings of compiled classes like those of Python; generators
-that parse sources see a .pyx file as no code at all.
+asks the imported package, and so reads signatures and docstrings of compiled classes like those of Python;
+generators that parse sources see a .pyx file as no code at all.
 """
 
 import sys
@@ -17,7 +17,14 @@ author = "The fastbpe developers"
 copyright = f"2026, {author}"
 release = version = fastbpe.__version__
 
-extensions = ["command_help", "docstrings", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "benchmark_tables",
+    "command_help",
+    "docstrings",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+]
 exclude_patterns = ["build", "extensions"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3  # headings that a link may name, as #heading
