@@ -24,6 +24,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_design",
 ]
 exclude_patterns = ["build", "extensions"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]

@@ -17,19 +17,24 @@ from pathlib import Path
 import pytest
 
 from fastbpe.cli.app import make_parser
+from helpers.shared_data import DATA
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-BLOCK = re.compile(r"^```(python|sh)(?: needs ([\w. -]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```(python|sh)(?: needs ([\w. -]+))?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+VOCABULARIES = DATA / "vocab"
 PAGES = [path for path in sorted(DOCS.rglob("*.md")) if BLOCK.search(path.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(DOCS).with_suffix("").as_posix())
 def test_blocks_of_a_page_run_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    if VOCABULARIES.is_dir():  # pages that look for a published vocabulary find it there
+        monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(VOCABULARIES))
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in BLOCK.finditer(text):
-        language, needs, code = block.groups()
+        indent, language, needs, code = block.groups()
+        code = re.sub(f"^{indent}", "", code, flags=re.MULTILINE)
         line = text.count("\n", 0, block.start()) + 1  # tracebacks show the line of the page
         if language == "python":
             if not needs or all(importlib.util.find_spec(name) for name in needs.split()):
