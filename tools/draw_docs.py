@@ -7,6 +7,7 @@ python tools/draw_docs.py --check    fail if a file is not what this script draw
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Sequence
 from html import escape
@@ -15,7 +16,10 @@ from pathlib import Path
 
 import fastbpe
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "static" / "drawings"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "static" / "drawings"
+SIZES = ROOT / "benchmarks" / "records" / "2026-11-25-vocabulary-sizes.json"  # of tools/vocabulary_sizes.py
+WIDTH = 1024  # of the embedding in the chart of sizes
 COLOURS = ("#fde2cf", "#d7e8f7", "#dff0d8", "#f3e1f1", "#fff3c4", "#e3e3f7")
 SPECIAL, EMPTY, EDGE = "#f4b183", "#fff", "#555"
 BOX_HEIGHT, PER_CHARACTER, PADDING, GAP = 26, 8.4, 12, 4  # pixels
@@ -82,6 +86,11 @@ class Picture:
             self._parts.append(
                 f'<text x="{(x + to_x) / 2 + 6:g}" y="{(y + to_y) / 2 + 4:g}">{escape(label)}</text>'
             )
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str, *, width: float = 1) -> None:
+        """Draw a line through points."""
+        path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+        self._parts.append(f'<path d="{path}" stroke="{colour}" stroke-width="{width:g}" fill="none"/>')
 
     def _centred(self, label: str, x: float, y: float) -> None:
         self._parts.append(
@@ -221,6 +230,34 @@ def learning() -> Picture:
     return picture
 
 
+def vocabulary_size() -> Picture:
+    """Draw bytes a token, and rows of an embedding, against the size of the vocabulary."""
+    picture = Picture(620)
+    measured = json.loads(SIZES.read_text(encoding="utf-8"))
+    texts = {name: measured["bytes_per_token"][name] for name in ("english", "multilingual")}
+    sizes = [int(size) for size in texts["english"]]
+    left, bottom, step, unit = 50, 250, 58, 42  # pixels: axes, one size, one byte
+    picture.text("bytes a token on text that training did not see", bold=True)
+    for value in range(6):
+        y = bottom - value * unit
+        picture.line([(left, y), (left + (len(sizes) - 1) * step, y)], "#ddd")
+        picture.text(str(value), x=left - 18, y=y + 4)
+    for (name, by_size), colour in zip(texts.items(), ("#d9722b", "#2b6cb0"), strict=True):
+        points = [(left + at * step, bottom - value * unit) for at, value in enumerate(by_size.values())]
+        picture.line(points, colour, width=2)
+        picture.text(name, x=points[5][0] + 8, y=points[5][1] + (22 if name == "multilingual" else -18))
+    for at, size in enumerate(sizes):
+        x = left + at * step - 14
+        picture.text(f"{size // 1000}k" if size >= 1000 else str(size), x=x, y=bottom + 18)
+        parameters = size * WIDTH / 1e6
+        picture.text(f"{parameters:.0f}M" if parameters >= 10 else f"{parameters:.1f}M", x=x, y=bottom + 36)
+    picture.text(f"ids; below them the parameters of an embedding of width {WIDTH:,}", x=left, y=bottom + 56)
+    run = measured["run"]
+    picture.text(f"{run['command']}, {run['date']}", x=left, y=bottom + 74)
+    picture.top = bottom + 80
+    return picture
+
+
 PICTURES: dict[str, Callable[[], Picture]] = {
     "first-merges": first_merges,
     "pieces": pieces,
@@ -229,6 +266,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "safe-cuts": safe_cuts,
     "linked-list": linked_list,
     "learning": learning,
+    "vocabulary-size": vocabulary_size,
 }
 
 

@@ -53,7 +53,7 @@ def commands_of(code: str) -> list[list[str]]:
     parts = [
         [*part]
         for line in words
-        for is_end, part in groupby(line, lambda word: word in ("|", "&&", ">"))
+        for is_end, part in groupby(line, lambda word: word in ("|", "||", "&&", ">"))
         if not is_end
     ]
     return [part[1:] for part in parts if part[0] == "fastbpe"]
