@@ -141,3 +141,26 @@ def test_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert "encode(text: str | bytes, *, allowed_special: str" in text, "compiled methods show their arguments"
     commands = (tmp_path / "html" / "reference" / "command-line.html").read_text(encoding="utf-8")
     assert "--vocab-size N" in commands
+
+
+def test_rows_of_a_table_have_as_many_cells_as_its_head() -> None:
+    bad = []
+    for page in DOCS.rglob("*.md"):
+        text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            head, *rows = (len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines())
+            if {*rows} != {head}:
+                bad.append(f"{page.relative_to(DOCS)}: {table.splitlines()[0]}")
+    assert not bad, "write \\| for a bar within a cell"
+
+
+def test_pages_use_plain_words() -> None:
+    """Each of these phrases makes a reader look back for its noun."""
+    phrases = re.compile(r"\b(?:of which|that of|those of|such as are)\b")
+    bad = [
+        f"{page.relative_to(DOCS)}:{number}: {found[0]}"
+        for page in DOCS.rglob("*.md")
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        if (found := phrases.search(line))
+    ]
+    assert not bad, "say the noun again"
