@@ -94,8 +94,8 @@ def test_growing_cache_keeps_ids_correct_and_stays_within_its_limit(kind: str, c
 def test_cache_grows_in_later_passes_until_it_is_large_enough() -> None:
     """At two thirds full it grows in later passes, but no further once it is large enough for the pieces.
 
-    The table doubles from 4 to 16 MB. The arena beside it takes half a MB or one: its ids belong to the entries that
-    stay, and which ones stay depends on the random seed of the hashes.
+    The table doubles from 4 to 16 MB. The arena beside it takes half a MB or one: its ids belong to the entries
+    that stay, and which ones stay depends on the random seed of the hashes.
     """
     fast = encoder("ranks", cache_bytes=1 << 28)
     text = "|".join(f"a{i:x}b" for i in range(85_000))
