@@ -29,7 +29,7 @@ CHART_ROWS = (
     ("train-byte", "train, 32000 ids, pattern gpt2"),
 )
 OURS, PEER = "#d9722b", "#8a8f98"
-NAMES, WIDTH, FIGURES, LINE = 150, 380, 120, 20  # pixels: column of names, longest bar, column of figures, height
+NAMES, WIDTH, FIGURES, LINE = 185, 360, 110, 20  # pixels: column of names, longest bar, column of figures, height
 
 
 class Workload(NamedTuple):
@@ -99,7 +99,9 @@ def _workload(file: str, row: Mapping[str, Any], run: Mapping[str, Any]) -> Work
             for name, result in results.items()
         }
         return Workload(file, row["row"], "MB/s", figures, run)
-    return Workload(file, row["row"], "s", {name: result["seconds"] for name, result in results.items()}, run)
+    other_kind = "sentencepiece" if file == "train-byte" else ""  # it learns code points: another task
+    figures = {name: result["seconds"] for name, result in results.items() if name != other_kind}
+    return Workload(file, row["row"], "s", figures, run)
 
 
 def _n_libraries(row: Mapping[str, Any]) -> int:

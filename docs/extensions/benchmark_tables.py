@@ -36,7 +36,7 @@ class RecordSpeeds(Directive):
                     f"{one.times(peer):.1f}×" if one.times(peer) >= 1 else f"{one.times(peer):.2f}× (slower)",
                 )
                 for one in workloads
-                if peer in one.figures and (one.file, peer) != ("train-byte", "sentencepiece")  # another task
+                if peer in one.figures
             ]
             found.append(_table(("work", "fastbpe", peer, "as fast"), rows))
         run = workloads[0].run
