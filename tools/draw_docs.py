@@ -197,6 +197,26 @@ def safe_cuts() -> Picture:
     return picture
 
 
+def scanner() -> Picture:
+    """Draw the masks by which a block of text is cut into words."""
+    picture = Picture(560)
+    text = "cut at 42 words"
+    rows = {
+        "text": list(text.replace(" ", "·")),
+        "letters": [str(int(character.isalpha())) for character in text],
+        "letters shifted by one": [str(int(before.isalpha())) for before in "." + text[:-1]],
+    }
+    rows["letters & ~shifted: words begin"] = [
+        str(int(is_letter == "1" and before == "0"))
+        for is_letter, before in zip(rows["letters"], rows["letters shifted by one"], strict=True)
+    ]
+    for title, row in rows.items():
+        picture.text(title, bold=True)
+        fills = [SPECIAL if bit == "1" and "&" in title else COLOURS[1] if bit == "1" else EMPTY for bit in row]
+        picture.boxes(row, fills=fills)
+    return picture
+
+
 def linked_list() -> Picture:
     """Draw the symbols of a long piece as a list that merges shorten."""
     picture = Picture(560)
@@ -263,6 +283,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "pieces": pieces,
     "special-token": special_token,
     "encoding": encoding,
+    "scanner": scanner,
     "safe-cuts": safe_cuts,
     "linked-list": linked_list,
     "learning": learning,

@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 from fnmatch import fnmatchcase
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -141,6 +143,23 @@ def test_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert "encode(text: str | bytes, *, allowed_special: str" in text, "compiled methods show their arguments"
     commands = (tmp_path / "html" / "reference" / "command-line.html").read_text(encoding="utf-8")
     assert "--vocab-size N" in commands
+    assert not broken_links(tmp_path / "html")
+
+
+def broken_links(folder: Path) -> list[str]:
+    """List links of the built pages, with their anchors, and pictures, that lead to nothing within the site."""
+    pages = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
+    anchors = {path: {*re.findall(r'\bid="([^"]+)"', text)} for path, text in pages.items()}
+    bad = []
+    for page, text in pages.items():
+        for target in {*re.findall(r'\b(?:href|src)="([^"]+)"', text)}:
+            if re.match(r"[a-z]+:|//", target):
+                continue
+            path, _, anchor = unquote(unescape(target)).partition("#")
+            to = (page.parent / path.partition("?")[0]).resolve() if path else page
+            if not to.exists() or (anchor and to in anchors and anchor not in anchors[to]):
+                bad.append(f"{page.relative_to(folder)}: {target}")
+    return sorted(bad)
 
 
 def test_rows_of_a_table_have_as_many_cells_as_its_head() -> None:
@@ -164,3 +183,11 @@ def test_pages_use_plain_words() -> None:
         if (found := phrases.search(line))
     ]
     assert not bad, "say the noun again"
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<h1 id="top"></h1><a href="b.html#part"></a><a href="b.html#no"></a>')
+    (tmp_path / "b.html").write_text(
+        '<p id="part"></p><a href="#gone"></a><img src="no.svg"><a href="a.html#top"></a>'
+    )
+    assert broken_links(tmp_path) == ["a.html: b.html#no", "b.html: #gone", "b.html: no.svg"]
