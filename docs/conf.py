@@ -34,7 +34,7 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = (
     "separated"  # a class is described by its docstring; most are not made by their constructor
 )
-autodoc_default_options = {"members": True, "inherited-members": False}
+autodoc_default_options = {"members": True}
 default_role = "code"  # `name` in a docstring is code, as in Markdown
 suppress_warnings = ["ref.python"]  # a type named Tokenizer is in several modules
 napoleon_use_ivar = True  # attributes stand in the docstring of their class

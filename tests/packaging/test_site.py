@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from html import unescape
 from pathlib import Path
@@ -16,6 +18,7 @@ from urllib.parse import unquote
 import pytest
 
 import fastbpe
+from fastbpe import FilesSummary
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -138,12 +141,24 @@ def test_site_builds_without_a_warning(tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    api = (tmp_path / "html" / "reference" / "tokenizers.html").read_text(encoding="utf-8")
-    text = re.sub(r"<[^>]+>", "", api)
+    pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "html" / "reference").glob("*.html")]
+    text = re.sub(r"<[^>]+>", "", "".join(pages))
     assert "encode(text: str | bytes, *, allowed_special: str" in text, "compiled methods show their arguments"
-    commands = (tmp_path / "html" / "reference" / "command-line.html").read_text(encoding="utf-8")
-    assert "--vocab-size N" in commands
+    assert "--vocab-size N" in text
+    assert not sorted(public_members() - {*re.findall(r'\bid="(fastbpe\.[\w.]+)"', "".join(pages))})
     assert not broken_links(tmp_path / "html")
+
+
+def public_members() -> set[str]:
+    """Return the full names of the public members of all public classes but errors and tuples."""
+    found = set()
+    for module in PUBLIC_MODULES:
+        for name in importlib.import_module(module).__all__:
+            owner = getattr(importlib.import_module(module), name)
+            if inspect.isclass(owner) and not issubclass(owner, (BaseException, tuple, FilesSummary)):
+                members = vars(owner) if issubclass(owner, Mapping) else dir(owner)
+                found |= {f"{module}.{name}.{member}" for member in members if not member.startswith("_")}
+    return found
 
 
 def broken_links(folder: Path) -> list[str]:
