@@ -20,6 +20,10 @@ test-full *args:
 lint *checks:
     .ci/lint {{checks}}
 
+# build the site, with warnings as errors, and serve it at http://localhost:8000
+docs port="8000":
+    python -m sphinx -W --keep-going -b html docs build/docs && python -m http.server {{port}} --bind 127.0.0.1 --directory build/docs
+
 # everything that CI runs
 ci:
     .ci/run

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,9 @@ from rounds import Outcome, times
 def machine(threads: int) -> dict[str, Any]:
     """Return all facts about this run on which figures depend."""
     return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": _commit(),
+        "command": " ".join(["python", *sys.argv]),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": threads,
@@ -149,6 +155,15 @@ def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     figure.suptitle(f"{title}: MB of UTF-8 per second", fontsize=10)
     figure.tight_layout()
     figure.savefig(path)
+
+
+def _commit() -> str | None:
+    """Return the short name of the commit that is checked out; None outside a repository."""
+    command = ["git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def _processor() -> str:

@@ -47,11 +47,12 @@ class Change(tuple[TokenizerT, "IdMap"], Generic[TokenizerT, ReportT]):
 class RemovalReport:
     """Report of `without_tokens` and `prune`.
 
-    removed: old ids that were to go: named, or not chosen by prune.
-    lost: old ids that went too: nothing that is left makes them.
-    remade: new id → new ids of the two tokens that make it now; others made it before. -1: a character without a
-        token.
-    makers: old ids that prune kept only because tokens that stay are made of them.
+    Attributes:
+        removed: old ids that were to go: named, or not chosen by prune.
+        lost: old ids that went too: nothing that is left makes them.
+        remade: new id → new ids of the two tokens that make it now; others made it before. -1: a character without a
+            token.
+        makers: old ids that prune kept only because tokens that stay are made of them.
 
     >>> import fastbpe
     >>> old = fastbpe.Tokenizer.from_merges([(97, 98), (98, 99), (256, 99)], pattern=None)
@@ -69,11 +70,12 @@ class RemovalReport:
 class MergeReport:
     """Report of `merge_vocabularies`.
 
-    added: id in b → new id, of the tokens that only b had.
-    common: number of tokens of b that a has, too.
-    dropped: ids in b of tokens that no text could produce in the merged vocabulary.
-    reordered: ids in b of tokens whose place in b's order could not be kept: a has them in another place, or
-        they would have taken the parts of a token of a.
+    Attributes:
+        added: id in b → new id, of the tokens that only b had.
+        common: number of tokens of b that a has, too.
+        dropped: ids in b of tokens that no text could produce in the merged vocabulary.
+        reordered: ids in b of tokens whose place in b's order could not be kept: a has them in another place, or
+            they would have taken the parts of a token of a.
 
     >>> import fastbpe
     >>> a = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)

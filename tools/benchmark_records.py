@@ -1,0 +1,192 @@
+"""Read the records of benchmarks, and draw them as bars: for the site, and for the README.
+
+    python tools/benchmark_records.py            draw docs/static/speed.svg, the README's chart
+    python tools/benchmark_records.py --check    fail if it is not what the records give
+
+A record is what `compare.py --json` writes, in benchmarks/records/DATE-MACHINE/. Pages of the site take their
+figures from here when the site is built (docs/extensions/benchmark_tables.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDS = ROOT / "benchmarks" / "records"
+CHART = ROOT / "docs" / "static" / "speed.svg"
+#: (file, title of a row) of the README's chart.
+CHART_ROWS = (
+    ("batch", "2 KB documents → lists, all cores"),
+    ("short", "100-byte strings one by one → list"),
+    ("decode", "one long list → str"),
+    ("train-byte", "train, 32000 ids, pattern gpt2"),
+)
+OURS, PEER = "#d9722b", "#8a8f98"
+NAMES, WIDTH, FIGURES, LINE = 185, 360, 110, 20  # pixels: column of names, longest bar, column of figures, height
+
+
+class Workload(NamedTuple):
+    """Row of a record.
+
+    Attributes:
+        file: str – name of the record's file, without its ending.
+        title: str – the row.
+        unit: str – "MB/s", more is better, or "s" or "ms", less is better.
+        figures: name of a library → its figure in each round.
+        run: facts about the run: date, commit, command, processor, versions.
+    """
+
+    file: str
+    title: str
+    unit: str
+    figures: Mapping[str, Sequence[float]]
+    run: Mapping[str, Any]
+
+    @property
+    def medians(self) -> dict[str, float]:
+        """Return the median of each library, best first."""
+        found = {name: statistics.median(values) for name, values in self.figures.items()}
+        return dict(sorted(found.items(), key=lambda item: item[1], reverse=self.unit == "MB/s"))
+
+    @property
+    def ours(self) -> str:
+        """Return fastbpe's name in the row."""
+        return next(name for name in self.figures if name.startswith("fastbpe"))
+
+    def times(self, peer: str) -> float:
+        """Return how many times as fast as a peer fastbpe is, by medians."""
+        ours, other = self.medians[self.ours], self.medians[peer]
+        return ours / other if self.unit == "MB/s" else other / ours
+
+
+def newest() -> Path:
+    """Return the newest folder of records."""
+    return max(path for path in RECORDS.iterdir() if path.is_dir())
+
+
+def read(folder: Path) -> list[Workload]:
+    """Read all rows of a folder of records."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        rows, run = record["rows"], record["run"]
+        if path.stem == "import":  # a row a library
+            figures = {row["row"].rpartition(", ")[2]: _milliseconds(row["seconds"]) for row in rows}
+            found.append(Workload(path.stem, "import", "ms", figures, run))
+        else:
+            found += [_workload(path.stem, row, run) for row in rows if _n_libraries(row) > 1]
+    return found
+
+
+def _workload(file: str, row: Mapping[str, Any], run: Mapping[str, Any]) -> Workload:
+    if file == "load":  # fastbpe, and the owner of the format
+        title, _, owner = row["row"].rpartition(", ")
+        figures = {
+            name: _milliseconds(times) for name, times in zip(("fastbpe", owner), row["seconds"], strict=True)
+        }
+        return Workload(file, title, "ms", figures, run)
+    results = row["results"]
+    if all("n_bytes" in result for result in results.values()):
+        figures = {
+            name: [result["n_bytes"] / second / 1e6 for second in result["seconds"]]
+            for name, result in results.items()
+        }
+        return Workload(file, row["row"], "MB/s", figures, run)
+    other_kind = "sentencepiece" if file == "train-byte" else ""  # it learns code points: another task
+    figures = {name: result["seconds"] for name, result in results.items() if name != other_kind}
+    return Workload(file, row["row"], "s", figures, run)
+
+
+def _n_libraries(row: Mapping[str, Any]) -> int:
+    measured = row["results"] if "results" in row else [times for times in row["seconds"] if times]
+    return len(measured)
+
+
+def _milliseconds(seconds: Sequence[float]) -> list[float]:
+    return [1000 * second for second in seconds]
+
+
+def shown(value: float) -> str:
+    """Write a figure with three digits that count."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def bars(workload: Workload, top: int = 0) -> tuple[str, int]:
+    """Draw a workload as SVG elements: a bar a library, and a line from its worst to its best round.
+
+    Args:
+        workload: the row.
+        top: y of the first line, in pixels.
+
+    Returns:
+        (elements, their height in pixels).
+    """
+    scale = WIDTH / max(max(values) for values in workload.figures.values())
+    lines = []
+    for number, (name, median) in enumerate(workload.medians.items()):
+        values, y = workload.figures[name], top + number * LINE
+        middle = y + LINE / 2
+        low, high, end = (NAMES + value * scale for value in (min(values), max(values), median))
+        colour = OURS if name.startswith("fastbpe") else PEER
+        lines += [
+            f'<text x="{NAMES - 6}" y="{middle + 4:.0f}" text-anchor="end">{escape(name)}</text>',
+            f'<rect x="{NAMES}" y="{y + 3}" width="{max(end - NAMES, 1):.1f}" height="{LINE - 6}" '
+            f'fill="{colour}"/>',
+            f'<path d="M{low:.1f} {middle:.0f}H{high:.1f}M{low:.1f} {y + 6}v8M{high:.1f} {y + 6}v8" '
+            'stroke="currentColor"/>',
+            f'<text x="{max(high, end) + 6:.0f}" y="{middle + 4:.0f}">{shown(median)} {workload.unit}</text>',
+        ]
+    return "\n".join(lines), len(workload.figures) * LINE
+
+
+def svg(elements: str, height: int, *, is_file: bool = False) -> str:
+    """Put elements into an SVG; in a file it has a background of its own."""
+    width = NAMES + WIDTH + FIGURES
+    ground = f'<rect width="{width}" height="{height}" fill="#fff"/>\n' if is_file else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        f'style="max-width:{width}px;width:100%;color:{"#222" if is_file else "inherit"}" '
+        'font-family="system-ui,sans-serif" font-size="12" fill="currentColor">\n'
+        f"{ground}{elements}\n</svg>\n"
+    )
+
+
+def readme_chart(workloads: Sequence[Workload]) -> str:
+    """Draw the rows of CHART_ROWS, each under its title."""
+    by_name = {(workload.file, workload.title): workload for workload in workloads}
+    elements, top = [], 6
+    for key in CHART_ROWS:
+        workload = by_name[key]
+        note = "more is better" if workload.unit == "MB/s" else "less is better"
+        elements.append(f'<text x="6" y="{top + 14}" font-weight="bold">{escape(workload.title)} ({note})</text>')
+        drawn, height = bars(workload, top + LINE)
+        elements.append(drawn)
+        top += LINE + height + 10
+    run = by_name[CHART_ROWS[0]].run
+    elements.append(
+        f'<text x="6" y="{top + 12}" font-size="11">Medians; lines: slowest to fastest round. {run["date"]}, '
+        f"{run['processor']}, {run['cores']} cores</text>"
+    )
+    return svg("\n".join(elements), top + 20, is_file=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare with the file instead of writing it")
+    chosen = parser.parse_args()
+    chart = readme_chart(read(newest()))
+    if chosen.check:
+        return int(not CHART.exists() or CHART.read_text(encoding="utf-8") != chart)
+    CHART.write_text(chart, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
