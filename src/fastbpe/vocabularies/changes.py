@@ -50,8 +50,8 @@ class RemovalReport:
     Attributes:
         removed: old ids that were to go: named, or not chosen by prune.
         lost: old ids that went too: nothing that is left makes them.
-        remade: new id → new ids of the two tokens that make it now; others made it before. -1: a character without a
-            token.
+        remade: new id → new ids of the two tokens that make it now; others made it before. -1: a character without
+            a token.
         makers: old ids that prune kept only because tokens that stay are made of them.
 
     >>> import fastbpe
