@@ -82,7 +82,6 @@ cdef class PieceTable:
         other.settle()
         self._enter()
         try:
-            self._is_settled = False
             with nogil:
                 while at < other.n_pieces:
                     self.reserve_group()
@@ -208,6 +207,7 @@ cdef class PieceTable:
         cdef CountedPiece* entry
         cdef LongSlot* slot
         cdef size_t i
+        self._is_settled = False
         for i in range(n):
             keys[i][0] = keys[i][1] = 0
             if pieces[i].n_bytes and pieces[i].n_bytes <= SHORT_BYTES:
