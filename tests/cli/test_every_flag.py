@@ -74,6 +74,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "num_threads": f"{ENCODE} | ... --num-threads 0",
             "overwrite": "encode -m m.fbpe a.txt -o there.bin | ... --overwrite",
             "shard": f"{ENCODE} | ... --shard 0/2",
+            "on_error": "encode -m m.fbpe holes.jsonl -o out.bin | ... --on-error skip",
+            "errors": "encode -m m.fbpe latin.txt -o out.bin | ... --errors replace",
             "quiet": f"{ENCODE} | ... --quiet",
         },
     ),

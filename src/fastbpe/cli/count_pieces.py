@@ -8,9 +8,9 @@ from typing import Any
 
 from fastbpe.cli import documents, streams
 from fastbpe.cli.train import code_point_options, name_and_value, sources_of
+from fastbpe.corpus.skipping import ERRORS, ON_ERROR
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.training.merge_counts import merge_files
-from fastbpe.training.options import ERRORS, ON_ERROR
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
 

@@ -10,13 +10,14 @@ from typing import Any, cast
 
 from fastbpe.cli import documents, streams
 from fastbpe.corpus.remote import AnyPath, as_path
+from fastbpe.corpus.skipping import ERRORS, ON_ERROR
 from fastbpe.corpus.sources import Document, read_stream
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.options import BASE_SPECIAL, ERRORS, ON_ERROR, TIES
+from fastbpe.training.options import BASE_SPECIAL, TIES
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 from fastbpe.training.train import train
 

@@ -17,6 +17,7 @@ from fastbpe.id_files.parts import MANIFEST, Part, read_json
 _READ_BYTES = 1 << 20  # bytes read at a time
 _VERSION = 1
 _SETTINGS = ("tokenizer", "dtype", "before", "after", "separator", "text_field", "shard", "shards", "plan")
+_READING = ("on_error", "errors")  # without effect on a shard if all its documents can be read
 _SHOWN = {"before": "document_start", "after": "document_end", "plan": "inputs, in name or size"}
 
 
@@ -36,6 +37,8 @@ def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
         "after": job.after,
         "separator": job.separator,
         "text_field": job.text_field,
+        "on_error": job.on_error,
+        "errors": job.errors,
         "shard": index,
         "shards": n,
         "plan": plan,
@@ -66,6 +69,8 @@ def write(
         "documents": summary.n_documents,
         "ids": summary.n_ids,
         "text_bytes": summary.n_bytes,
+        "skipped": summary.n_skipped,
+        "first_skipped": summary.skipped,
         "inputs": [_described(name, path) for name, path in inputs],
         "outputs": [_described(path.name, path) for path in outputs],
     }
@@ -87,7 +92,9 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
     if not place.exists():
         return None
     manifest = read_json(place)
-    differing = [name for name in _SETTINGS if manifest.get(name) != settings[name]]
+    is_clean = not manifest.get("skipped") and manifest.get("errors") == "strict"
+    names = _SETTINGS if is_clean else (*_SETTINGS, *_READING)
+    differing = [name for name in names if manifest.get(name) != settings[name]]
     if differing:
         said = ", ".join(_SHOWN.get(name, name) for name in differing)
         raise FileExistsError(
@@ -102,7 +109,15 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
                 f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
                 "again, give overwrite=True (--overwrite)"
             )
-    return FilesSummary(cast("Path", path), manifest["documents"], manifest["ids"], manifest["text_bytes"], 0.0)
+    return FilesSummary(
+        cast("Path", path),
+        manifest["documents"],
+        manifest["ids"],
+        manifest["text_bytes"],
+        0.0,
+        manifest["skipped"],
+        (*manifest["first_skipped"],),
+    )
 
 
 def check_hashes(part: Part) -> None:

@@ -174,7 +174,7 @@ class _Manifest:
 
 
 def write_shard(
-    texts: Iterable[Document],
+    texts: Iterable[Document | None],
     out: Path_,
     shard: object,
     job: Job,
