@@ -10,9 +10,10 @@ from typing import Any, cast
 
 from fastbpe.corpus.encode_files import FilesSummary, Job
 from fastbpe.corpus.remote import AnyPath
+from fastbpe.corpus.sinks import MANIFEST
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files
-from fastbpe.id_files.parts import MANIFEST, Part, read_json
+from fastbpe.id_files.parts import Part, read_json
 
 _READ_BYTES = 1 << 20  # bytes read at a time
 _VERSION = 1

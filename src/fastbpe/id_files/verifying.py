@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index
 from fastbpe.errors import FormatError
 from fastbpe.id_files.blocks import blocks_of, ends_of
 from fastbpe.id_files.manifests import check_hashes
@@ -35,8 +36,8 @@ def verify_ids(
 ) -> Verified:
     """Verify a file of ids with its neighbours, or all shards of a set; reads all of them.
 
-    Sizes, counts, offsets, hashes of manifests, and that the vocabulary has each id. All files are verified, also
-    after one has a problem.
+    Sizes, counts, offsets, Megatron's index, hashes of manifests, and that the vocabulary has each id. All files are
+    verified, also after one has a problem.
 
     Args:
         path: as for `open_ids`.
@@ -83,6 +84,9 @@ def _check_content(part: Part) -> None:
     """Read all offsets and ids of a part, and raise FormatError for the first that cannot be."""
     for _ in ends_of(part):
         pass
+    index = part.path.with_suffix(".idx")
+    if part.path.suffix == ".bin" and part.offsets is not None and is_megatron_index(index):
+        check_megatron_index(index, part.offsets, part.dtype)
     tokenizer = part.about.get("tokenizer")
     n_vocab = tokenizer.get("n_vocab") if isinstance(tokenizer, dict) else None
     size, code = READABLE[part.dtype]
