@@ -204,6 +204,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "paths": "verify m.fbpe | verify n.fbpe",
             "model": "-m n.fbpe",
             "dtype": "verify raw.bin --dtype uint8 | verify raw.bin --dtype uint16",
+            "inputs": "verify raw.bin --dtype uint8 | ... --inputs .",
             "text": "verify m.fbpe -m m.fbpe | ... --text a.txt",
             "pattern": "verify m.tiktoken --pattern gpt2 | verify m.tiktoken",
             "special": "verify m.tiktoken --pattern gpt2 | ... --special <y>=300",

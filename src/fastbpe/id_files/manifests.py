@@ -136,6 +136,38 @@ def check_hashes(part: Part) -> None:
             )
 
 
+def check_inputs(part: Part, folder: Path) -> None:
+    """Compare the input files of a shard with the hashes in its manifest; reads all of them.
+
+    Args:
+        part: the shard.
+        folder: the folder that all inputs of all shards have in common.
+
+    Raises:
+        FormatError: the shard has no manifest of files, or an input is missing or has another size or hash.
+    """
+    place = f"{part.path.name}{MANIFEST}"
+    if not part.manifest or not part.manifest["plan"]:
+        raise FormatError(
+            f"{part.path}: no manifest beside it names input files: it was not made as a shard of files"
+        )
+    for described in part.manifest["inputs"]:
+        if not isinstance(described, dict) or not isinstance(described.get("path"), str):
+            raise FormatError(f"{part.path.with_name(place)}: an input is {described!r:.40}, not an object")
+        file = folder / described["path"]
+        if not file.is_file():
+            raise FormatError(f"{file}: no such file, and {place} names it as an input of the shard")
+        if (size := file.stat().st_size) != described.get("size"):
+            raise FormatError(
+                f"{file}: {size} bytes, and {described.get('size')} in {place}: it has changed since"
+            )
+        if (found := sha256_of(file)) != described.get("sha256"):
+            raise FormatError(
+                f"{file}: its SHA-256 is {found[:16]}…, and {described.get('sha256')!r:.17}…' in {place}: it was "
+                "changed after it was encoded"
+            )
+
+
 def sha256_of(path: AnyPath) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
     digest = hashlib.sha256()

@@ -187,7 +187,7 @@ def write_shard(
     """Encode texts into one shard; see `Tokenizer.write_shard`.
 
     The files are written in a folder of their own and renamed, the manifest last: two tasks that write the same
-    shard at the same time do not meet. If the shard is there already, with the same manifest, it stays finished all
+    shard at the same time do not meet. If the shard is there with the same manifest already, it stays finished all
     the time: an engine kills the slower of two tasks at any moment.
 
     Args:

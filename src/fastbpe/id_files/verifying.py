@@ -13,7 +13,7 @@ from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index
 from fastbpe.errors import FormatError
 from fastbpe.id_files.blocks import blocks_of, ends_of
-from fastbpe.id_files.manifests import check_hashes
+from fastbpe.id_files.manifests import check_hashes, check_inputs
 from fastbpe.id_files.parts import READABLE, Part, check_like, find_set, read_part, shard_path
 from fastbpe.id_files.reader import HasFingerprint
 
@@ -32,17 +32,23 @@ class Verified(NamedTuple):
 
 
 def verify_ids(
-    path: str | os.PathLike[str], *, tokenizer: HasFingerprint | None = None, dtype: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    tokenizer: HasFingerprint | None = None,
+    dtype: str | None = None,
+    inputs: str | os.PathLike[str] | None = None,
 ) -> Verified:
     """Verify a file of ids with its neighbours, or all shards of a set; reads all of them.
 
-    Sizes, counts, offsets, Megatron's index, hashes of manifests, and that the vocabulary has each id. All files are
-    verified, also after one has a problem.
+    Sizes, counts, offsets, Megatron's index, hashes of manifests, and that the vocabulary has each id. All files
+    are verified, also after one has a problem.
 
     Args:
         path: as for `open_ids`.
         tokenizer: the tokenizer that should have made the ids; None: any.
         dtype: as for `open_ids`.
+        inputs: folder of the corpus, the one that all input files have in common: the inputs of each shard are
+            compared with the hashes in its manifest, too. None: they are not read.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -65,6 +71,8 @@ def verify_ids(
                 raise FormatError(f"{part.path}: its ids are of another tokenizer: {part.fingerprint}")
             check_hashes(part)
             _check_content(part)
+            if inputs is not None:
+                check_inputs(part, Path(inputs))
         except (FormatError, OSError) as error:
             problems.append(_sentence(error, found[index]))
         else:
