@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fastbpe.cli import streams
+from fastbpe.cli import documents, streams
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES
-from fastbpe.corpus.skipping import ERRORS, ON_ERROR
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "shard", "on_error", "errors")
@@ -29,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=shard,
         help="write part I of N of FILEs, from 0, as OUT-0000I-of-0000N; `fastbpe merge` joins them",
     )
-    add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
-    add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
+    documents.add_error_arguments(parser)
     add("--quiet", action="store_true", default=None, help="no progress bar and no summary")
 
 
