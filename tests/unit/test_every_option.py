@@ -189,6 +189,19 @@ CALLS: dict[str, Row] = {
             "progress": WithArguments(corpus=["ab"], value="tell"),
         },
     ),
+    "changed_texts": Row(
+        {"old": tokenizer(), "new": tokenizer().with_tokens(["ab<"]), "corpus": [TEXT]},
+        {
+            "old": tokenizer().with_tokens(["ab<"]),
+            "new": tokenizer(),
+            "corpus": ["ab"],
+            "align_first": 0,
+            "separator": WithArguments(corpus="{txt}", value="\n"),
+            "text_field": WithArguments(corpus="{jsonl}", value="body"),
+            "num_threads": 0,
+            "progress": "tell",
+        },
+    ),
     "install": Row({}, {"names": None}),  # *names: tests/conformance/test_install.py
     "uninstall": Row({}, {"names": None}),
     "align": Row(
