@@ -313,7 +313,14 @@ CALLS: dict[str, Row] = {
     "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
     "Tokenizer.encode_to_numpy": Row(
         {"text": TEXT},
-        {"text": "b", **SPECIAL, **OUTPUT, "num_threads": WithArguments(text="a", value=0)},
+        {
+            "text": "b",
+            **SPECIAL,
+            "dropout": WithArguments(text="ab ab", value=1),
+            "seed": WithArguments(text="ab " * 99, dropout=0.5, value=1),
+            **OUTPUT,
+            "num_threads": WithArguments(text="a", value=0),
+        },
     ),
     "Tokenizer.encode_batch": Row(
         {"texts": [TEXT]},
@@ -328,7 +335,14 @@ CALLS: dict[str, Row] = {
     "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
     "Tokenizer.encode_batch_to_numpy": Row(
         {"texts": [TEXT]},
-        {"texts": ["b"], **SPECIAL, **OUTPUT, "num_threads": WithArguments(texts=["a"], value=0)},
+        {
+            "texts": ["b"],
+            **SPECIAL,
+            "dropout": WithArguments(texts=["ab ab"], value=1),
+            "seed": WithArguments(texts=["ab " * 99], dropout=0.5, value=1),
+            **OUTPUT,
+            "num_threads": WithArguments(texts=["a"], value=0),
+        },
     ),
     "Tokenizer.to_arrow": Row(
         {"texts": [TEXT]},
