@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.columns import Wanted, padded_length
 from fastbpe.transformers.frames import Frame
-from fastbpe.transformers.truncation import Truncation
+from fastbpe.transformers.rows import Plan
 
 
-def build_arrays(
-    tokenizer: Tokenizer,
-    texts: Sequence[str | bytes],
-    frame: Frame,
-    truncation: Truncation | None,
-    padding: Mapping[str, Any] | None,
-    wanted: Wanted,
-    *,
-    splits_special: bool,
-) -> tuple[dict[str, Any], list[int]] | None:
+def build_arrays(plan: Plan, texts: Sequence[str | bytes], wanted: Wanted) -> dict[str, Any] | None:
     """Encode single texts into int64 arrays of shape (n_texts, length).
 
     Returns:
-        Columns by transformers' names, and the number of ids of each row without padding; None if rows have
-        different lengths.
+        Columns by transformers' names; None if rows have different lengths.
     """
-    if splits_special:
+    tokenizer, frame, padding, truncation = plan.tokenizer, plan.frame, plan.padding, plan.truncation
+    if plan.splits_special:
         ids, ends = tokenizer.encode_batch_to_numpy(texts, disallowed_special=())
     else:
         ids, ends = tokenizer.encode_batch_to_numpy(texts, allowed_special="all")
@@ -72,7 +62,7 @@ def build_arrays(
         columns["special_tokens_mask"] = _spread(frame, masks, firsts, counts, inside, 1)
     if wanted.length:
         columns["length"] = np.full(len(texts), length, dtype=np.int64)
-    return columns, lengths
+    return columns
 
 
 def _inside(lengths: list[int], length: int, *, is_left: bool) -> Any:
