@@ -223,6 +223,18 @@ def test_bad_input_raises_what_the_original_raises(call: Any) -> None:
     Twins.of(small_text()).check(call)
 
 
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
+def test_copied_streams_go_on_like_the_original(how: Any) -> None:
+    def run(tokenizer: Any) -> Any:
+        module = face if type(tokenizer) is face.Tokenizer else stock
+        first = module.decoders.DecodeStream([256], skip_special_tokens=False)
+        told = [first.step(tokenizer, id) for id in (256, 257, 195)]
+        second = how(first)
+        return told + [one.step(tokenizer, id) for id in (169, 97) for one in (first, second)]
+
+    Twins.of(small_text()).check(run)
+
+
 def test_coroutines_give_what_the_calls_give() -> None:
     async def run(tokenizer: Any) -> Any:
         return [
