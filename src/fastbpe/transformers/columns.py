@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastbpe.transformers.frames import Frame, Item
-from fastbpe.transformers.truncation import Truncation, lengths_of_pair, parts_of
+from fastbpe.transformers.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
 
 Span = tuple[int, int]
 
@@ -43,20 +43,15 @@ def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) 
         if len(row.ids) == 1:
             if truncation.strategy == "only_second" and len(row.ids[0]) > truncation.limit:
                 return None
-            parts = parts_of(truncation, len(row.ids[0]))
+            parts = parts_of(truncation, len(row.ids[0]), truncation.limit)
             out.append([_cut(row, (part,)) for part in (parts if overflowing else parts[:1])])
             continue
-        n_first, n_second = len(row.ids[0]), len(row.ids[1])
-        kept = lengths_of_pair(truncation, n_first, n_second)
-        if kept is None or any(
-            k < n and truncation.stride >= k for k, n in zip(kept, (n_first, n_second), strict=True)
-        ):
+        lengths = len(row.ids[0]), len(row.ids[1])
+        kept = lengths_of_pair(truncation, *lengths)
+        if kept is None or any(k < n and truncation.stride >= k for k, n in zip(kept, lengths, strict=True)):
             return None
-        if truncation.left:
-            cuts = ((n_first - kept[0], n_first), (n_second - kept[1], n_second))
-        else:
-            cuts = ((0, kept[0]), (0, kept[1]))
-        out.append([_cut(row, cuts)])
+        pairs = pairs_of_parts(*(parts_of(truncation, n, k) for n, k in zip(lengths, kept, strict=True)))
+        out.append([_cut(row, pair) for pair in (pairs if overflowing else pairs[:1])])
     return out
 
 

@@ -75,8 +75,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     columns: dict[str, Any] | None = None
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS
-    if as_array and not (words or overflowing or wanted.offsets or inputs.seconds):
-        columns = build_arrays(plan, inputs.firsts, wanted)
+    if as_array and not (words or overflowing or inputs.seconds):
+        columns = build_arrays(engine, plan, inputs.firsts, wanted)
         if columns is not None:
             n_rows, longest = len(inputs.firsts), columns["input_ids"].shape[1]
     if columns is None:

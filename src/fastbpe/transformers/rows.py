@@ -73,15 +73,8 @@ def encode_rows(
         HandOver: the original must answer, or raise.
     """
     tokenizer, truncation = plan.tokenizer, plan.truncation
-    if overflowing and truncation is not None and inputs.seconds is not None:
-        raise HandOver("overflowing pairs")
     if offsets:
-        if truncation is not None and (overflowing or truncation.left) and engine.trims_offsets():
-            raise HandOver("offsets that are trimmed after truncation")
-        of_now = engine.with_offsets()
-        if of_now is None:
-            raise HandOver(engine.reason or "the tokenizer changes while it encodes")
-        tokenizer = of_now
+        tokenizer = tokenizer_for_offsets(engine, truncation, overflowing=overflowing)
     rows = _encode_inputs(tokenizer, inputs, words=words, splits=plan.splits_special, offsets=offsets)
     if truncation is None:
         return rows, None
@@ -89,6 +82,22 @@ def encode_rows(
     if cut is None:
         raise HandOver("truncation that raises an error")
     return [part for parts in cut for part in parts], [i for i, parts in enumerate(cut) for _ in parts]
+
+
+def tokenizer_for_offsets(
+    engine: Engine, truncation: Truncation | None, *, overflowing: bool = False
+) -> Tokenizer:
+    """Return fastbpe's tokenizer with the offsets of the original as it is now.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    if truncation is not None and (overflowing or truncation.left) and engine.trims_offsets():
+        raise HandOver("offsets that are trimmed after truncation")
+    tokenizer = engine.with_offsets()
+    if tokenizer is None:
+        raise HandOver(engine.reason or "the tokenizer changes while it encodes")
+    return tokenizer
 
 
 def _encode_inputs(
@@ -127,5 +136,5 @@ def _encode_texts(
             return tokenizer.encode_ordinary_batch(texts), None
         return tokenizer.encode_batch(texts, allowed_special="all"), None
     allowed = frozenset() if splits else "all"
-    made = [tokenizer.encode_with_offsets(text, allowed_special=allowed, disallowed_special=()) for text in texts]
+    made = tokenizer.encode_batch_with_offsets(texts, allowed_special=allowed, disallowed_special=())
     return [ids for ids, _ in made], [spans for _, spans in made]
