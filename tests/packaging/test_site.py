@@ -19,6 +19,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FilesSummary
+from fastbpe.formats.sentencepiece import specs
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -122,6 +123,12 @@ def test_environment_variable_has_an_entry() -> None:
     }
     assert {"FASTBPE_OFFLINE", "FASTBPE_PATCH", "FASTBPE_SIMD"} <= read
     assert not sorted(name for name in read if f"`{name}`" not in text)
+
+
+def test_option_of_the_sentencepiece_trainer_has_an_entry() -> None:
+    text = (DOCS / "train-your-own.md").read_text(encoding="utf-8")
+    names = {*specs.TRAINER, *specs.NORMALIZER} - {"precompiled_charsmap"}  # the compiled form of the rules
+    assert not sorted(name for name in names if f"`{name}`" not in text)
 
 
 def test_page_is_in_a_toctree() -> None:
