@@ -220,12 +220,7 @@ def _own_paths(name: str) -> list[str]:
 
 def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
     """Read a vocabulary of the user's own, or of a repository in Hugging Face's cache."""
-    looked_at = _own_paths(name)
-    path = next(filter(os.path.exists, looked_at), None)
-    if path is None:
-        folder = os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
-        looked_at.append(folder)
-        path = _snapshot(folder)
+    path = unpublished_path(name)
     if path is not None:
         return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path)
     if "/" in name:
@@ -238,9 +233,27 @@ def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[s
     raise VocabularyNotFoundError(
         errno.ENOENT,
         "no such file or folder, and no vocabulary of this name on this machine; looked for "
-        f"{', '.join(looked_at)}; {way_out}",
+        f"{', '.join([*_own_paths(name), _repository(name)])}; {way_out}",
         name,
     )
+
+
+def unpublished_path(name: str) -> str | None:
+    """Find the file or folder of a vocabulary of the user's own, or of a repository in Hugging Face's cache.
+
+    Args:
+        name: its name.
+
+    Returns:
+        The path; None: there is none on this machine.
+    """
+    path = next(filter(os.path.exists, _own_paths(name)), None)
+    return _snapshot(_repository(name)) if path is None else path
+
+
+def _repository(name: str) -> str:
+    """Return the folder that a repository has in Hugging Face's cache."""
+    return os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
 
 
 def _snapshot(folder: str) -> str | None:
