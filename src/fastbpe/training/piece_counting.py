@@ -11,8 +11,9 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter, parts
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import Document, Source, documents, resolve
-from fastbpe.errors import FormatError, OptionError, TrainingError
+from fastbpe.errors import OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
@@ -149,13 +150,13 @@ def count_source(
     text_of_pattern = resolve_pattern(pattern)[1]
     splitter = make_splitter(text_of_pattern)
     resolved = resolve(source)
-    skipped: list[FormatError] = []
+    skipped = Skipped()
     texts = documents(
         resolved,
         field=reading.text_field,
         separator=reading.separator,
         cut=make_cutter(splitter, special_tokens),
-        skip=skipped.append if reading.on_error == "skip" else None,
+        skip=skipped if reading.on_error == "skip" else None,
         errors=reading.errors,
     )
     special = make_matcher(special_tokens, {}) if special_tokens else None
@@ -163,7 +164,7 @@ def count_source(
         table, n_bytes = count_texts(
             texts, splitter, special, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
         )
-    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=len(skipped))
+    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=skipped.n)
 
 
 def count_texts(
