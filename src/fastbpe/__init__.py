@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fastbpe.id_files.reader import StoredIds, open_ids
     from fastbpe.memory import release_memory
     from fastbpe.tokenizer.alignment import align
+    from fastbpe.tokenizer.changed_texts import changed_texts
     from fastbpe.tokenizer.merging import merge_vocabularies
     from fastbpe.tokenizer.sequences import SequenceTokenizer
     from fastbpe.training.piece_counting import count_pieces
@@ -65,6 +66,7 @@ __all__ = [
     "VocabularyError",
     "__version__",
     "align",
+    "changed_texts",
     "count_pieces",
     "install",
     "load",
@@ -86,6 +88,7 @@ _LATER = {
     "SequenceTokenizer": "tokenizer.sequences",
     "StoredIds": "id_files.reader",
     "align": "tokenizer.alignment",
+    "changed_texts": "tokenizer.changed_texts",
     "count_pieces": "training.piece_counting",
     "install": "drop_ins",
     "merge_shards": "id_files.merging",

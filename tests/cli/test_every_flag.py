@@ -18,6 +18,7 @@ from helpers.shared_data import BYTES
 
 TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
 POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --quiet"
+IDS = "train ids -o out.fbpe --mode ids --base-size 257 --vocab-size 258"
 PIECES = "count-pieces a.txt -o out.pieces --quiet"
 WORDS = f"{PIECES} --mode codepoint"
 ENCODE = "encode -m m.fbpe a.jsonl -o out.bin"
@@ -45,6 +46,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "ties": "--ties first",
             "min_count": "--min-count 9",
             "max_token_bytes": "--max-token-bytes 1",
+            "base_size": f"{IDS} | ... --base-size 258",
+            "max_token_length": f"{IDS} | ... --max-token-length 1",
             "base": "--base m.fbpe",
             "base_special": "train b.txt -o out.fbpe --vocab-size 261 --base m.fbpe | ... --base-special end",
             "num_threads": "--num-threads 0",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,28 @@ def test_ids_depend_on_seed_and_place_but_not_on_threads(kind: str) -> None:
     assert [tokenizer.decode(ids) for ids in batches[0]] == [tokenizer.decode(tokenizer.encode(t)) for t in texts]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_hold_the_ids_of_the_lists(kind: str) -> None:
+    numpy = pytest.importorskip("numpy")
+    tokenizer = KINDS[kind]
+    texts = ["", WORDS, "é👍", WORDS * 200, "a"]
+    for rate in (0, 0.3, 1):
+        lists = tokenizer.encode_batch(texts, dropout=rate, seed=9)
+        ids, offsets = tokenizer.encode_batch_to_numpy(texts, dropout=rate, seed=9, num_threads=2)
+        assert (ids.dtype, offsets.dtype) == (numpy.uint32, numpy.int64)
+        assert [ids[a:b].tolist() for a, b in pairwise(offsets.tolist())] == lists
+        for text in texts:
+            one = tokenizer.encode_to_numpy(text, dropout=rate, seed=9)
+            assert one.dtype == numpy.uint32
+            assert one.tolist() == tokenizer.encode(text, dropout=rate, seed=9)
+        out = numpy.zeros(len(ids) + 5, numpy.uint16)
+        found, _ = tokenizer.encode_batch_to_numpy(texts, dropout=rate, seed=9, out=out)
+        assert numpy.shares_memory(found, out)
+        assert found.tolist() == ids.tolist()
+        assert tokenizer.encode_to_numpy(WORDS, dropout=rate, seed=9, dtype="int64").dtype == numpy.int64
+    assert tokenizer.encode_batch_to_numpy([], dropout=0.5)[1].tolist() == [0]
+
+
 def test_without_a_seed_ids_differ_between_calls() -> None:
     assert len({tuple(BYTES.encode(WORDS * 5, dropout=0.5)) for _ in range(8)}) == 8
     assert len({tuple(BYTES.encode_batch([WORDS * 5], dropout=0.5)[0]) for _ in range(8)}) == 8
@@ -175,6 +198,10 @@ def test_bad_arguments_raise(kind: str, options: dict[str, Any], error: type[Exc
         KINDS[kind].encode("the", **options)
     with pytest.raises(error, match=message):
         KINDS[kind].encode_batch(["the"], **options)
+    with pytest.raises(error, match=message):
+        KINDS[kind].encode_to_numpy("the", **options)
+    with pytest.raises(error, match=message):
+        KINDS[kind].encode_batch_to_numpy(["the"], **options)
     with pytest.raises(TypeError):
         KINDS[kind].encode(None, dropout=0.5)  # type: ignore[arg-type]
 

@@ -189,6 +189,19 @@ CALLS: dict[str, Row] = {
             "progress": WithArguments(corpus=["ab"], value="tell"),
         },
     ),
+    "changed_texts": Row(
+        {"old": tokenizer(), "new": tokenizer().with_tokens(["ab<"]), "corpus": [TEXT]},
+        {
+            "old": tokenizer().with_tokens(["ab<"]),
+            "new": tokenizer(),
+            "corpus": ["ab"],
+            "align_first": 0,
+            "separator": WithArguments(corpus="{txt}", value="\n"),
+            "text_field": WithArguments(corpus="{jsonl}", value="body"),
+            "num_threads": 0,
+            "progress": "tell",
+        },
+    ),
     "install": Row({}, {"names": None}),  # *names: tests/conformance/test_install.py
     "uninstall": Row({}, {"names": None}),
     "align": Row(
@@ -302,7 +315,14 @@ CALLS: dict[str, Row] = {
     "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
     "Tokenizer.encode_to_numpy": Row(
         {"text": TEXT},
-        {"text": "b", **SPECIAL, **OUTPUT, "num_threads": WithArguments(text="a", value=0)},
+        {
+            "text": "b",
+            **SPECIAL,
+            "dropout": WithArguments(text="ab ab", value=1),
+            "seed": WithArguments(text="ab " * 99, dropout=0.5, value=1),
+            **OUTPUT,
+            "num_threads": WithArguments(text="a", value=0),
+        },
     ),
     "Tokenizer.encode_batch": Row(
         {"texts": [TEXT]},
@@ -317,7 +337,14 @@ CALLS: dict[str, Row] = {
     "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
     "Tokenizer.encode_batch_to_numpy": Row(
         {"texts": [TEXT]},
-        {"texts": ["b"], **SPECIAL, **OUTPUT, "num_threads": WithArguments(texts=["a"], value=0)},
+        {
+            "texts": ["b"],
+            **SPECIAL,
+            "dropout": WithArguments(texts=["ab ab"], value=1),
+            "seed": WithArguments(texts=["ab " * 99], dropout=0.5, value=1),
+            **OUTPUT,
+            "num_threads": WithArguments(texts=["a"], value=0),
+        },
     ),
     "Tokenizer.to_arrow": Row(
         {"texts": [TEXT]},

@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to count, or counts to merge")
     add("-o", "--output", metavar="OUT", required=True, help="file of counts to write")
+    add("--mode", choices=("byte", "codepoint"), help="bytes (default), or code points as sentencepiece's BPE")
     counting.add_arguments(parser)
     add("--min-count", metavar="N", type=int, help="leave out pieces that occur less often in all (default: 1)")
     add("--quiet", action="store_true", help="no progress bar and no summary")

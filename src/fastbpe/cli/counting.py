@@ -20,7 +20,6 @@ READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what is counted, and how."""
     add = parser.add_argument
-    add("--mode", choices=("byte", "codepoint"), help="bytes (default), or code points as sentencepiece's BPE")
     add(
         "--option",
         metavar="NAME=VALUE",

@@ -6,11 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fastbpe.cli import streams
-from fastbpe.cli.options import add_input, add_model, load_model
+from fastbpe.cli import sequences, streams
+from fastbpe.cli.options import add_input, add_model, load_any
 from fastbpe.errors import InvalidTokenError
 from fastbpe.id_files.parts import READABLE, SUFFIXES
 from fastbpe.id_files.reader import open_ids
+from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn ids back into text"
@@ -18,7 +19,10 @@ DETAILS = """
 
 Reads ids separated by white space and writes exactly the bytes that they stand
 for: no line end is added. A .bin or .npy file of ids, or a folder of shards, is
-read as `fastbpe encode -o` wrote it; --lines gives each document a line end."""
+read as `fastbpe encode -o` wrote it; --lines gives each document a line end.
+
+With a model of `train --mode ids`, the ids become a line of integers; with --lines,
+each line of ids becomes one."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -52,13 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Decode and write."""
+    tokenizer = load_any(args)
+    if isinstance(tokenizer, SequenceTokenizer):
+        sequences.decode(args, tokenizer)
+        return
     path = Path(args.file)
     if args.file != streams.STDIN and (path.suffix in SUFFIXES or path.is_dir()):
-        _decode_stored(args, load_model(args))
+        _decode_stored(args, tokenizer)
         return
     if args.dtype is not None:
         args.wrong("--dtype is for .bin files: other ids are digits")
-    tokenizer = load_model(args)
     where = streams.name_of(args.file)
     with streams.open_input(args.file) as file:
         if not args.lines:

@@ -9,9 +9,10 @@ from functools import partial
 
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Reporter
-from fastbpe.cli import documents, encode_files, streams
-from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_model
+from fastbpe.cli import documents, encode_files, sequences, streams
+from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_any, load_model
 from fastbpe.errors import SpecialTokenError
+from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn text into ids"
@@ -25,7 +26,10 @@ Special tokens in the text are text like any other, unless --allow-special or
 With -o the documents become one file of ids instead. If that is stopped, the
 same command goes on where it was. Nothing is ever held whole, unless the
 tokenizer says that a document cannot be cut. With --shard I/N, N commands on any
-machines write a part each; one that is done already is not written again."""
+machines write a part each; one that is done already is not written again.
+
+With a model of `train --mode ids`, each line of FILE is a sequence of integers, and
+so is a .npy array or each row of it; each has a line of ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt
@@ -70,7 +74,10 @@ def run(args: argparse.Namespace) -> None:
     if args.output is not None:
         encode_files.run(args, load_model(args), separator)
         return
-    tokenizer = load_model(args)
+    tokenizer = load_any(args)
+    if isinstance(tokenizer, SequenceTokenizer):
+        sequences.encode(args, tokenizer)
+        return
     encode = _choose(tokenizer, args.allow_special, args.forbid_special)
     special = tokenizer.special_tokens_set if args.allow_special or args.forbid_special else ()
     names = [name for argument in args.files or [streams.STDIN] for name in documents.files_of(argument)]

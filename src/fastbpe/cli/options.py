@@ -9,6 +9,7 @@ from typing import NamedTuple
 from fastbpe.cli.streams import STDIN
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _MODEL_HELP = "a tokenizer: file or folder of any format, or a name (gpt-4o, o200k_base, org/name; see fetch)"
@@ -89,6 +90,13 @@ def load_model(args: argparse.Namespace) -> Tokenizer:
 def load_models(args: argparse.Namespace) -> list[Named]:
     """Load the tokenizers that the flags of `add_model(several=True)` name, in order."""
     return [Named(name, _load(name, args)) for name in args.model]
+
+
+def load_any(args: argparse.Namespace) -> Tokenizer | SequenceTokenizer:
+    """Load the tokenizer that the flags of `add_model` name, of text or of sequences of integers."""
+    special = None if args.special is None else dict(args.special)
+    tokenizer: Tokenizer | SequenceTokenizer = load(args.model, pattern=args.pattern, special_tokens=special)
+    return tokenizer
 
 
 def _load(name: str, args: argparse.Namespace) -> Tokenizer:

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from fastbpe.cli import counting, documents, streams
+from fastbpe.cli import counting, documents, sequences, streams
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.export import left_out
@@ -17,7 +17,11 @@ from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
-DETAILS = documents.DETAILS
+DETAILS = f"""{documents.DETAILS}
+
+With --mode ids, FILE holds sequences of integers from 0 to --base-size - 1 (image or
+audio codes, notes, DNA): a line of text each, or a .npy array, whose rows are
+sequences if it has two dimensions. OUT is a .fbpe file."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -29,12 +33,29 @@ examples:
   more.fbpe: 262 tokens, learned from 12 bytes
   $ fastbpe train words.txt -o words.model --mode codepoint --vocab-size 18 --option byte_fallback=false
   words.model: 18 tokens, learned from 17 bytes
+  $ printf '0 1 2 3 0 1 2\n3 0 1 2\n' > codes.txt
+  $ fastbpe train codes.txt -o codes.fbpe --mode ids --base-size 4 --vocab-size 6
+  codes.fbpe: 6 tokens, learned from 11 symbols in 2 sequences
+  $ fastbpe encode -m codes.fbpe codes.txt
+  5 3 5
+  3 5
+  $ fastbpe encode -m codes.fbpe codes.txt | fastbpe decode -m codes.fbpe --lines
+  0 1 2 3 0 1 2
+  3 0 1 2
 """
 _OUTPUT_HELP = (
     "file to write; its ending says the format: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; of code "
     "points sentencepiece's), a folder for GPT-2's two files"
 )
-_OPTIONS = ("pattern", "ties", "min_count", "max_token_bytes", "base_special")
+_OPTIONS = (
+    "pattern",
+    "ties",
+    "min_count",
+    "max_token_bytes",
+    "base_special",
+    "base_size",
+    "max_token_length",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +70,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="ids to end with; +N: N more than the base",
     )
+    add(
+        "--mode",
+        choices=("byte", "codepoint", "ids"),
+        help="bytes (default), code points as sentencepiece's BPE, or ids: sequences of integers",
+    )
     counting.add_arguments(parser)
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
     add("--min-count", metavar="N", type=int, help="do not merge a pair that occurs less often (default: 1)")
     add("--max-token-bytes", metavar="N", type=int, help="make no longer token (default: no limit)")
+    add("--base-size", metavar="N", type=int, help="of --mode ids: the integers are 0 to N - 1")
+    add("--max-token-length", metavar="N", type=int, help="of --mode ids: make no longer token")
     add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
     add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
@@ -60,6 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train and save."""
+    if args.mode == "ids":
+        _train_on_sequences(args)
+        return
     format = format_of(args.output, args.mode or "byte")  # raises for a bad ending before hours of training
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
@@ -84,6 +115,17 @@ def run(args: argparse.Namespace) -> None:
     if not args.quiet:
         n_bytes = tokenizer.training_report["n_bytes"]
         streams.say(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
+
+
+def _train_on_sequences(args: argparse.Namespace) -> None:
+    """Train on sequences of integers."""
+    streams.check_output(args.output)
+    given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
+    given |= {"separator": documents.separator_of(args), "special_tokens": args.special or None}
+    options = {name: value for name, value in given.items() if value is not None}
+    if args.base is not None:
+        options["base"] = load(args.base, pattern=options.pop("pattern", None))
+    sequences.train_and_save(args, options)
 
 
 def _write(tokenizer: Tokenizer, output: str, format: str) -> None:

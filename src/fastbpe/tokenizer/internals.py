@@ -9,9 +9,11 @@ from fastbpe.model import CodePointModel, Model
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from fastbpe._core.encode.encoder import Encoder
+    from fastbpe._core.split.splitter import Splitter
+    from fastbpe.corpus.sources import Cut
     from fastbpe.model import AddedToken
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
     from fastbpe.tokenizer.special_tokens import SpecialTokens
@@ -41,6 +43,16 @@ def prepared_encoder(tokenizer: CodePointTokenizer) -> Encoder:
 def special_of(tokenizer: Tokenizer) -> SpecialTokens:
     """Return the special and added tokens of a tokenizer."""
     return tokenizer._special
+
+
+def splitter_of(tokenizer: Tokenizer) -> Splitter:
+    """Return the object that cuts text into pieces."""
+    return tokenizer._pipeline.splitter
+
+
+def cutter_of(tokenizer: Tokenizer, special: Collection[str]) -> Cut | None:
+    """Return a function that finds safe cuts of documents in which special tokens are looked for; None: none."""
+    return tokenizer._cutter(special)
 
 
 def remade(tokenizer: Tokenizer, model: Model | CodePointModel) -> Tokenizer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,6 +44,13 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
     if out.ndim != 1 or not out.flags.writeable:
         raise ValueError(f"out must be a writable array of one dimension; it has the shape {out.shape}")
     return wanted
+
+
+def end_to_end(numpy: Any, lists: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    """Give the ids of several lists in one uint32 array, and the int64 offsets of the lists in it."""
+    offsets = numpy.zeros(len(lists) + 1, numpy.int64)
+    numpy.cumsum([len(ids) for ids in lists], out=offsets[1:])
+    return numpy.fromiter(chain.from_iterable(lists), numpy.uint32, int(offsets[-1])), offsets
 
 
 def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -> Any:

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from fastbpe._utils.arguments import integer
-from fastbpe.corpus.sources import Cut, Document, Source, documents, resolve
+from fastbpe.corpus.document_batches import document_batches
+from fastbpe.corpus.sources import Cut, Source, documents, resolve
 from fastbpe.errors import VocabularyError
 from fastbpe.vocabularies.changes import Change, RemovalReport
 from fastbpe.vocabularies.id_map import NONE, IdMap
@@ -19,8 +20,6 @@ from fastbpe.vocabularies.makers import Makers, choose, with_makers
 ModelT = TypeVar("ModelT", covariant=True)
 TokenizerT = TypeVar("TokenizerT")
 Tokens = Iterable[int | str | bytes]
-
-_BATCH_CHARACTERS = 1 << 20  # of a corpus, encoded at a time
 
 
 class Removal(Protocol[ModelT]):
@@ -182,22 +181,9 @@ def count_ids(
         ValueError: the corpus is empty.
     """
     counts: Counter[int] = Counter()
-    for batch in _batches(documents(resolve(corpus), cut=cut)):
+    for batch in document_batches(documents(resolve(corpus), cut=cut)):
         for ids in encode_batch(batch):
             counts.update(ids)
     if not counts:
         raise ValueError("the corpus is empty: every token would go")
     return counts
-
-
-def _batches(texts: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= _BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

@@ -585,6 +585,8 @@ class Tokenizer(Encoder):
         num_threads: int | None = ...,
         dtype: None = ...,
         out: None = ...,
+        dropout: float | None = ...,
+        seed: int | None = ...,
     ) -> npt.NDArray[np.uint32]: ...
 
     @overload
@@ -597,6 +599,8 @@ class Tokenizer(Encoder):
         num_threads: int | None = ...,
         dtype: npt.DTypeLike | None = ...,
         out: npt.NDArray[Any] | None = ...,
+        dropout: float | None = ...,
+        seed: int | None = ...,
     ) -> npt.NDArray[Any]: ...
 
     def encode_to_numpy(
@@ -608,6 +612,8 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
         dtype: npt.DTypeLike | None = None,
         out: npt.NDArray[Any] | None = None,
+        dropout: float | None = None,
+        seed: int | None = None,
     ) -> npt.NDArray[Any]:
         """Encode a text into an array of shape (n_ids,), by default a new one of dtype uint32.
 
@@ -615,6 +621,7 @@ class Tokenizer(Encoder):
             text, allowed_special, disallowed_special, num_threads: as in `encode`.
             dtype: integer dtype, such as "uint16". None: that of `out`, or uint32.
             out: array of one dimension whose first items become the ids; the view of them is returned.
+            dropout, seed: as in `encode`, with the same ids.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode`.
@@ -627,6 +634,18 @@ class Tokenizer(Encoder):
         (array([256,  99], dtype=uint32), array([256,  99], dtype=uint16))
         """
         numpy = require_numpy("encode_to_numpy")
+        if dropout is not None or seed is not None:
+            wanted = numpy_output.check_output(numpy, dtype, out)
+            listed = self.encode(
+                text,
+                allowed_special=allowed_special,
+                disallowed_special=disallowed_special,
+                num_threads=num_threads,
+                dropout=dropout,
+                seed=seed,
+            )
+            made = numpy.array(listed, numpy.uint32)
+            return numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)  # type: ignore[no-any-return]
         if dtype is None and out is None:
             ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
             return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
@@ -645,6 +664,8 @@ class Tokenizer(Encoder):
         disallowed_special: Special = ...,
         dtype: None = ...,
         out: None = ...,
+        dropout: float | None = ...,
+        seed: int | None = ...,
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
 
     @overload
@@ -657,6 +678,8 @@ class Tokenizer(Encoder):
         disallowed_special: Special = ...,
         dtype: npt.DTypeLike | None = ...,
         out: npt.NDArray[Any] | None = ...,
+        dropout: float | None = ...,
+        seed: int | None = ...,
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
 
     def encode_batch_to_numpy(
@@ -668,12 +691,15 @@ class Tokenizer(Encoder):
         disallowed_special: Special = "all",
         dtype: npt.DTypeLike | None = None,
         out: npt.NDArray[Any] | None = None,
+        dropout: float | None = None,
+        seed: int | None = None,
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
 
         Args:
             texts, num_threads, allowed_special, disallowed_special: as in `encode_batch`.
             dtype, out: of the ids, as in `encode_to_numpy`.
+            dropout, seed: as in `encode_batch`, with the same ids.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode_batch`; dtype or `out` as in `encode_to_numpy`.
@@ -689,6 +715,19 @@ class Tokenizer(Encoder):
         """
         numpy = require_numpy("encode_batch_to_numpy")
         wanted = None if dtype is None and out is None else numpy_output.check_output(numpy, dtype, out)
+        if dropout is not None or seed is not None:
+            lists = self.encode_batch(
+                texts,
+                num_threads=num_threads,
+                allowed_special=allowed_special,
+                disallowed_special=disallowed_special,
+                dropout=dropout,
+                seed=seed,
+            )
+            made, ends = numpy_output.end_to_end(numpy, lists)
+            if wanted is not None:
+                made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
+            return made, ends
         ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
         made = numpy.frombuffer(ids, dtype=numpy.uint32)
         if wanted is not None:

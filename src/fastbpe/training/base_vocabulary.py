@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.errors import FormatError, SpecialTokenError, TrainingError
+from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.model import Model, pack_merges
 from fastbpe.patterns import resolve_pattern, shown_pattern
-from fastbpe.tokenizer.components import check_plain
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
+from fastbpe.tokenizer.removing_bytes import renumbered
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.base_texts import BaseTexts, texts_of_base
 from fastbpe.training.options import BASE_SPECIAL, N_BYTES, ByteOptions
 
 
@@ -26,17 +28,22 @@ class BaseVocabulary:
         n_known: int – entries of the finished vocabulary that are no merges: ordinary tokens of the base and all
             special tokens, old and new.
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
-        special_tokens_at_end: names – special tokens that get the ids after the last merge, in this order.
+        special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
+        moved: name → id – those of them that the base has, and their ids there.
         vocabulary: Vocabulary or None – cuts pieces into tokens of the base; None: pieces start as bytes.
         model: Model or None – the base's model; None: there is no base.
+        texts: BaseTexts or None – way from documents to pieces; None: the split pattern and the special tokens are
+            all there is to it.
     """
 
     tokens: list[bytes]
     n_known: int
     kept_special_tokens: Mapping[str, int]
     special_tokens_at_end: Sequence[str]
+    moved: Mapping[str, int] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
     model: Model | None = None
+    texts: BaseTexts | None = None
 
     def extended(
         self, merges: Sequence[tuple[int, int, int]], options: ByteOptions, report: Mapping[str, Any]
@@ -51,24 +58,45 @@ class BaseVocabulary:
         tokens = list(self.tokens)
         for left, right, _ in merges:
             tokens.append(tokens[left] + tokens[right])
-        special = {name: len(tokens) + i for i, name in enumerate(self.special_tokens_at_end)}
-        ranked = self.model is None or self.model.merges_rule == "ranks"
+        at_end = {name: len(tokens) + i for i, name in enumerate(self.special_tokens_at_end)}
         while not tokens[-1]:  # no merge was learned: the last ids are special tokens, which Model lists apart
             tokens.pop()
-        triples = [(left, right, len(self.tokens) + i) for i, (left, right, _) in enumerate(merges)]
-        return Model(
+        if self.model is None:
+            return Model(tokens=tokens, pattern=options.pattern, special_tokens=at_end, training=report)
+        model = self.model
+        listed = b""
+        if model.merges_rule != "ranks":
+            triples = [(left, right, len(self.tokens) + i) for i, (left, right, _) in enumerate(merges)]
+            listed = bytes(model.merges) + pack_merges(triples)
+        if self.moved:
+            kept = {i: i for i in range(len(self.tokens))}
+            model = renumbered(
+                model, model.special_tokens, kept | {i: at_end.pop(n) for n, i in self.moved.items()}
+            )
+        return replace(
+            model,
             tokens=tokens,
-            pattern=options.pattern,
-            special_tokens={**self.kept_special_tokens, **special},
-            merges=b"" if ranked or self.model is None else bytes(self.model.merges) + pack_merges(triples),
-            merges_rule="ranks" if ranked else "merges",
-            whole_piece_first=self.model is None or self.model.whole_piece_first,
+            tables=None,
+            merges=listed,
+            special_tokens={**model.special_tokens, **at_end},
+            huggingface={key: part for key, part in model.huggingface.items() if key != "empty_token"},
+            name=None,
+            fingerprint="",
             training=report,
         )
 
 
 def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
-    """Make the start of a run without a base: the 256 bytes, in order."""
+    """Make the start of a run without a base: the 256 bytes, in order.
+
+    Raises TrainingError: vocab_size leaves no ids for the bytes and the special tokens.
+    """
+    n_special = len(options.special_tokens)
+    if options.vocab_size < N_BYTES + n_special:
+        raise TrainingError(
+            f"vocab_size={options.vocab_size} is too small: 256 bytes and {n_special} special tokens need "
+            f"{N_BYTES + n_special}"
+        )
     return BaseVocabulary(
         tokens=[bytes([byte]) for byte in range(N_BYTES)],
         n_known=N_BYTES + len(options.special_tokens),
@@ -87,8 +115,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         options: those of the run; its special tokens are new ones.
 
     Raises:
-        TrainingError: vocab_size leaves no id for a merge, ties="huggingface", or the base has steps (normalizers,
-            several pre-tokenizers …) that training cannot repeat.
+        TrainingError: vocab_size leaves no id for a merge, or ties="huggingface".
         SpecialTokenError: a new special token is a token of the base.
     """
     if base_special not in BASE_SPECIAL:
@@ -98,11 +125,6 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
             'ties="huggingface" ranks bytes where no base has; with base=, choose ties="pair" (by the ids of the '
             'base) or "first"'
         )
-    model = model_of(base)
-    try:
-        check_plain(model, "training")
-    except FormatError as error:
-        raise TrainingError(f"{error}; such a base cannot be trained on") from None
     for name in options.special_tokens:
         if (token_id := base.token_to_id(name)) is not None:
             if base.is_special_token(token_id):
@@ -118,19 +140,28 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         )
     vocabulary = vocabulary_of(base)
     tokens = vocabulary.tokens()
-    keep = base_special == "keep"
-    if keep:
+    moved: dict[str, int] = {}
+    if base_special == "keep":
         tokens += [b""] * (base.n_vocab - len(tokens))
+    else:
+        names = base.special_tokens | {token.content: token.id for token in base.added_tokens}
+        moved = {name: i for name, i in sorted(names.items(), key=itemgetter(1)) if not vocabulary.has(i)}
     return BaseVocabulary(
         tokens=tokens,
         n_known=n_known,
-        kept_special_tokens=base.special_tokens if keep else {},
-        special_tokens_at_end=(
-            options.special_tokens if keep else (*base.special_tokens, *options.special_tokens)
-        ),
+        kept_special_tokens=base.special_tokens if base_special == "keep" else {},
+        special_tokens_at_end=(*moved, *options.special_tokens),
+        moved=moved,
         vocabulary=vocabulary,
-        model=model,
+        model=replace(model_of(base), special_tokens=base.special_tokens),
+        texts=None if is_plain(base) else texts_of_base(base, options.special_tokens),
     )
+
+
+def is_plain(base: Tokenizer) -> bool:
+    """Tell whether split pattern and special tokens say all about the pieces of a byte-level tokenizer."""
+    model = model_of(base)
+    return not (model.normalizers or model.pre_tokenizers or model.prefix_space or model.added_tokens)
 
 
 def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, Any]:

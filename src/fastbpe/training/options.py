@@ -133,12 +133,6 @@ class ByteOptions:
         for name in ("vocab_size", "min_count", "max_token_bytes"):
             if name != "max_token_bytes" or self.max_token_bytes is not None:
                 put(name, integer(name, getattr(self, name)))
-        n_special = len(self.special_tokens)
-        if self.vocab_size < N_BYTES + n_special:
-            raise TrainingError(
-                f"vocab_size={self.vocab_size} is too small: 256 bytes and {n_special} special tokens need "
-                f"{N_BYTES + n_special}"
-            )
         if self.vocab_size > MAX_VOCAB_SIZE:
             raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_VOCAB_SIZE}")
         if self.min_count < 1:

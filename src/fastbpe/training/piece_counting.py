@@ -20,7 +20,8 @@ from fastbpe.splitting.cutting import make_cutter
 from fastbpe.tokenizer.special_tokens import make_matcher
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training import counting_threads
-from fastbpe.training.base_vocabulary import add_pattern_of_base
+from fastbpe.training.base_texts import BaseTexts
+from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
 from fastbpe.training.options import CodePointKeywords, ReadingOptions, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
@@ -121,6 +122,11 @@ def count_pieces(
     if base is not None:
         given = {} if pattern == DEFAULT_PATTERN else {"pattern": pattern}
         pattern = add_pattern_of_base(base, given)["pattern"]
+        if not is_plain(base):
+            raise TrainingError(
+                "base= has added tokens, a normalizer or pre-tokenizers that counts cannot hold: give the texts "
+                "to train(base=) itself"
+            )
         names = check_special_tokens((*base.special_tokens, *(n for n in names if n not in base.special_tokens)))
     return count_source(source, pattern, names, reading, Reporter(progress))
 
@@ -131,6 +137,7 @@ def count_source(
     special_tokens: tuple[str, ...],
     reading: ReadingOptions,
     reporter: Reporter,
+    of_base: BaseTexts | None = None,
 ) -> PieceCounts:
     """Count the pieces of a source with options that are checked.
 
@@ -140,6 +147,7 @@ def count_source(
         special_tokens: names that separate stretches of text.
         reading: how to read and count.
         reporter: gets the phase "counting".
+        of_base: way of a base from documents to pieces; None: pattern and special tokens are all there is to it.
     """
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is PieceCounts already: use it as it is")
@@ -148,22 +156,29 @@ def count_source(
         with reporter.phase("counting", 0):
             return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
     text_of_pattern = resolve_pattern(pattern)[1]
-    splitter = make_splitter(text_of_pattern)
+    if of_base is None:
+        splitter = make_splitter(text_of_pattern)
+        special = make_matcher(special_tokens, {}) if special_tokens else None
+        of_base = BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
     resolved = resolve(source)
     skipped = Skipped()
     texts = documents(
         resolved,
         field=reading.text_field,
         separator=reading.separator,
-        cut=make_cutter(splitter, special_tokens),
+        cut=of_base.cut,
         skip=skipped if reading.on_error == "skip" else None,
         errors=reading.errors,
     )
-    special = make_matcher(special_tokens, {}) if special_tokens else None
     with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
-        table, n_bytes = count_texts(
-            texts, splitter, special, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
-        )
+        if of_base.stretches is None:
+            table, n_bytes = count_texts(
+                texts, of_base.splitter, of_base.special, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
+            )
+        else:
+            stretches = of_base.stretches(texts, phase.update)
+            table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None)
+            n_bytes = phase.n
     return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=skipped.n)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
@@ -24,7 +24,7 @@ from fastbpe.training.base_vocabulary import (
 )
 from fastbpe.training.options import N_BYTES, ByteOptions, ReadingOptions, TrainingKeywords, check_special_tokens
 from fastbpe.training.piece_counting import count_source
-from fastbpe.training.piece_counts import PieceCounts, table_of
+from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.sequence_batches import SequenceSource
@@ -88,13 +88,14 @@ def train(
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document are
             sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
-        base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay as they are, its pattern splits
-            the text, its merges are applied first, and new merges follow. vocab_size counts its tokens (not the
-            gaps between ids) and the new ones; "+1000": 1,000 more tokens than it has. special_tokens are only the
-            new ones. In code-point mode its pieces and scores stay, new scores are below the lowest one, and
-            options that are not given are the base's.
+        base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay as they are, its rules (added
+            tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
+            vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
+            than it has. special_tokens are only the new ones. In code-point mode its pieces and scores stay, new
+            scores are below the lowest one, and options that are not given are the base's.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
-            after them; "end": merges come after the ordinary tokens, and the special tokens get new ids behind.
+            after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
+            behind.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
             total is None if the source does not tell its size), then "learning" (in merges).
@@ -351,21 +352,38 @@ def _counted(
     Raises:
         TrainingError: there is nothing to learn from, or other options made the counts.
     """
-    special_tokens = check_special_tokens((*start.kept_special_tokens, *start.special_tokens_at_end))
+    special_tokens: tuple[str, ...] = ()
+    if start.texts is None:
+        special_tokens = check_special_tokens((*start.kept_special_tokens, *start.special_tokens_at_end))
     if isinstance(source, PieceCounts):
+        if start.texts is not None:
+            raise TrainingError(
+                "base= has added tokens, a normalizer or pre-tokenizers, which the counts were made without: give "
+                "the texts themselves"
+            )
         source.check_made_by(options.pattern, special_tokens)
         reading.check_unused()
         counts = source
         with reporter.phase("counting", 0):
             pass
     else:
-        counts = count_source(source, options.pattern, special_tokens, reading, reporter)
+        counts = count_source(source, options.pattern, special_tokens, reading, reporter, start.texts)
+    if start.model is not None and start.model.drops_bytes:
+        counts = _without_bytes(counts, {bytes([byte]) for byte in range(N_BYTES)}.difference(start.tokens))
     if not len(counts):
         raise TrainingError(
             "there is no text to learn from: the source holds "
             + ("nothing but special tokens" if counts.n_bytes else "no document, or only empty ones")
         )
     return counts
+
+
+def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCounts:
+    """Leave the bytes out of the pieces that the base has no token for, as it does when it encodes."""
+    none = b"".join(left_out)
+    kept = [(piece.translate(None, none), n) for piece, n in counts.items()]
+    made = PieceCounts([(piece, n) for piece, n in kept if piece])
+    return counts_of_table(table_of(made), None, (), n_bytes=counts.n_bytes, n_skipped=counts.n_skipped)
 
 
 def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, reporter: Reporter) -> Learner:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus import sources
+from fastbpe.corpus.document_batches import document_batches
 from fastbpe.vocabularies.material import Described, Kind, Material
-
-_BATCH_CHARACTERS = 1 << 20  # texts that are encoded together
 
 
 @dataclass
@@ -52,7 +50,7 @@ def count_ids(tokenizer: Described, material: Material, corpus: sources.Source, 
     partial = frozenset(partial_tokens(material))
     resolved = sources.resolve(corpus)
     with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
-        for texts in _batches(resolved, tokenizer):
+        for texts in document_batches(sources.documents(resolved, cut=tokenizer._cutter())):
             n_bytes = utf8_size(texts)
             usage.n_bytes += n_bytes
             for ids in tokenizer.encode_ordinary_batch(texts):
@@ -89,16 +87,3 @@ def _is_whole(token: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _batches(source: sources.ResolvedSource, tokenizer: Described) -> Iterator[list[str | bytes]]:
-    texts: list[str | bytes] = []
-    size = 0
-    for document in sources.documents(source, cut=tokenizer._cutter()):
-        texts.append(document)
-        size += len(document)
-        if size >= _BATCH_CHARACTERS:
-            yield texts
-            texts, size = [], 0
-    if texts:
-        yield texts

@@ -1,0 +1,102 @@
+"""Texts as a byte-level base merges them: normalized, and cut at special and added tokens.
+
+Most bases only cut: the counter finds their tokens itself. A normalizer, and added tokens with flags, follow rules
+of their own. A twin of the base that has the same rules, no splitter and no tokens but the bytes gives these
+texts: its ids between those of names are the bytes that the base would split and merge.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.text.utf8_text import utf8_size
+from fastbpe.corpus.sources import Cut, Document
+from fastbpe.model import Model
+from fastbpe.tokenizer.internals import cutter_of, model_of, special_of, splitter_of
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+_N_BYTES = 256
+
+
+@dataclass(frozen=True)
+class BaseTexts:
+    """Way from a document to what a base merges.
+
+    splitter: cuts text into pieces.
+    special: finds the tokens that cut a document; None: there are none, or `stretches` does it.
+    cut: finds safe cuts of a long document; None: it is held whole.
+    stretches: gives the texts between tokens of many documents, normalized; None: documents are taken as they are.
+    """
+
+    splitter: Splitter
+    special: SpecialMatcher | None
+    cut: Cut | None
+    stretches: Callable[[Iterable[Document], Callable[[int], object]], Iterator[bytes]] | None = None
+
+
+def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
+    """Find out how a base cuts and changes documents before it merges.
+
+    Args:
+        base: the byte-level tokenizer.
+        special_tokens: new special tokens, none of which is a token of the base; they cut documents, too.
+    """
+    base = base.with_special_tokens([*special_tokens])
+    model, names = model_of(base), special_of(base)
+    finder = names.trusted
+    with_flags = any(token.lstrip or token.rstrip or token.single_word for token in names.added)
+    if model.normalizers or model.prefix_space or with_flags or (finder is not None and finder.then is not None):
+        twin = Twin(base)
+        return BaseTexts(splitter_of(base), None, None, twin.stretches)
+    return BaseTexts(splitter_of(base), finder, cutter_of(base, base.special_tokens_set))
+
+
+class Twin:
+    """Twin of a byte-level tokenizer that merges and splits nothing. Its bytes have the ids behind all others.
+
+    base: the tokenizer.
+    """
+
+    def __init__(self, base: Tokenizer) -> None:
+        self._first = base.n_vocab
+        model: Model = replace(
+            model_of(base),
+            tokens=[b""] * self._first + [bytes([byte]) for byte in range(_N_BYTES)],
+            tables=None,
+            pattern=None,
+            pre_tokenizers=(),
+            merges=b"",
+            merges_rule="ranks",
+            drops_bytes=False,
+            template=((), ()),
+            pair_template=(),
+            roles={},
+            huggingface={},
+            fingerprint="",
+            training={},
+        )
+        self._tokenizer = Tokenizer(model, cache_bytes=0)
+
+    def stretches(self, documents: Iterable[Document], report: Callable[[int], object]) -> Iterator[bytes]:
+        """Yield the texts between tokens of each document, normalized, as UTF-8.
+
+        Args:
+            documents: the documents.
+            report: is told of the bytes of each document.
+        """
+        for document in documents:
+            report(utf8_size([document]))
+            ids = array("I", self._tokenizer.encode(document, allowed_special="all"))
+            first = self._first
+            start = 0
+            for at, token_id in enumerate(ids):
+                if token_id < first:
+                    if start < at:
+                        yield bytes([i - first for i in ids[start:at]])
+                    start = at + 1
+            if start < len(ids):
+                yield bytes([i - first for i in ids[start:]])

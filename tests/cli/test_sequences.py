@@ -1,0 +1,134 @@
+"""train --mode ids, and encode and decode with its model: sequences of integers as text and as arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from cli.conftest import Run
+
+CODES = [[0, 1, 2, 3, 0, 1, 2], [3, 0, 1, 2], [], [0, 1, 0, 1]]
+LINES = "0 1 2 3 0 1 2\n3 0 1 2\n\n0  1\t0 1\r\n"
+TRAIN = ("train", "-o", "codes.fbpe", "--mode", "ids", "--base-size", "4", "--vocab-size", "7", "--quiet")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("codes.txt").write_text(LINES, newline="")
+
+
+def trained(run: Run, *files: str, stdin: bytes = b"") -> fastbpe.SequenceTokenizer:
+    outcome = run(*TRAIN, *files, stdin=stdin)
+    assert (outcome.status, outcome.out, outcome.err) == (0, b"", ""), outcome
+    return fastbpe.SequenceTokenizer.load("codes.fbpe")
+
+
+def test_training_equals_train(run: Run) -> None:
+    expected = fastbpe.train(CODES, mode="ids", base_size=4, vocab_size=7, progress=False)
+    assert trained(run, "codes.txt") == expected
+    assert trained(run, stdin=LINES.encode()) == expected
+    assert trained(run, "-", stdin=LINES.encode()) == expected
+    twice = fastbpe.train(CODES * 2, mode="ids", base_size=4, vocab_size=7, progress=False)
+    assert trained(run, "codes.txt", "codes.txt") == twice
+
+
+def test_options_reach_train(run: Run) -> None:
+    outcome = run(*TRAIN[:-1], "codes.txt", "--ties", "first", "--min-count", "2", "--max-token-length", "2")
+    assert outcome.out == b"codes.fbpe: 5 tokens, learned from 15 symbols in 4 sequences\n", outcome
+    report = fastbpe.SequenceTokenizer.load("codes.fbpe").training_report
+    assert (report["ties"], report["min_count"], report["max_token_length"]) == ("first", 2, 2)
+
+
+def test_encode_and_decode_are_inverse(run: Run) -> None:
+    tokenizer = trained(run, "codes.txt")
+    encoded = run("encode", "-m", "codes.fbpe", "codes.txt").out
+    assert encoded.decode() == "".join(" ".join(map(str, tokenizer.encode(codes))) + "\n" for codes in CODES)
+    assert run("encode", "-m", "codes.fbpe", stdin=LINES.encode()).out == encoded
+    lines = run("decode", "-m", "codes.fbpe", "--lines", stdin=encoded).out
+    assert [[*map(int, line.split())] for line in lines.decode().splitlines()] == CODES
+    whole = run("decode", "-m", "codes.fbpe", stdin=encoded).out
+    assert [*map(int, whole.split())] == [code for codes in CODES for code in codes]
+    assert whole.count(b"\n") == 1
+
+
+def test_arrays_are_sequences_and_rows(run: Run) -> None:
+    numpy = pytest.importorskip("numpy")
+    numpy.save("one.npy", numpy.array(CODES[0], "uint16"))
+    numpy.save("rows.npy", numpy.array([[0, 1, 2], [0, 1, 3]], "int64"))
+    one = fastbpe.train(CODES[:1], mode="ids", base_size=4, vocab_size=7, progress=False)
+    assert trained(run, "one.npy") == one
+    rows = [one.encode([0, 1, 2]), one.encode([0, 1, 3])]
+    found = run("encode", "-m", "codes.fbpe", "rows.npy", "one.npy").out.decode().splitlines()
+    assert [[*map(int, line.split())] for line in found] == [*rows, one.encode(CODES[0])]
+    numpy.save("ids.npy", numpy.array(rows[0], "uint32"))
+    assert run("decode", "-m", "codes.fbpe", "ids.npy").out == b"0 1 2\n"
+
+
+def test_long_sequences_are_one_line(run: Run) -> None:
+    trained(run, "codes.txt")
+    codes = "3 1 " * 70_000
+    encoded = run("encode", "-m", "codes.fbpe", stdin=codes.encode())
+    assert encoded.out.count(b"\n") == 1
+    assert run("decode", "-m", "codes.fbpe", stdin=encoded.out).out.decode().split() == codes.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (["encode", "-m", "codes.fbpe", "bad.txt"], ["bad.txt:2: 'x' at position 1 is no symbol"]),
+        (["encode", "-m", "codes.fbpe", "big.txt"], ["big.txt, sequence 1: 4 at position 0 is no symbol"]),
+        (["encode", "-m", "codes.fbpe", "none.txt"], ["none.txt"]),
+        (["encode", "-m", "codes.fbpe", "floats.npy"], ["floats.npy: an array of 1 dimensions of float64"]),
+        (["encode", "-m", "codes.fbpe", "no.npy"], ["no.npy: not a numpy array"]),
+        (["decode", "-m", "codes.fbpe", "ids.txt"], ["ids.txt: id 99 at position 1"]),
+        (["decode", "-m", "codes.fbpe", "ids.txt", "--lines"], ["ids.txt:1: id 99 at position 1"]),
+        ([*TRAIN, "big.txt"], ["4 at position 0"]),
+        ([*TRAIN, "codes.txt", "--pattern", "gpt2"], ["'pattern' is no option of training in ids mode"]),
+        ([*TRAIN, "codes.txt", "--special", "<x>"], ["'special_tokens' is no option"]),
+        ([*TRAIN, "codes.txt", "--option", "a=b"], ["only --mode codepoint has such options"]),
+        ([*TRAIN, "codes.txt", "--lines"], ["leave out separator"]),
+        ([*TRAIN, "codes.txt", "--base", "codes.fbpe"], ['base= with mode="ids"']),
+        ([*TRAIN, "empty.txt"], ["there is nothing to learn from"]),
+        (["train", "codes.txt", "-o", "c.fbpe", "--mode", "ids", "--vocab-size", "7"], ["needs base_size="]),
+        (
+            ["train", "codes.txt", "-o", "c.json", "--mode", "ids", "--vocab-size", "7", "--base-size", "4"],
+            ["c.json: a tokenizer of sequences is written as .fbpe"],
+        ),
+        (["train", "codes.txt", "-o", "c.fbpe", "--vocab-size", "300", "--base-size", "4"], ["mode='ids'"]),
+    ],
+)
+def test_bad_input_fails_with_one_line(run: Run, line: list[str], parts: list[str]) -> None:
+    numpy = pytest.importorskip("numpy")
+    trained(run, "codes.txt")
+    Path("bad.txt").write_text("1 2\n3 x\n")
+    Path("big.txt").write_text("4\n")
+    Path("ids.txt").write_text("1 99\n")
+    Path("empty.txt").write_text("")
+    Path("no.npy").write_bytes(b"1 2")
+    numpy.save("floats.npy", numpy.zeros(3))
+    assert run(*line).failed_with(*parts)
+
+
+@pytest.mark.parametrize(
+    ("line", "flag"),
+    [
+        (["encode", "--lines"], "--lines"),
+        (["encode", "--separator", "x"], "--separator"),
+        (["encode", "--allow-special", "all"], "--allow-special"),
+        (["encode", "--forbid-special"], "--forbid-special"),
+        (["decode", "--dtype", "uint16"], "--dtype"),
+    ],
+)
+def test_flags_of_text_are_refused(run: Run, line: list[str], flag: str) -> None:
+    trained(run, "codes.txt")
+    outcome = run(*line, "-m", "codes.fbpe", "codes.txt")
+    assert (outcome.status, outcome.out) == (2, b"")
+    assert f"{flag} is for" in outcome.err
+
+
+def test_files_of_ids_are_refused_for_sequences(run: Run) -> None:
+    trained(run, "codes.txt")
+    assert run("encode", "-m", "codes.fbpe", "codes.txt", "-o", "out.bin").failed_with("sequences of integers")
