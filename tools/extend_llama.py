@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -104,7 +104,7 @@ def main() -> None:
     lines = Path(args.text).read_text(encoding="utf-8").splitlines(keepends=True)
     learn, held_out = "".join(lines[::2]), "".join(lines[1::2])
     other = Path(args.other).read_text(encoding="utf-8")
-    done = run(cast("Tokenizer", fastbpe.load(args.model)), learn, other, args.new)
+    done = run(fastbpe.load(args.model), learn, other, args.new)
     for name, tokenizer in (("base", done.base), ("extended", done.longer), ("pruned", done.small)):
         each = [tokenizer.count(text) / len(text.encode()) for text in (held_out, other)]
         print(f"{name:9} {tokenizer.n_vocab:6,} ids, tokens per byte: {each[0]:.3f} and {each[1]:.3f}")

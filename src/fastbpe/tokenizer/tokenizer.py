@@ -1480,8 +1480,8 @@ class Tokenizer(Encoder):
 
         It is the first of these that names an existing token:
 
-        1. the file: `tokenizer_config.json` or `special_tokens_map.json` of a folder, else the control symbol of a
-           sentencepiece model or the `unk_token` of a tokenizer.json;
+        1. the file: `tokenizer_config.json`, `special_tokens_map.json` or `generation_config.json` of a folder,
+           else the control symbol of a sentencepiece model or the `unk_token` of a tokenizer.json;
         2. the `template`: its first id begins a text, its last id ends it;
         3. names of published vocabularies among the special tokens: `<s>`, `<|begin_of_text|>`, `</s>`,
            `<|endoftext|>`, `<pad>` and so on.
