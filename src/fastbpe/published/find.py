@@ -225,26 +225,15 @@ def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[s
 
 
 def find_local(name: str, revision: str = "main") -> str:
-    """Find a native file or a model's folder of the user's own, or a repository in Hugging Face's cache.
-
-    Args:
-        name: ORG/NAME of a repository, or a name of the user's own.
-        revision: branch, tag or commit of the repository. Only "main" finds files of the user's own.
-
-    Returns:
-        The path.
+    """Find what `unpublished_path` finds.
 
     Raises:
-        VocabularyNotFoundError: there is none.
+        VocabularyNotFoundError: there is none; the message names the places and the way out.
     """
-    looked_at = _own_paths(name) if revision == "main" else []
-    path = next(filter(os.path.exists, looked_at), None)
-    if path is None:
-        folder = os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
-        looked_at.append(folder)
-        path = _snapshot(folder, revision)
+    path = unpublished_path(name, revision)
     if path is not None:
         return path
+    looked_at = [*(_own_paths(name) if revision == "main" else ()), _repository(name)]
     if "/" in name:
         way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
     else:
@@ -258,6 +247,26 @@ def find_local(name: str, revision: str = "main") -> str:
         f"{', '.join(looked_at)}; {way_out}",
         name,
     )
+
+
+def unpublished_path(name: str, revision: str = "main") -> str | None:
+    """Find the file or folder of a vocabulary of the user's own, or of a repository in Hugging Face's cache.
+
+    Args:
+        name: ORG/NAME of a repository, or a name of the user's own.
+        revision: branch, tag or commit of the repository. Only "main" finds files of the user's own.
+
+    Returns:
+        The path; None: there is none on this machine.
+    """
+    own = _own_paths(name) if revision == "main" else []
+    path = next(filter(os.path.exists, own), None)
+    return _snapshot(_repository(name), revision) if path is None else path
+
+
+def _repository(name: str) -> str:
+    """Return the folder that a repository has in Hugging Face's cache."""
+    return os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
 
 
 def _snapshot(folder: str, revision: str) -> str | None:
