@@ -6,6 +6,7 @@
     python benchmarks/compare.py grown [--text FILE] [--n-bytes 1000000000] [--vocab-size 32000]
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
     python benchmarks/compare.py dropins [--vocab cl100k] [--text english] [--n-bytes 1000000] [--threads 1]
+    python benchmarks/compare.py transformers [--vocab llama3 | --vocab FILE.json] [--text english] [--threads 1]
     python benchmarks/compare.py tokens [--vocab cl100k] [--text english] [--n-bytes 4000000]
     python benchmarks/compare.py load [--formats tiktoken,native] [--rounds 9]
     python benchmarks/compare.py import [--peers tiktoken] [--rounds 9]
@@ -108,6 +109,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_vocabulary(dropins)
     _add_text(dropins, rounds=5)
     dropins.set_defaults(run=_dropins, workload="dropins", plot=None)
+    calls = commands.add_parser("transformers", help="compare calls of transformers with stock and other backends")
+    _add_vocabulary(calls)
+    _add_text(calls, rounds=5)
+    calls.set_defaults(run=_calls, workload="transformers", plot=None)
     tokens = commands.add_parser("tokens", help="compare work with tokens with the plain encode of the same text")
     _add_vocabulary(tokens)
     _add_text(tokens, rounds=9)
@@ -224,6 +229,15 @@ def _dropins(chosen: argparse.Namespace) -> int:
     vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
     text = texts.read(chosen.text, chosen.n_bytes or DROPINS_TEXT_BYTES)
     return _reported(chosen, vocabulary.shown(), lambda: compare_dropins(vocabulary, text, chosen.rounds))
+
+
+def _calls(chosen: argparse.Namespace) -> int:
+    from hf_calls import compare_calls
+
+    text = texts.read(chosen.text, chosen.n_bytes)
+    return _reported(
+        chosen, chosen.vocab, lambda: compare_calls(chosen.vocab, chosen.pattern, text, chosen.rounds)
+    )
 
 
 def _tokens(chosen: argparse.Namespace) -> int:

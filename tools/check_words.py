@@ -1,11 +1,13 @@
-"""Check the words of docstrings, test names and constants, and the terms of the glossary.
+"""Check the words of docstrings, test names and constants, the prose of pages, and the terms of the glossary.
 
     python tools/check_words.py [FOLDER...]                   src, tests, benchmarks and tools by default
+    python tools/check_words.py --prose [PAGE...]             README, docs and the other pages by default
     python tools/check_words.py --glossary ARCHITECTURE.md    compare the glossary with the sources
 
 A docstring begins with an imperative or a noun phrase, a test is named by what must hold, and a limit is called
-MAX_. The glossary has every term of CANDIDATES that occurs more than MIN_COUNT times in the core and the facade,
-and no rarer term. Prints a line for each finding, and exits with 1 if there is one.
+MAX_. A sentence of a page has at most MAX_SENTENCE words, and none of the words in tools/prose.txt. The glossary
+has every term of CANDIDATES that occurs more than MIN_COUNT times in the core and the facade, and no rarer term.
+Prints a line for each finding, and exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -14,12 +16,16 @@ import argparse
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("src", "tests", "benchmarks", "tools")
 SOURCES = ("src/fastbpe/_core", "src/fastbpe/tokenizer")  # folders in which terms are counted
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs")  # pages, and folders of pages
+PROSE = ROOT / "tools" / "prose.txt"  # words that pages do not use
+MAX_SENTENCE = 35  # words of a sentence, of an item of a list and of a cell of a table
 MIN_COUNT = 50  # occurrences in SOURCES that make a term one for the glossary
 
 BAD_FIRST_WORD = re.compile(r"\s*(What|Where|Whether|How|Those|That|Which)\b")
@@ -91,6 +97,85 @@ def findings(folder: Path) -> list[str]:
     return found
 
 
+class Rule(NamedTuple):
+    """One rule of the vocabulary of pages.
+
+    words: re.Pattern[str] – what a page does not say.
+    instead: str – the way out.
+    paths: tuple[str, ...] – beginnings of the paths to which the rule holds; with `is_inverted` of all others.
+    is_inverted: bool – it holds elsewhere.
+    """
+
+    words: re.Pattern[str]
+    instead: str
+    paths: tuple[str, ...]
+    is_inverted: bool
+
+    def holds(self, path: str) -> bool:
+        """Tell whether the rule holds for a page, by its path from the root."""
+        return path.startswith(self.paths) != self.is_inverted
+
+
+def read_rules(text: str) -> list[Rule]:
+    """Read a vocabulary in the form of tools/prose.txt.
+
+    Raises:
+        SystemExit: a line is neither a rule nor a section.
+    """
+    rules = []
+    paths, is_inverted = ("",), False
+    for number, line in enumerate(text.splitlines(), 1):
+        words, equals, instead = line.partition(" = ")
+        if section := re.fullmatch(r"\[(not )?(.+)\]", line):
+            is_inverted = bool(section[1])
+            paths = ("",) if section[2] == "all" else tuple(section[2].split())
+        elif equals and not line.startswith("#"):
+            rules.append(Rule(re.compile(words, re.IGNORECASE), instead, paths, is_inverted))
+        elif line and not line.startswith("#"):
+            raise SystemExit(f"check_words: line {number} of the vocabulary is neither a rule nor a section")
+    return rules
+
+
+def sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of each sentence of a Markdown page, item of a list and cell of a table.
+
+    A piece of code within a line counts as one word, a link as its text; headings and blocks of code are left out.
+    """
+
+    def blank(match: re.Match[str]) -> str:
+        return "\n" * match[0].count("\n")
+
+    text = re.sub(r"^( *)(```|:::).*?^\1\2 *$", blank, text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^#+ .*$|^\|[-| :]+$", blank, text, flags=re.MULTILINE)
+    text = re.sub(r"`[^`]*`", lambda match: "CODE" + blank(match), text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    parts = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+\.)[ \t])|(?<!\\)\||(?<=[.!?:;])\s+")
+    start = 0
+    for end in [*(match.end() for match in parts.finditer(text)), len(text)]:
+        sentence = text[start:end]
+        if said := re.sub(r"^[\s|]*(?:[-*+]\s+)?", "", sentence).rstrip(" \t\n|"):
+            yield _line(text, start + sentence.index(said)), " ".join(said.split())
+        start = end
+
+
+def prose_findings(page: Path, rules: Sequence[Rule]) -> list[str]:
+    """Return a line "path:number: reason" for each bad word and each long sentence of a page."""
+    shown = page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else page.as_posix()
+    found = []
+    for number, sentence in sentences(page.read_text(encoding="utf-8")):
+        for rule in rules:
+            if rule.holds(shown) and (bad := rule.words.search(sentence)):
+                found.append(f"{shown}:{number}: {bad[0]!r}: {rule.instead}")
+        if (n_words := len(sentence.split())) > MAX_SENTENCE:
+            found.append(f"{shown}:{number}: {n_words} words in a sentence, at most {MAX_SENTENCE}: cut it")
+    return found
+
+
+def pages_in(paths: Iterable[Path]) -> list[Path]:
+    """List pages, and the pages below folders."""
+    return [page for path in paths for page in (sorted(path.rglob("*.md")) if path.is_dir() else [path])]
+
+
 def _line(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
@@ -142,13 +227,22 @@ def check_glossary(path: Path) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", type=Path, help="folders to check; default: " + ", ".join(FOLDERS))
+    parser.add_argument(
+        "folders", nargs="*", type=Path, help="folders or pages to check; default: " + ", ".join(FOLDERS)
+    )
+    parser.add_argument("--prose", action="store_true", help="check pages; default: " + ", ".join(PAGES))
     parser.add_argument(
         "--glossary", type=Path, metavar="FILE", help="check the glossary of this document instead"
     )
     chosen = parser.parse_args()
     if chosen.glossary:
         found = check_glossary(chosen.glossary)
+    elif chosen.prose:
+        rules = read_rules(PROSE.read_text(encoding="utf-8"))
+        pages = pages_in(
+            [path.resolve() for path in chosen.folders] or [ROOT / name for name in PAGES],
+        )
+        found = [line for page in pages for line in prose_findings(page, rules)]
     else:
         folders = [folder.resolve() for folder in chosen.folders] or [ROOT / name for name in FOLDERS]
         found = [line for folder in folders for line in findings(folder)]

@@ -182,6 +182,41 @@ def encoding() -> Picture:
     return picture
 
 
+def piece_cache() -> Picture:
+    """Draw an entry of the piece cache, and the three passes over a group of pieces."""
+    picture = Picture(600)
+    tokenizer = fastbpe.train(["the lowest of the low"] * 9, vocab_size=262, pattern="gpt2", progress=False)
+    piece = " lowest"
+    ids = tokenizer.encode(piece)
+    picture.text("an entry of 32 bytes; its key is the piece itself, so the look-up is exact", bold=True)
+    picture.boxes(
+        [piece.replace(" ", "·"), "zeros", str(len(piece)), " ".join(map(str, ids)), str(len(ids))],
+        fills=[COLOURS[0], EMPTY, COLOURS[1], COLOURS[2], COLOURS[3]],
+        below=["up to 15 bytes", "", "its length", "up to 6 ids", "how many"],
+    )
+    picture.text("a line of the processor's cache, 64 bytes: two entries, one wait for memory", bold=True)
+    picture.boxes(
+        ["entry", "entry", "entry", "entry", "empty", "entry"], fills=[*COLOURS[:2] * 2, EMPTY, COLOURS[1]]
+    )
+    for x in (8, 124, 240):
+        picture.line([(x, picture.top - 4), (x + 110, picture.top - 4)], EDGE, width=2)
+    picture.top += 8
+    for title, labels, fills in (
+        ("1. hash the keys of 128 pieces", ["·the", "·lowest", "·of", "…"], [EMPTY] * 4),
+        ("2. prefetch the line of each", ["line 7", "line 2", "line 9", "…"], [COLOURS[1]] * 4),
+        (
+            "3. read: ids, or a gap for a new piece",
+            ["ids", "gap", "ids", "…"],
+            [COLOURS[2], SPECIAL, COLOURS[2], EMPTY],
+        ),
+    ):
+        picture.text(title, bold=True)
+        picture.boxes(labels, fills=fills)
+    picture.text("128 new pieces are merged together, and their ids fill the gaps", bold=True)
+    picture.boxes(["gap: ·lowest", "gap: ·wider", "gap: ·newest", "…"], fills=[SPECIAL] * 4)
+    return picture
+
+
 def safe_cuts() -> Picture:
     """Draw a text that two threads share, cut where no piece can cross."""
     picture = Picture(560)
@@ -283,6 +318,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "pieces": pieces,
     "special-token": special_token,
     "encoding": encoding,
+    "piece-cache": piece_cache,
     "scanner": scanner,
     "safe-cuts": safe_cuts,
     "linked-list": linked_list,

@@ -138,7 +138,7 @@ def load_all(names: Iterable[str], vocabulary: Vocabulary) -> tuple[dict[str, Pe
 def versions() -> dict[str, str]:
     """Return the installed versions of all packages that compare.py knows."""
     found = {}
-    for package in [*ENCODERS.values(), "rustbpe", "bpeasy", "regex", "numpy"]:
+    for package in [*ENCODERS.values(), "transformers", "rustbpe", "bpeasy", "regex", "numpy"]:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -55,7 +55,9 @@ class RecordCharts(Directive):
             text = f"{one.title} ({one.unit}, {'more' if one.unit == 'MB/s' else 'less'} is better)"
             sections[one.file] += nodes.paragraph("", "", nodes.strong(text=text))
             elements, height = records.bars(one)
-            sections[one.file] += nodes.raw("", records.svg(elements, height), format="html")
+            chart = nodes.container(classes=["record-chart"])
+            chart += nodes.raw("", records.svg(elements, height), format="html")
+            sections[one.file] += chart
             best = next((name for name in one.medians if not name.startswith("fastbpe")), None)
             if best and one.times(best) < 1:
                 lost = f"fastbpe loses this row: {one.times(best):.2f} times the speed of {best}."

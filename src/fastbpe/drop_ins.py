@@ -34,6 +34,18 @@ _FACES = {
     "rustbpe": _Face(),
     "sentencepiece": _Face(borrowed=("sentencepiece_model_pb2", "sentencepiece_pb2")),
     "tiktoken": _Face(submodules=("_educational", "core", "load", "model", "registry")),
+    "tokenizers": _Face(
+        submodules=(
+            "decoders",
+            "implementations",
+            "models",
+            "normalizers",
+            "pre_tokenizers",
+            "processors",
+            "trainers",
+        ),
+        borrowed=("tokenizers", "tools"),
+    ),
 }
 
 _lock = ForkSafeLock()
@@ -42,13 +54,13 @@ _replaced: dict[str, dict[str, ModuleType]] = {}
 
 
 def install(*names: str) -> None:
-    """Let `import tiktoken`, `import sentencepiece` or `import rustbpe` give fastbpe's module of this name.
+    """Let `import tiktoken`, `sentencepiece`, `tokenizers` or `rustbpe` give fastbpe's module of this name.
 
     It holds for imports after the call, in all of this process. A module that has imported the original before
-    keeps it. The original need not be installed. Calling it again changes nothing.
+    keeps it. The original need not be installed, but for tokenizers. Calling it again changes nothing.
 
     Args:
-        names: str – "tiktoken", "sentencepiece", "rustbpe": one or more.
+        names: str – "tiktoken", "sentencepiece", "tokenizers", "rustbpe": one or more.
 
     Raises:
         ValueError: no name is given, or fastbpe has no such face; nothing is installed.

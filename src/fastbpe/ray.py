@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +21,10 @@ from fastbpe.cluster.columns import (
     check_encoding,
     check_is_text,
     check_output,
-    texts_of,
     with_ids,
 )
 from fastbpe.cluster.counting import NUMBERS, Counting, check_options, count_part, counts_of_rows, reduce_rows
-from fastbpe.cluster.writing import check_shards, summary_of_rows, write_part
+from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts
@@ -154,7 +153,7 @@ def write_shards(
         column: str – name of the column of texts.
         tokenizer: Tokenizer – of either mode.
         out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on.
-        **options: document_start, document_end and dtype of `Tokenizer.write_shard`.
+        **options: document_start, document_end, dtype, on_error and errors of `Tokenizer.write_shard`.
 
     Returns:
         FilesSummary – of all shards together.
@@ -175,14 +174,9 @@ def write_shards(
     check_shards(tokenizer, out, options)
     sent = partial(_value_of, ray.put(pickle.dumps(tokenizer)))
     blocks = _blocks(dataset.select_columns([column]))
+    how = Writing(column, sent, tokenizer.fingerprint, os.path.abspath(out), len(blocks), options)
     write = ray.remote(_write)
-    place = os.path.abspath(out)
-    rows: _Rows = ray.get(
-        [
-            write.remote(column, sent, tokenizer.fingerprint, place, (number, len(blocks)), options, block)
-            for number, block in enumerate(blocks)
-        ]
-    )
+    rows: _Rows = ray.get([write.remote(how, number, block) for number, block in enumerate(blocks)])
     return summary_of_rows(rows, Path(out), len(blocks))
 
 
@@ -224,16 +218,8 @@ def _reduced(rows: Iterable[tuple[int, int, Any]]) -> _Rows:
     return [(part, row) for part, some in parts.items() for row in reduce_rows(part, some)]
 
 
-def _write(
-    column: str,
-    sent: Any,
-    fingerprint: str,
-    out: str,
-    shard: tuple[int, int],
-    options: Mapping[str, Any],
-    block: Any,
-) -> tuple[int, bytes]:
-    return write_part(texts_of([block], column, f"block {shard[0]}", None), sent, fingerprint, out, shard, options)
+def _write(how: Writing, number: int, block: Any) -> tuple[int, bytes]:
+    return write_part([block], how, number, f"block {number}")
 
 
 class _EncodingActor:

@@ -51,6 +51,11 @@ class Tokenizer:
 
     Text that the split pattern does not match is left out. Before the first training there is no pattern, and
     `encode` finds no ids.
+
+    >>> tokenizer = Tokenizer()
+    >>> tokenizer.train_from_iterator(["the cat", "the mat"], vocab_size=258)
+    >>> tokenizer.get_mergeable_ranks()[256:]
+    [(b'at', 256), (b'he', 257)]
     """
 
     __slots__ = ("_learned",)

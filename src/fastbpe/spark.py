@@ -20,11 +20,10 @@ from fastbpe.cluster.columns import (
     check_column,
     check_encoding,
     check_output,
-    texts_of,
     with_ids,
 )
 from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
-from fastbpe.cluster.writing import check_shards, summary_of_rows, write_part
+from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts
@@ -149,7 +148,7 @@ def write_shards(
         column: str – name of the column of texts.
         tokenizer: Tokenizer – of either mode.
         out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on.
-        **options: document_start, document_end and dtype of `Tokenizer.write_shard`.
+        **options: document_start, document_end, dtype, on_error and errors of `Tokenizer.write_shard`.
 
     Returns:
         FilesSummary – of all shards together.
@@ -170,10 +169,8 @@ def write_shards(
     check_shards(tokenizer, out, options)
     texts = df.select(_quoted(column))
     n_shards = _n_partitions(df)
-    write = partial(
-        _write, column, _sent(df, tokenizer), tokenizer.fingerprint, os.path.abspath(out), n_shards, options
-    )
-    rows = texts.mapInArrow(write, _ROWS).collect()
+    how = Writing(column, _sent(df, tokenizer), tokenizer.fingerprint, os.path.abspath(out), n_shards, options)
+    rows = texts.mapInArrow(partial(_write, how), _ROWS).collect()
     return summary_of_rows([(row.part, row.data) for row in rows], Path(out), n_shards)
 
 
@@ -199,18 +196,9 @@ def _encode(how: Encoding, batches: Iterable[Any]) -> Iterator[Any]:
         yield with_ids(batch, how)
 
 
-def _write(
-    column: str,
-    tokenizer: Callable[[], bytes],
-    fingerprint: str,
-    out: str,
-    n_shards: int,
-    options: dict[str, Any],
-    batches: Iterable[Any],
-) -> Iterator[Any]:
+def _write(how: Writing, batches: Iterable[Any]) -> Iterator[Any]:
     number = _task_number()
-    texts = texts_of(batches, column, f"partition {number}", None)
-    yield _row(write_part(texts, tokenizer, fingerprint, out, (number, n_shards), options))
+    yield _row(write_part(batches, how, number, f"partition {number}"))
 
 
 def _task_number() -> int:

@@ -18,11 +18,13 @@ pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from fastbpe.web.own_templates import OwnTemplate
 from fastbpe.web.server import WebServer
 
 PATIENCE = 300_000  # milliseconds
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
+OWN = OwnTemplate("{% for one in messages %}<{{ one.role }}>{{ one.content | trim }}{% endfor %}", {})
 Open = Callable[..., Page]
 
 
@@ -60,7 +62,7 @@ def tokenizers() -> dict[str, Tokenizer]:
 @pytest.fixture(scope="session")
 def address(tokenizers: dict[str, Tokenizer]) -> Iterator[str]:
     """Address of a running server."""
-    server = WebServer(tokenizers.items())
+    server = WebServer(tokenizers.items(), templates={"small": OWN})
     thread = threading.Thread(target=server.run)
     thread.start()
     yield server.address

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import fastbpe
 from fastbpe import Tokenizer
 from fastbpe.web.chat_templates import TEMPLATES, Message
@@ -31,6 +33,23 @@ def test_chat_makes_special_tokens_of_the_template_alone(page: Page, tokenizers:
     assert "would give 1 more special tokens" in page.locator("#chat-note").inner_text()
     page.get_by_role("button", name="Remove this message").last.click()
     until(page.locator("#chat-note").is_hidden)
+
+
+def test_chat_uses_the_template_of_the_model(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    pytest.importorskip("jinja2", reason="needs the extra chat")
+    page.get_by_role("tab", name="Chat").click()
+    template = page.locator("#chat-template")
+    page.locator("#chat-tokenizer").select_option("small")
+    assert template.input_value() == "own"
+    page.locator("#messages textarea").last.fill("  hi ")
+    ids = tokenizers["small"].encode_parts(
+        [("<system>", True), ("You are brief.", False), ("<user>", True), ("hi", False)]
+    )
+    until(lambda: page.locator("#chat-counts").inner_text().startswith(f"{len(ids)} tokens"))
+    until(lambda: page.locator("#chat-view bdi").count() == len(ids))
+    assert page.locator("#chat-jinja").is_hidden()
+    page.locator("#chat-tokenizer").select_option("code")
+    assert template.locator("option[value=own]").count() == 0
 
 
 def test_chat_names_what_a_vocabulary_lacks(page: Page) -> None:

@@ -76,6 +76,19 @@ def test_null_row_is_an_error_that_names_column_and_row(cluster: Cluster, tmp_pa
     assert list(tmp_path.glob("*.bin*")) == []
 
 
+def test_null_rows_are_left_out_of_shards_counted_and_named(cluster: Cluster, tmp_path: Path) -> None:
+    table = cluster.table([b"a", None, b"b \xe9", b"c", None, b"d"], 2, "binary")
+    tokenizer = fastbpe.train(["ab"], vocab_size=256, progress=False)
+    for errors, wanted in (("strict", "acd"), ("replace", "ab \ufffdcd")):
+        summary = cluster.module.write_shards(
+            table, "text", tokenizer, tmp_path / "a.bin", on_error="skip", errors=errors
+        )
+        assert "".join(map(tokenizer.decode, fastbpe.open_ids(tmp_path / "a.bin"))) == wanted
+        assert summary.n_skipped == len(summary.skipped) == (3 if errors == "strict" else 2)
+        assert "0: document 1 is None" in summary.skipped[0]
+        assert "1: document 1 is None" in summary.skipped[-1]
+
+
 def test_bytes_that_are_not_utf8_are_an_error_or_replaced(cluster: Cluster) -> None:
     rows = [b"a", b"b \xe9"]
     with pytest.raises(ValueError, match="UTF-8"):

@@ -20,7 +20,7 @@ from fastbpe import drop_ins
 from helpers.child_processes import run_python
 from helpers.shared_data import data_file
 
-NAMES = ("tiktoken", "sentencepiece", "rustbpe")
+NAMES = ("tiktoken", "sentencepiece", "rustbpe", "tokenizers")
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +79,8 @@ def test_import_of_fastbpe_swaps_nothing() -> None:
 
 
 def test_names_that_have_no_face_are_refused_and_nothing_is_installed() -> None:
-    with pytest.raises(ValueError, match="no face of 'tokenizers': choose from rustbpe, sentencepiece, tiktoken"):
-        fastbpe.install("tiktoken", "tokenizers")
+    with pytest.raises(ValueError, match="no face of 'torch': choose from rustbpe, sentencepiece, tiktoken, tok"):
+        fastbpe.install("tiktoken", "torch")
     with pytest.raises(ValueError, match="no face of 'torch'"):
         fastbpe.uninstall("torch")
     with pytest.raises(ValueError, match="needs the names of modules"):
@@ -289,3 +289,36 @@ def test_module_swaps_hold_no_module_after_uninstall() -> None:
     fastbpe.install(*NAMES)
     fastbpe.uninstall()
     assert not drop_ins._replaced
+
+
+TRANSFORMERS = """
+import sys
+if sys.argv[1] == "ours":
+    import fastbpe
+    fastbpe.install("tokenizers")
+import copy, pickle, tempfile
+import tokenizers, transformers
+assert tokenizers.Tokenizer.__module__.startswith("fastbpe") == (sys.argv[1] == "ours")
+bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+bpe.pre_tokenizer, bpe.decoder = tokenizers.pre_tokenizers.ByteLevel(), tokenizers.decoders.ByteLevel()
+trainer = tokenizers.trainers.BpeTrainer(
+    vocab_size=280, initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+bpe.train_from_iterator(["the cat sat on the mat"] * 5, trainer)
+tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe, pad_token="!")
+texts = ["the cat", "a mat \u4e16 e\u0301", "<zz> sat"]
+options = dict(padding=True, truncation=True, max_length=6, return_offsets_mapping=True, return_tensors="np")
+batch = tokenizer(texts, **options)
+print(batch, batch.tokens(1), batch.word_ids(1), batch.char_to_token(0, 2), tokenizer("a", "b").sequence_ids())
+tokenizer.add_tokens(["<zz>"])
+for other in (tokenizer, copy.deepcopy(tokenizer), pickle.loads(pickle.dumps(tokenizer))):
+    print(other(texts), other.batch_decode(other(texts)["input_ids"]), other.tokenize(texts[2]))
+with tempfile.TemporaryDirectory() as folder:
+    tokenizer.save_pretrained(folder)
+    print(transformers.AutoTokenizer.from_pretrained(folder)(texts))
+print(tokenizer.train_new_from_iterator(["the dog"] * 9, 260)(texts))
+"""
+
+
+def test_transformers_gives_the_same_over_the_face_of_tokenizers() -> None:
+    pytest.importorskip("transformers")
+    assert run_python(TRANSFORMERS, "ours") == run_python(TRANSFORMERS, "original")

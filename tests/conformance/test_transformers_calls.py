@@ -13,9 +13,10 @@ import pytest
 pytest.importorskip("transformers")
 
 import transformers
+from tokenizers import processors
 
 from fastbpe.transformers import accelerate, status
-from helpers.sampling import SEED
+from helpers.sampling import SEED, n_rounds
 from helpers.transformers_grid import CALLS, FILES, MADE, TRAINED, answer, difference, json_of, make, random_texts
 
 MODELS = (*TRAINED, *FILES, *MADE)
@@ -24,6 +25,12 @@ HOT = {
     "ids only": {"add_special_tokens": False, "return_attention_mask": False},
     "split": {"split_special_tokens": True},
     "offsets": {"return_offsets_mapping": True, "return_special_tokens_mask": True},
+    "offsets in arrays": {
+        "return_offsets_mapping": True,
+        "return_special_tokens_mask": True,
+        "padding": True,
+        "return_tensors": "np",
+    },
     "cut and pad": {"truncation": True, "max_length": 12, "padding": True, "return_tensors": "np"},
 }
 
@@ -66,6 +73,47 @@ def test_random_texts_answer_like_stock(name: str, shape: str) -> None:
     for text in ([*texts], *texts[:20]):
         call = lambda t, x=text: t(x, **HOT[shape])  # noqa: E731
         assert not difference(answer(call, ours), answer(call, stock), repr(text)[:500])
+
+
+POST_PROCESSORS = {
+    "none": lambda: None,
+    "byte level": lambda: processors.ByteLevel(trim_offsets=False),
+    "roberta": lambda: processors.RobertaProcessing(("b", 5), ("a", 4), trim_offsets=False),
+    "bert": lambda: processors.BertProcessing(("b", 5), ("a", 4)),
+    "template": lambda: processors.TemplateProcessing(
+        single="a $A", pair="a $A b:1 $B:1 b:1", special_tokens=[("a", 4), ("b", 5)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POST_PROCESSORS)
+@pytest.mark.parametrize("kind", ["small_bytes", "small_llama"])
+def test_parts_of_random_pairs_are_in_the_order_of_stock(name: str, kind: str) -> None:
+    rng = random.Random(f"{SEED} {name} {kind}")
+    ours, stock = accelerate(make(kind)), make(kind)
+    for tokenizer in (ours, stock):
+        tokenizer.backend_tokenizer.post_processor = POST_PROCESSORS[name]()
+    n_answered = 0
+    for _ in range(n_rounds(40, 300, 3000)):
+        firsts, seconds = ([text[:60] for text in random_texts(rng, 2)] for _ in range(2))
+        options = {
+            "truncation": rng.choice(["longest_first", "only_first", "only_second"]),
+            "max_length": rng.choice([6, 9, 14, 30]),
+            "stride": rng.choice([0, 0, 1, 2]),
+            "padding": rng.choice([False, True, "max_length"]),
+            "return_overflowing_tokens": True,
+            "return_offsets_mapping": rng.random() < 0.5,
+            "return_token_type_ids": True,
+        }
+        side = rng.choice(["left", "right"])
+        for tokenizer in (ours, stock):
+            tokenizer.truncation_side = side
+        call = lambda t, a=firsts, b=seconds, o=options: t(a, b, **o)  # noqa: E731
+        expected = answer(call, stock)
+        n_answered += not isinstance(expected, BaseException)
+        assert not difference(answer(call, ours), expected, repr((firsts, seconds, side, options)))
+    told = status(ours)
+    assert told["reason"] or told["native"]["encode"] >= n_answered  # a file of the Llama kind has no ByteLevel
 
 
 @pytest.mark.parametrize("name", MODELS)

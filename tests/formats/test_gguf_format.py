@@ -104,6 +104,20 @@ def test_code_point_file_is_read() -> None:
     assert both.encode_with_template("ab") == [1, 263, 2]
 
 
+@pytest.mark.parametrize("adds_bos", [False, True])
+@pytest.mark.parametrize("adds_eos", [False, True])
+def test_flags_of_bos_and_eos_outlast_native_files(adds_bos: bool, adds_eos: bool, tmp_path: Path) -> None:
+    flags = {"add_bos_token": Typed(BOOL, adds_bos), "add_eos_token": Typed(BOOL, adds_eos)}
+    tokenizer = fastbpe.load(written(**point_keys(**flags)))
+    expected = [1] * adds_bos + [263] + [2] * adds_eos
+    for made in (tokenizer, tokenizer.with_special_tokens(["<x>"])):
+        made.save(tmp_path / "a.fbpe")
+        loaded = fastbpe.load(tmp_path / "a.fbpe")
+        assert made.encode_with_template("ab") == loaded.encode_with_template("ab") == expected
+    tokenizer.export(tmp_path / "b.gguf")
+    assert fastbpe.load(tmp_path / "b.gguf").encode_with_template("ab") == expected
+
+
 def test_special_tokens_and_patterns_of_the_caller() -> None:
     assert fastbpe.load(written(), special_tokens={"<x>": 258}).special_tokens == {"<x>": 258}
     with pytest.raises(FormatError, match=r"holds its own split pattern \(llama-bpe\)"):

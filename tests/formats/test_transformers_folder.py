@@ -111,3 +111,19 @@ def test_transformers_reads_roles_and_ids(make: Any, tmp_path: Path, monkeypatch
     for text in ("ab", "a <s> é", " ab  c . b"):
         assert peer(text)["input_ids"] == tokenizer.encode_with_template(text)
         assert peer(text, "b")["input_ids"] == tokenizer.encode_with_template(text, "b")
+
+
+@pytest.mark.parametrize("make", [byte_level, codepoint])
+def test_generation_config_names_the_roles_that_no_other_file_names(make: Any, tmp_path: Path) -> None:
+    tokenizer = make()
+    tokenizer.export(tmp_path, format="huggingface")
+    config = json.loads((tmp_path / "tokenizer_config.json").read_bytes())
+    bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
+    kept = {key: value for key, value in config.items() if not key.endswith("_token")}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({**kept, "bos_token": config["bos_token"]}))
+    swapped = {"bos_token_id": eos, "eos_token_id": [bos, eos], "pad_token_id": 10**6}
+    (tmp_path / "generation_config.json").write_text(json.dumps(swapped))
+    loaded = fastbpe.load(tmp_path)
+    assert (loaded.bos_token_id, loaded.eos_token_id) == (bos, bos)
+    loaded.save(tmp_path / "x.fbpe")
+    assert fastbpe.load(tmp_path / "x.fbpe").eos_token_id == bos

@@ -103,6 +103,13 @@ def test_dropins(files: list[str], tmp_path: Path) -> None:
     }
 
 
+def test_transformers(files: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    found = rows(tmp_path, "transformers", *files, "--rounds", "1", "--threads", "1")
+    assert len(found) == 9
+    assert all(len(row["results"]) > 1 for row in found)
+
+
 def test_load(tmp_path: Path) -> None:
     data_file("vocab", "gpt2_encoder.json")
     compare("load", "--rounds", "1", "--formats", "gpt2,minbpe,native", "--json", str(tmp_path / "out.json"))

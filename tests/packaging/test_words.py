@@ -38,6 +38,37 @@ def test_bad_words_are_found_by_line(check_words: ModuleType, tmp_path: Path) ->
     assert found == ["a.py:1", "a.py:3", "a.py:6", "b.pyx:4"]
 
 
+def test_pages_have_plain_prose(check_words: ModuleType) -> None:
+    rules = check_words.read_rules(check_words.PROSE.read_text(encoding="utf-8"))
+    pages = check_words.pages_in([ROOT / name for name in check_words.PAGES])
+    assert not [line for page in pages for line in check_words.prose_findings(page, rules)]
+
+
+def test_bad_words_and_long_sentences_of_a_page_are_found_by_line(check_words: ModuleType, tmp_path: Path) -> None:
+    vocabulary = ["# comment", "[all]", r"\bplease\b = leave it out", f"[{tmp_path}/a]", "twin = x"]
+    rules = check_words.read_rules("\n".join([*vocabulary, f"[not {tmp_path}/a]", "face = drop-in"]))
+    text = "# Please\n\nIt is `please`, [please](please.md).\n\n```sh\nplease\n```\n\nA twin has\na face.\n\n"
+    text += "| please | b |\n|---|---|\n\n"
+    long = "word " * (check_words.MAX_SENTENCE + 1)
+    found = {}
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(f"{text}Short. {long}\n- {long[5:]}\n")
+        lines = check_words.prose_findings(tmp_path / name, rules)
+        found[name] = [line.removeprefix(f"{tmp_path}/{name}:").partition(": ") for line in lines]
+    assert [(line, said.partition(":")[0]) for line, _, said in found["a.md"]] == [
+        ("3", "'please'"),
+        ("9", "'twin'"),
+        ("12", "'please'"),
+        ("15", f"{check_words.MAX_SENTENCE + 1} words in a sentence, at most {check_words.MAX_SENTENCE}"),
+    ]
+    assert [(line, said.partition(":")[0]) for line, _, said in found["b.md"]][1] == ("9", "'face'")
+
+
+def test_line_of_a_vocabulary_that_is_no_rule_is_refused(check_words: ModuleType) -> None:
+    with pytest.raises(SystemExit, match="line 2"):
+        check_words.read_rules("[all]\nplease")
+
+
 def test_glossary_terms_are_read_from_tables_and_lists(check_words: ModuleType) -> None:
     table = (
         "## Words\n\n| word | meaning |\n| --- | --- |\n| safe cut | a |\n| gap, word | b |\n\n## C\n| no | x |\n"

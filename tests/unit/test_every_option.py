@@ -85,8 +85,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         result = dict(result), result.pattern, result.special_tokens, result.n_skipped
     elif isinstance(result, fastbpe.FilesSummary):
         out = Path(result.path) if result.seconds else out
-        n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
-        result = [*vars(result).values()][:n]
+        seconds = result.seconds if call is fastbpe.FilesSummary else 0
+        result = [*{**vars(result), "seconds": seconds}.values()]
     elif isinstance(result, StoredIds):
         result = result.paths, [(type(document), document.tolist()) for document in result]
     elif isinstance(result, Conversation):
@@ -277,6 +277,8 @@ CALLS: dict[str, Row] = {
             "n_ids": 2,
             "n_bytes": 2,
             "seconds": None,
+            "n_skipped": 1,
+            "skipped": ("a.jsonl:1: not a line of JSON",),
         },  # a plain record: its fields have no effect
     ),
     "Tokenizer": Row({"model": 5}, {"model": 5.0, "cache_bytes": -1}),
@@ -373,6 +375,8 @@ CALLS: dict[str, Row] = {
             "progress": "tell",
             "overwrite": WithArguments(out="{txt}.bin", value=False),
             "shard": (0, 2),
+            "on_error": WithArguments(inputs="{holes}", value="skip"),
+            "errors": WithArguments(inputs="{latin}", value="replace"),
             **THREADS,
         },
     ),
@@ -380,6 +384,8 @@ CALLS: dict[str, Row] = {
         {"texts": ["a"], "out": "{bin}", "shard": (0, 1)},
         {
             "texts": ["ab"],
+            "on_error": WithArguments(texts=["a", None], value="skip"),
+            "errors": WithArguments(texts=[b"\xff"], value="replace"),
             "out": "{folder}/out.bin",
             "shard": (0, 2),
             "document_start": "<x>",

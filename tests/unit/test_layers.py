@@ -39,6 +39,7 @@ LAYERS = (
     {"spark", "ray"},
     {"tiktoken", "sentencepiece"},
     {"minbpe", "rustbpe", "transformers"},
+    {"tokenizers"},
     {"drop_ins"},
     {"web"},
     {"cli"},

@@ -6,11 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fastbpe.cli import documents, streams
-from fastbpe.cli.train import code_point_options, name_and_value, sources_of
+from fastbpe.cli import counting, documents, streams
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.training.merge_counts import merge_files
-from fastbpe.training.options import ERRORS, ON_ERROR
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
 
@@ -29,9 +27,9 @@ examples:
   $ fastbpe train all.pieces -o words.fbpe --vocab-size 260
   words.fbpe: 260 tokens, learned from 26 bytes
 """
-_TEXT_ONLY = (
-    "mode", "option", "pattern", "special", "num_threads", "text_field", "lines", "separator", "on_error", "errors"
-)  # fmt: skip
+_TEXT_ONLY = {"mode", "option", "pattern", "special", "lines", "separator", *counting.READING} - {
+    "max_memory_bytes"
+}
 _DEFAULT_BYTES = 1 << 30
 
 
@@ -40,23 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to count, or counts to merge")
     add("-o", "--output", metavar="OUT", required=True, help="file of counts to write")
-    add("--mode", choices=("byte", "codepoint"), help="as of train (default: byte)")
-    add(
-        "--option",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        type=name_and_value,
-        help="of code points, one that says how text is counted: split_digits=true, ... (repeatable)",
-    )
-    add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
-    add("--special", metavar="TOKEN", action="append", default=[], help="a special token (repeatable)")
+    add("--mode", choices=("byte", "codepoint"), help="bytes (default), or code points as sentencepiece's BPE")
+    counting.add_arguments(parser)
     add("--min-count", metavar="N", type=int, help="leave out pieces that occur less often in all (default: 1)")
-    add("--num-threads", metavar="N", type=int, help="threads that count (default: one a processor)")
-    add("--max-memory-bytes", metavar="N", type=int, help="beyond it, temporary files are used")
-    documents.add_arguments(parser)
-    add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
-    add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
 
 
@@ -74,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _merge(args: argparse.Namespace) -> None:
-    if given := next((name for name in _TEXT_ONLY if getattr(args, name)), None):
+    if given := next((name for name in sorted(_TEXT_ONLY) if getattr(args, name)), None):
         raise OptionError(f"--{given.replace('_', '-')}: the files are counted already; leave it out")
     limit = _DEFAULT_BYTES if args.max_memory_bytes is None else args.max_memory_bytes
     least = 1 if args.min_count is None else args.min_count
@@ -88,16 +72,19 @@ def _merge(args: argparse.Namespace) -> None:
 
 def _count(args: argparse.Namespace) -> None:
     separator = documents.separator_of(args)
-    names = ("mode", "pattern", "num_threads", "max_memory_bytes", "text_field", "on_error", "errors")
+    names = ("mode", "pattern", *counting.READING)
     options: dict[str, Any] = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.mode == "codepoint":
-        options |= code_point_options(args)
+        options |= counting.code_point_options(args)
     elif args.option:
         raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
     else:
         options["special_tokens"] = args.special
     counts = count_pieces(
-        sources_of(args, separator), separator=separator, progress=False if args.quiet else None, **options
+        counting.sources_of(args, separator),
+        separator=separator,
+        progress=False if args.quiet else None,
+        **options,
     )
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)

@@ -9,6 +9,7 @@ from typing import cast
 from fastbpe.cli import streams
 from fastbpe.corpus import sources
 from fastbpe.corpus.remote import as_path
+from fastbpe.corpus.skipping import ERRORS, ON_ERROR
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 #: Shown by every --help.
@@ -32,6 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--separator", metavar="TEXT", help="what ends a document within text, and belongs to none")
     add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
     parser.set_defaults(wrong=parser.error)
+
+
+def add_error_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say what becomes of documents that cannot be read."""
+    add = parser.add_argument
+    add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
+    add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
 
 
 def separator_of(args: argparse.Namespace) -> str | None:

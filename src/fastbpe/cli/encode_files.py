@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fastbpe.cli import streams
+from fastbpe.cli import documents, streams
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "shard")
+_OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "shard", "on_error", "errors")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=shard,
         help="write part I of N of FILEs, from 0, as OUT-0000I-of-0000N; `fastbpe merge` joins them",
     )
+    documents.add_error_arguments(parser)
     add("--quiet", action="store_true", default=None, help="no progress bar and no summary")
 
 
@@ -44,7 +45,10 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
     )
     if not args.quiet:
         documents = "document" if summary.n_documents == 1 else "documents"
-        streams.say(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}")
+        skipped = f", {summary.n_skipped:,} skipped" if summary.n_skipped else ""
+        for named in summary.skipped:
+            streams.complain(f"skipped: {named}", "warning")
+        streams.say(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}{skipped}")
 
 
 def shard(text: str) -> tuple[int, int]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
-from inspect import signature
-from typing import Any, cast
+from typing import Any
 
-from fastbpe.cli import documents, sequences, streams
-from fastbpe.corpus.remote import AnyPath, as_path
-from fastbpe.corpus.sources import Document, read_stream
+from fastbpe.cli import counting, documents, sequences, streams
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.options import BASE_SPECIAL, ERRORS, ON_ERROR, TIES
+from fastbpe.training.options import BASE_SPECIAL, TIES
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 from fastbpe.training.train import train
 
@@ -52,9 +48,14 @@ _OUTPUT_HELP = (
     "points sentencepiece's), a folder for GPT-2's two files"
 )
 _OPTIONS = (
-    "pattern", "ties", "min_count", "max_token_bytes", "base_special", "base_size", "max_token_length",
-)  # fmt: skip
-_READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors")
+    "pattern",
+    "ties",
+    "min_count",
+    "max_token_bytes",
+    "base_special",
+    "base_size",
+    "max_token_length",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,22 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("byte", "codepoint", "ids"),
         help="bytes (default), code points as sentencepiece's BPE, or ids: sequences of integers",
     )
-    add(
-        "--option",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        type=name_and_value,
-        help="of code points, by sentencepiece's names: byte_fallback=true, ... (repeatable)",
-    )
-    add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
-    add(
-        "--special",
-        metavar="TOKEN",
-        action="append",
-        default=[],
-        help="a special token (repeatable); it cuts the text and gets one of the last ids",
-    )
+    counting.add_arguments(parser)
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
     add("--min-count", metavar="N", type=int, help="do not merge a pair that occurs less often (default: 1)")
     add("--max-token-bytes", metavar="N", type=int, help="make no longer token (default: no limit)")
@@ -97,13 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-token-length", metavar="N", type=int, help="of --mode ids: make no longer token")
     add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
     add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
-    add("--num-threads", metavar="N", type=int, help="threads that count (default: one a processor)")
-    add(
-        "--max-memory-bytes", metavar="N", type=int, help="counts beyond go to temporary files (default: no limit)"
-    )
-    documents.add_arguments(parser)
-    add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
-    add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
 
 
@@ -115,13 +94,13 @@ def run(args: argparse.Namespace) -> None:
     format = format_of(args.output, args.mode or "byte")  # raises for a bad ending before hours of training
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
-    source = _counts_of(args) or sources_of(args, separator)
-    options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
+    source = _counts_of(args) or counting.sources_of(args, separator)
+    options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     options["separator"] = separator
     if args.base is not None:  # a .tiktoken file does not hold its pattern
         options["base"] = load(args.base, pattern=options.pop("pattern"))
     if args.mode == "codepoint":
-        options |= code_point_options(args) | {"mode": args.mode}
+        options |= counting.code_point_options(args) | {"mode": args.mode}
     elif args.option:
         raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
     elif args.special or not isinstance(source, PieceCounts):  # counts know their special tokens
@@ -141,7 +120,7 @@ def run(args: argparse.Namespace) -> None:
 def _train_on_sequences(args: argparse.Namespace) -> None:
     """Train on sequences of integers."""
     streams.check_output(args.output)
-    given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
+    given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     given |= {"separator": documents.separator_of(args), "special_tokens": args.special or None}
     options = {name: value for name, value in given.items() if value is not None}
     if args.base is not None:
@@ -161,29 +140,6 @@ def _write(tokenizer: Tokenizer, output: str, format: str) -> None:
         streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
 
 
-def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options with sentencepiece's names.
-
-    Raises for one that is given twice or has a flag of its own.
-    """
-    options: dict[str, Any] = {}
-    for name, value in args.option + [("control_symbols", args.special)] * bool(args.special):
-        if name in options:
-            raise TrainingError(f"--option {name}=... is given twice (--special gives control_symbols)")
-        if name in signature(train).parameters:
-            raise TrainingError(f"--option {name}=...: that is no option of code points; see --help for its flag")
-        options[name] = value
-    return options
-
-
-def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document | AnyPath]:
-    """List the paths that the command line names, and the texts of standard input."""
-    found: list[Document | AnyPath] = []
-    for name in args.files or [streams.STDIN]:
-        found += _standard_input(separator, args.errors) if name == streams.STDIN else [as_path(name)]
-    return found
-
-
 def _counts_of(args: argparse.Namespace) -> PieceCounts | None:
     """Load and add up the files if they are counts; None: they are text.
 
@@ -199,26 +155,9 @@ def _counts_of(args: argparse.Namespace) -> PieceCounts | None:
     return sum(map(PieceCounts.load, args.files[1:]), PieceCounts.load(args.files[0]))
 
 
-def _standard_input(separator: str | None, errors: str | None) -> list[Document]:
-    if separator is None:
-        return [streams.read(streams.STDIN)]
-    with streams.open_input(streams.STDIN) as file:
-        where = streams.name_of(streams.STDIN)
-        stretches = read_stream(file, where, separator=separator.encode(), errors=errors or "strict")
-        return [text for stretch in stretches for text in cast("Sequence[Document]", stretch.texts)]
-
-
 def _vocab_size(text: str) -> int | str:
     if text != "characters" and not text.removeprefix("+").isdecimal():
         raise argparse.ArgumentTypeError(
             f"{text!r} is no number of ids, for example 32000 or +1000, nor characters"
         )
     return int(text) if text.isdecimal() else text
-
-
-def name_and_value(text: str) -> tuple[str, str]:
-    """Parse NAME=VALUE."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, for example character_coverage=0.9995")
-    return name.replace("-", "_"), value

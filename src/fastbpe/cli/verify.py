@@ -19,7 +19,8 @@ DETAILS = """
 
 A .bin or .npy file of ids, or a folder of shards: sizes, counts, offsets and the
 hashes of manifests fit, no shard is missing, all are of one tokenizer (with -m of
-this one), and the vocabulary has each id. Everything is read.
+this one), and the vocabulary has each id. Everything is read. With --inputs, the
+files of the corpus have the hashes in the manifests, too.
 
 Any other PATH is a vocabulary: it loads, a copy gives the same ids, and a file
 with the name of a published one is that one. With -m it must also give the ids of
@@ -48,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("paths", metavar="PATH", nargs="+", help="file of ids, folder of shards, or vocabulary")
     add("--dtype", choices=READABLE, help="type of the ids of a .bin file with nothing beside it, such as uint16")
+    add(
+        "--inputs",
+        metavar="FOLDER",
+        help="for shards: the corpus, whose files must have the hashes in the manifests",
+    )
     add("--text", metavar="FILE", help="with -m, for vocabularies: a text whose lines must have the same ids")
     add_model(parser, required=False)
     parser.set_defaults(wrong=parser.error)
@@ -90,7 +96,7 @@ def _holds_ids(path: Path) -> bool:
 
 
 def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | None) -> tuple[str, tuple[str, ...]]:
-    problems, n_files, n_documents, n_ids = verify_ids(path, tokenizer=model, dtype=args.dtype)
+    problems, n_files, n_documents, n_ids = verify_ids(path, tokenizer=model, dtype=args.dtype, inputs=args.inputs)
     files, documents = ("file" if n_files == 1 else "files"), ("document" if n_documents == 1 else "documents")
     return f"{n_files:,} {files}, {n_ids:,} ids of {n_documents:,} {documents}", problems
 

@@ -6,9 +6,14 @@ import argparse
 import contextlib
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_models
+from fastbpe.published.find import unpublished_path
+
+if TYPE_CHECKING:  # needs no extra, but stands beside modules that do
+    from fastbpe.web.own_templates import OwnTemplate
 
 SUMMARY = "open a local page on which text becomes tokens as you type"
 DETAILS = """
@@ -17,7 +22,8 @@ The page shows the tokens of a text in colours, up to four tokenizers side by si
 with counts and cost, special tokens, chats, the merges of a word, and how a
 vocabulary learns. Only this machine can reach it, and nothing that you type
 leaves this machine. Ctrl-C ends it. It needs the extra "web":
-pip install "fastbpe-tokenizer[web]"."""
+pip install "fastbpe-tokenizer[web]". With the extra "chat", the chat template beside
+a model (tokenizer_config.json, chat_template.jinja) can be used, too."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -46,8 +52,11 @@ def run(args: argparse.Namespace) -> None:
         ) from None
     models = load_models(args)
     names = _short_names([model.name for model in models])
+    found = {name: _template_of(model.name) for name, model in zip(names, models, strict=True)}
     server = WebServer(
-        [(name, model.tokenizer) for name, model in zip(names, models, strict=True)], port=args.port
+        [(name, model.tokenizer) for name, model in zip(names, models, strict=True)],
+        port=args.port,
+        templates={name: template for name, template in found.items() if template is not None},
     )
     streams.say(server.address)
     streams.flush()
@@ -55,6 +64,14 @@ def run(args: argparse.Namespace) -> None:
         server.open_browser()
     with contextlib.suppress(KeyboardInterrupt):  # the way to end it
         server.run()
+
+
+def _template_of(model: str) -> OwnTemplate | None:
+    """Find the chat template beside a model: a path, or the name of a folder on this machine."""
+    from fastbpe.web.own_templates import find_template
+
+    path = model if os.path.exists(model) else unpublished_path(model)
+    return None if path is None else find_template(path)
 
 
 def _short_names(names: Sequence[str]) -> list[str]:

@@ -89,25 +89,34 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
         FormatError: a row is null.
         TypeError: the column holds no texts.
     """
+    for number, row in enumerate(rows_of(tables, column)):
+        if row is not None:
+            yield row
+        elif skip is not None:
+            skip()
+        else:
+            raise FormatError(
+                f'column {column!r}: row {number} of {where} is null; leave such rows out, or give on_error="skip"'
+            )
+
+
+def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
+    """Yield each row of a column of texts; None for a null.
+
+    Args:
+        tables: Arrow tables or record batches.
+        column: name of the column.
+
+    Raises:
+        TypeError: the column holds no texts.
+    """
     pyarrow = require_pyarrow_for("a column of texts")
-    n_before = 0
     for table in tables:
         texts = table.column(column)
         check_is_text(texts.type, column)
         if pyarrow.types.is_dictionary(texts.type):
             texts = texts.cast(texts.type.value_type)
-        rows = texts.cast(pyarrow.large_binary()).to_pylist()
-        for number, row in enumerate(rows):
-            if row is not None:
-                yield row
-            elif skip is not None:
-                skip()
-            else:
-                raise FormatError(
-                    f"column {column!r}: row {n_before + number} of {where} is null; leave such rows out, or "
-                    'count with on_error="skip"'
-                )
-        n_before += len(rows)
+        yield from texts.cast(pyarrow.large_binary()).to_pylist()
 
 
 def with_ids(table: Any, encoding: Encoding) -> Any:

@@ -17,8 +17,8 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_records, write_by_position, write_parts
 from fastbpe.cluster.columns import texts_of
+from fastbpe.corpus.skipping import check_choices
 from fastbpe.errors import FastbpeError
-from fastbpe.training.options import ON_ERROR
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, facts_of, table_of
 
@@ -53,8 +53,7 @@ def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
         ValueError: on_error has no such value.
         FastbpeError, TypeError, ValueError: as `count_pieces` raises them.
     """
-    if on_error not in ON_ERROR:
-        raise ValueError(f"on_error={on_error!r}: choose one of {', '.join(map(repr, ON_ERROR))}")
+    check_choices(on_error, "strict")
     return count_pieces(iter(()), progress=False, **options)
 
 

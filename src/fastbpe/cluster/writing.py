@@ -8,15 +8,37 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from fastbpe.cluster.columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING
 from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_OPTIONS = ("document_start", "document_end", "dtype")
+_OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
+
+
+class Writing(NamedTuple):
+    """Settings of the tasks that write shards; they travel to the workers.
+
+    Attributes:
+        column: name of the column of texts.
+        tokenizer: what returns the pickled tokenizer, where the task runs.
+        fingerprint: fingerprint of the tokenizer.
+        out: the output that the shards belong to, as an absolute path.
+        n_shards: number of all shards.
+        options: keyword arguments of `Tokenizer.write_shard`.
+    """
+
+    column: str
+    tokenizer: Callable[[], bytes]
+    fingerprint: str
+    out: str
+    n_shards: int
+    options: Mapping[str, Any]
 
 
 def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
@@ -35,30 +57,27 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
         tokenizer.write_shard([], Path(folder, "shard" + Path(out).suffix), (0, 1), **options)
 
 
-def write_part(
-    texts: Iterable[bytes],
-    tokenizer: Callable[[], bytes],
-    fingerprint: str,
-    out: str,
-    shard: tuple[int, int],
-    options: Mapping[str, Any],
-) -> tuple[int, bytes]:
+def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> tuple[int, bytes]:
     """Write the shard of one task.
 
     Args:
-        texts: the documents.
-        tokenizer, fingerprint: as of `tokenizer_of`.
-        out, shard, options: as of `Tokenizer.write_shard`.
+        tables: Arrow tables or record batches.
+        how: column, tokenizer, output and options.
+        number: that of the task and of its shard.
+        where: name of the part of the texts, for errors.
 
     Returns:
         (number of the shard, JSON of its counts), or (ERROR, the pickled error).
     """
-    made = tokenizer_of(fingerprint, tokenizer)
+    made = tokenizer_of(how.fingerprint, how.tokenizer)
+    skips = how.options.get("on_error") == "skip"
+    texts = rows_of(tables, how.column) if skips else texts_of(tables, how.column, where, None)
     try:
-        done = made.write_shard(texts, out, shard, num_threads=1, **options)
+        done = made.write_shard(texts, how.out, (number, how.n_shards), num_threads=1, **how.options)
     except LASTING as error:
         return ERROR, pickle.dumps(error)
-    return shard[0], json.dumps([done.n_documents, done.n_ids, done.n_bytes, done.seconds]).encode()
+    skipped = done.n_skipped, [f"{where}: {named}" for named in done.skipped]
+    return number, json.dumps([done.n_documents, done.n_ids, done.n_bytes, done.seconds, *skipped]).encode()
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -> FilesSummary:
@@ -79,6 +98,10 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -
         raise FormatError(
             f"{out}: the engine ran {len(rows)} tasks, not {n_shards} as it had said; repartition the data first"
         )
-    counts = [json.loads(bytes(data)) for _, data in rows]
-    n_documents, n_ids, n_bytes = (sum(column) for column in list(zip(*counts, strict=True))[:3])
-    return FilesSummary(out, n_documents, n_ids, n_bytes, max(row[3] for row in counts))
+    counts = [json.loads(bytes(data)) for _, data in sorted(rows, key=lambda row: row[0])]
+    n_documents, n_ids, n_bytes, seconds, n_skipped, named = zip(*counts, strict=True)
+    skipped = Skipped()
+    for n, first in zip(n_skipped, named, strict=True):
+        skipped.add(n, first)
+    sums = (sum(n_documents), sum(n_ids), sum(n_bytes))
+    return FilesSummary(out, *sums, max(seconds), skipped.n, (*skipped.first,))

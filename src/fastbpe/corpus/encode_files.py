@@ -33,6 +33,7 @@ from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.threads import CallPool, Future, usable_threads
 from fastbpe.corpus.remote import AnyPath, absolute
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
+from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
 from fastbpe.errors import FormatError
 
@@ -49,6 +50,7 @@ _SMALL_LINES = 1 << 16  # bytes of jsonl below which lines share a batch with ot
 _LONG_BATCHES = 16  # size in full batches from which all threads encode one batch together
 _WRITE_OUT_BYTES = 4 << 20  # bytes of ids from which the disk is asked to write ahead of the next note
 _PARAMETER_NAMES = {"before": "document_start", "after": "document_end"}  # field of Job → parameter of the caller
+_READING = ("on_error", "errors")  # fields of Job that have no effect as long as all documents can be read
 _RULES_VERSION = 1  # raised when the same inputs give other outputs: then unfinished runs cannot be resumed
 
 
@@ -62,6 +64,8 @@ class FilesSummary:
         n_ids: int – ids in the output.
         n_bytes: int – bytes of UTF-8 that were encoded, also by runs that this one resumed.
         seconds: float – duration of this call.
+        n_skipped: int – documents that on_error="skip" left out.
+        skipped: tuple of str – names of the first ten of them, with file, line or row, and reason.
 
     >>> import fastbpe, pathlib, tempfile
     >>> tokenizer = fastbpe.train(["low lower"], vocab_size=258, progress=False)
@@ -78,6 +82,8 @@ class FilesSummary:
     n_ids: int
     n_bytes: int
     seconds: float
+    n_skipped: int = 0
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +97,8 @@ class Job:
         after: tuple of int – ids behind each document.
         separator: str or None – text between the documents of a txt file; None: the file is one document.
         text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
+        on_error: str – "raise" an error for a line or row without text, or "skip" it.
+        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
     """
 
     identity: Mapping[str, Any]
@@ -99,6 +107,8 @@ class Job:
     after: tuple[int, ...]
     separator: str | None
     text_field: str
+    on_error: str = "raise"
+    errors: str = "strict"
 
 
 @dataclass
@@ -114,6 +124,7 @@ class _Batch:
         progress: position after the batch: "file" (its index), "offset" and "number" of the `Stretch`, and
             "in_document" (bool: the document goes on).
         n_stored: int – bytes of all input files, as stored, up to there.
+        skipped: documents that were left out; those of `lines`, once they are encoded.
     """
 
     texts: list[Document] = field(default_factory=list)
@@ -123,6 +134,7 @@ class _Batch:
     size: int = 0
     progress: dict[str, Any] = field(default_factory=dict)
     n_stored: int = 0
+    skipped: Skipped = field(default_factory=Skipped)
 
     def add(self, texts: Sequence[Document], *, is_start: bool, ends: bool) -> None:
         """Add the texts of a `Stretch`.
@@ -191,20 +203,23 @@ def encode_files(
     n_threads = usable_threads(num_threads)
     reporter = Reporter(progress)
 
-    def summary(n_bytes: int) -> FilesSummary:
-        return FilesSummary(path, sink.n_documents, sink.n_ids, n_bytes, time.perf_counter() - started)
+    def summary(done: Mapping[str, Any]) -> FilesSummary:
+        seconds = time.perf_counter() - started
+        return FilesSummary(
+            path, sink.n_documents, sink.n_ids, done["n_bytes"], seconds, done["n_skipped"], (*done["skipped"],)
+        )
 
     try:
         with sink.opened(overwrite=overwrite) as done:
             if "finishing" in done:
-                sink.move_into_place(done["finishing"], lambda: at_end(summary(done["n_bytes"])))
+                sink.move_into_place(done["finishing"], lambda: at_end(summary(done)))
             else:
                 run = _Run(job, sink, encoder, n_threads, done)
                 done = run.go(_batches(files, job, cut, done), files, reporter)
-                sink.finish(done, _facts(job), lambda: at_end(summary(done["n_bytes"])))
+                sink.finish(done, _facts(job), lambda: at_end(summary(done)))
     except Mismatch as mismatch:
         raise FileExistsError(_explained(mismatch)) from None
-    return summary(done["n_bytes"])
+    return summary(done)
 
 
 class _Run:
@@ -227,7 +242,9 @@ class _Run:
         self._n_item_bytes = DTYPES[job.dtype]
         self._must_pack = job.dtype != "uint32" or sys.byteorder != "little"
         self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
-        self._done: dict[str, Any] = {"n_bytes": 0, **done}
+        self._done: dict[str, Any] = {"n_bytes": 0, "n_skipped": 0, "skipped": [], **done}
+        self._skipped = Skipped()
+        self._skipped.add(self._done["n_skipped"], self._done["skipped"])
         self._earlier = self._done.pop("earlier", None)  # progress at the end of the file before the current one
         self._noted = time.monotonic()
         self._n_out = sink.n_ids
@@ -289,7 +306,13 @@ class _Run:
             counts = {"n_ids": self._sink.n_ids, "n_documents": self._sink.n_documents}
             self._earlier = {**self._done, **counts}
         self._write_ids(ids, memoryview(offsets), batch)
-        self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + n_bytes}
+        self._skipped.add(batch.skipped.n, batch.skipped.first)
+        self._done = {
+            **batch.progress,
+            "n_bytes": self._done["n_bytes"] + n_bytes,
+            "n_skipped": self._skipped.n,
+            "skipped": self._skipped.first,
+        }
         phase.update(batch.n_stored - phase.n)
         if time.monotonic() - self._noted >= PROGRESS_INTERVAL:
             self._note()
@@ -349,6 +372,10 @@ def _batches(files: Sequence[AnyPath], job: Job, cut: Cut | None, done: Mapping[
     n_before = [0, *accumulate(path.stat().st_size for path in files)]
     separator = None if job.separator is None else to_utf8(job.separator)
     batch = _Batch()
+
+    def skip(error: FormatError) -> None:
+        batch.skipped(error)  # the batch of the documents around it
+
     for index in range(first, len(files)):
         stretches = read(
             files[index],
@@ -357,6 +384,8 @@ def _batches(files: Sequence[AnyPath], job: Job, cut: Cut | None, done: Mapping[
             cut=cut,
             offset=offset,
             number=number,
+            skip=skip if job.on_error == "skip" else None,
+            errors=job.errors,
             as_lines=True,
         )
         for stretch in stretches:
@@ -364,7 +393,10 @@ def _batches(files: Sequence[AnyPath], job: Job, cut: Cut | None, done: Mapping[
             if isinstance(texts, Lines) and len(texts.block) >= _SMALL_LINES:
                 if batch.texts:
                     yield batch
-                batch = _Batch(lines=texts, size=len(texts.block))
+                    batch = _Batch()
+                batch.lines, batch.size = texts, len(texts.block)
+                if job.on_error == "skip":
+                    texts.skip = batch.skipped  # they are parsed when `batch` is another one
             else:
                 texts = texts.texts() if isinstance(texts, Lines) else texts
                 batch.add(texts, is_start=is_start, ends=stretch.ends)
@@ -433,10 +465,16 @@ def _valid_progress(
         now: settings of this run.
 
     Returns:
-        The progress up to the first changed file; None: nothing is valid, or other settings differ too.
+        The progress up to the first changed file; None: nothing is valid, or other settings differ too. on_error
+        and errors may differ if the documents up to there are the same.
     """
-    if [name for name in now if now[name] != before.get(name)] != ["inputs"]:
+    differing = {name for name in now if now[name] != before.get(name)}
+    if not differing <= {"inputs", *_READING}:
         return None
+    if differing & {*_READING} and not _reads_alike(progress, before, now):
+        return None
+    if "inputs" not in differing:
+        return progress
     if [path for path, *_ in before["inputs"]] != [path for path, *_ in now["inputs"]]:
         return None
     changed = next(i for i, (a, b) in enumerate(zip(before["inputs"], now["inputs"], strict=True)) if a != b)
@@ -445,6 +483,14 @@ def _valid_progress(
         if noted.get("file", 0) < changed or (noted.get("file", 0) == changed and begins):
             return noted
     return None
+
+
+def _reads_alike(progress: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Tell whether all documents up to the progress are the same with other on_error and errors.
+
+    They are if none was skipped and no byte can have been replaced: then every setting gives them.
+    """
+    return not progress.get("n_skipped") and before.get("errors") in ("strict", now["errors"])
 
 
 def _facts(job: Job) -> dict[str, Any]:

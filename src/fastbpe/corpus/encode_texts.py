@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.text.utf8_text import n_valid
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.encode_files import (
@@ -20,15 +21,17 @@ from fastbpe.corpus.encode_files import (
 )
 from fastbpe.corpus.sinks import Sink
 from fastbpe.corpus.sources import Document
+from fastbpe.errors import FormatError
 
 
 def encode_texts(
-    texts: Iterable[Document], path: Path, job: Job, encoder: Encoder, *, num_threads: int | None
+    texts: Iterable[Document | None], path: Path, job: Job, encoder: Encoder, *, num_threads: int | None
 ) -> FilesSummary:
     """Encode each text as a document into a new file.
 
     Args:
-        texts: the documents, each held whole.
+        texts: the documents, each held whole. None is an error, unless job.on_error is
+            "skip".
         path: the output; its ending chooses the format. No other run may write there.
         job: what decides the bytes of the output; its separator and text_field have no effect.
         encoder: encodes texts.
@@ -36,23 +39,49 @@ def encode_texts(
 
     Raises:
         TypeError: a document is neither str nor bytes; the message has its number.
+        FormatError: a document is not UTF-8, and job.on_error is "raise"; the message has its number.
     """
     started = time.perf_counter()
     sink = Sink(path, job.dtype, {})
     with sink.opened(overwrite=True):
         run = _Run(job, sink, encoder, usable_threads(num_threads), {})
-        done = run.go(_batches(texts), (), Reporter(False))
+        done = run.go(_batches(texts, job), (), Reporter(False))
         sink.finish(done, _facts(job))
-    return FilesSummary(path, sink.n_documents, sink.n_ids, done["n_bytes"], time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    counts = (sink.n_documents, sink.n_ids, done["n_bytes"])
+    return FilesSummary(path, *counts, seconds, done["n_skipped"], (*done["skipped"],))
 
 
-def _batches(texts: Iterable[Document]) -> Iterator[_Batch]:
+def _batches(texts: Iterable[Document | None], job: Job) -> Iterator[_Batch]:
     batch = _Batch(progress={"file": 0})
     for number, text in enumerate(texts):
-        if not isinstance(text, (str, bytes)):
-            raise TypeError(f"document {number} is {type(text).__name__}, not str or bytes")
-        batch.add([text], is_start=True, ends=True)
+        try:
+            batch.add([_checked(text, number, job)], is_start=True, ends=True)
+        except FormatError as error:
+            if job.on_error != "skip":
+                raise
+            batch.skipped(error)
         if batch.size >= _BATCH_BYTES or len(batch.texts) >= _BATCH_TEXTS:
             yield batch
             batch = _Batch(progress={"file": 0})
     yield batch
+
+
+def _checked(text: object, number: int, job: Job) -> Document:
+    """Return a document, with other bytes than UTF-8 replaced if job.errors says so.
+
+    Raises:
+        TypeError: it is neither str nor bytes.
+        FormatError: it is not UTF-8; or it is None, and job.on_error is "skip".
+    """
+    if isinstance(text, str):
+        return text
+    if text is None and job.on_error == "skip":
+        raise FormatError(f"document {number} is None (null)")
+    if not isinstance(text, bytes):
+        raise TypeError(f"document {number} is {type(text).__name__}, not str or bytes")
+    if (at := n_valid(text)) == len(text):
+        return text
+    if job.errors == "replace":
+        return text.decode(errors="replace")
+    raise FormatError(f"document {number} is not UTF-8: invalid byte 0x{text[at]:02x} at offset {at}")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError
 
 _OFFSET_BYTES = 8  # bytes of an int64
@@ -22,7 +23,8 @@ _ROW_GROUP_IDS = 1 << 22  # ids a row group of parquet or a batch of Arrow, unle
 _ROW_GROUP_ROWS = 1 << 16  # documents a row group or batch
 # Megatron-LM, megatron/core/datasets/indexed_dataset.py: header, version, code of the dtype. It has no uint32; ids
 # below 2**31 have the bytes of int32.
-_MEGATRON_HEADER = b"MMIDIDX\x00\x00" + (1).to_bytes(8, "little")
+_MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
+_MEGATRON_HEADER = _MEGATRON_MAGIC + (1).to_bytes(8, "little")
 _MEGATRON_CODES = {"uint16": 8, "uint32": 4}  # 4 is int32
 _MAX_MEGATRON_LENGTH = (1 << 31) - 1  # ids of a sequence, whose length is an int32
 _ID_BYTES = {"uint16": 2, "uint32": 4}
@@ -70,21 +72,42 @@ def write_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
     Raises:
         FormatError: a document has more ids than the format can say.
     """
-    n = offsets.stat().st_size // _OFFSET_BYTES - 1
     with open(path, "wb") as file:
-        file.write(_MEGATRON_HEADER + bytes([_MEGATRON_CODES[dtype]]))
-        file.write(n.to_bytes(8, "little") + (n + 1).to_bytes(8, "little"))
-        for starts in _blocks(offsets):
-            lengths = [end - start for start, end in pairwise(starts)]
-            if max(lengths) > _MAX_MEGATRON_LENGTH:
-                raise FormatError(
-                    f"{path}: a document has {max(lengths)} ids, and .idx files hold int32; write .bin"
-                )
-            file.write(_packed("i", lengths))
-        for starts in _blocks(offsets):
-            file.write(_packed("q", [start * _ID_BYTES[dtype] for start in starts[:-1]]))
-        for first in range(0, n + 1, _OFFSETS_AT_ONCE):
-            file.write(_packed("q", range(first, min(n + 1, first + _OFFSETS_AT_ONCE))))
+        for block in _megatron_index(path, offsets, dtype):
+            file.write(block)
+
+
+def _megatron_index(path: Path, offsets: Path, dtype: str) -> Iterator[bytes]:
+    """Make the content of a .idx in blocks."""
+    n = offsets.stat().st_size // _OFFSET_BYTES - 1
+    yield _MEGATRON_HEADER + bytes([_MEGATRON_CODES[dtype]])
+    yield n.to_bytes(8, "little") + (n + 1).to_bytes(8, "little")
+    for starts in _blocks(offsets):
+        lengths = [end - start for start, end in pairwise(starts)]
+        if max(lengths) > _MAX_MEGATRON_LENGTH:
+            raise FormatError(f"{path}: a document has {max(lengths)} ids, and .idx files hold int32; write .bin")
+        yield _packed("i", lengths)
+    for starts in _blocks(offsets):
+        yield _packed("q", [start * _ID_BYTES[dtype] for start in starts[:-1]])
+    for first in range(0, n + 1, _OFFSETS_AT_ONCE):
+        yield _packed("q", range(first, min(n + 1, first + _OFFSETS_AT_ONCE)))
+
+
+def is_megatron_index(path: AnyPath) -> bool:
+    """Tell whether a file exists and begins like the .idx of Megatron's indexed dataset."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_MEGATRON_MAGIC)) == _MEGATRON_MAGIC
+
+
+def check_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
+    """Raise FormatError unless a .idx is the one that `write_megatron_index` writes for the same arguments."""
+    with open(path, "rb") as file:
+        fits = all(file.read(len(block)) == block for block in _megatron_index(path, offsets, dtype))
+        if not fits or file.read(1):
+            name = offsets.name.removesuffix(".offsets")
+            raise FormatError(f"{path}: it is not the index of {name}; write it again: fastbpe merge {name} -o …")
 
 
 def _blocks(offsets: Path) -> Iterator[Sequence[int]]:

@@ -10,6 +10,8 @@ Files beside a finished .bin or .npy:
 - NAME.offsets: one int64, little-endian, more than there are documents. The ids of document i are those from
   offsets[i] to offsets[i + 1]. They are no part of the JSON: 100 million of them are 800 MB.
 - NAME.json: dtype, number of ids and documents, and the tokenizer.
+- the .idx, if it was asked for, and the manifest of a shard. An output that replaces another removes those that it
+  does not write itself.
 
 A parquet or Arrow file holds the same JSON in its metadata, under the key "fastbpe".
 """
@@ -25,10 +27,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from fastbpe.corpus.remote import AnyPath, P, beside
-from fastbpe.corpus.sink_formats import write_arrow, write_megatron_index, write_parquet
+from fastbpe.corpus.sink_formats import is_megatron_index, write_arrow, write_megatron_index, write_parquet
 
 SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
 TABLES = (".parquet", ".arrow")  # endings of files that pyarrow writes
+MANIFEST = ".manifest.json"  # ending of the file beside a shard that says what it was made of
 DTYPES = {"uint16": 2, "uint32": 4}  # name → bytes an id
 
 #: Function of (progress, settings of its run, settings of this run) that returns the part of the progress that is
@@ -60,9 +63,19 @@ def paths_of(out: P) -> list[P]:
     return [ids, *(beside(ids, ids.name + ending) for ending in endings), *([out] if ids != out else [])]
 
 
+def stale_paths(out: P) -> list[P]:
+    """List the files beside an output that describe the ids of an earlier one, and that it does not replace."""
+    ids = ids_path(out)
+    manifest, index = beside(ids, ids.name + MANIFEST), beside(ids, ids.stem + ".idx")
+    found = [manifest] if manifest.exists() else []
+    if ids.suffix == ".bin" and index != out and is_megatron_index(index):
+        found.append(index)
+    return found
+
+
 def check_absent(out: AnyPath) -> None:
-    """Raise FileExistsError if a file of an output exists."""
-    for name in paths_of(out):
+    """Raise FileExistsError if a file of an output exists, or one that would describe other ids than its own."""
+    for name in (*paths_of(out), *stale_paths(out)):
         if name.exists():
             raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
 
@@ -273,6 +286,9 @@ class Sink:
             at_end: is called when the output is in place, and before the run counts as finished.
         """
         ids, offsets, out = self.folder / "ids", self.folder / "offsets", ids_path(self.out)
+        if ids.exists():
+            for path in stale_paths(self.out):
+                path.unlink()  # before the ids are replaced, for it describes the former ones
         if out.suffix in TABLES:
             if ids.exists():
                 write = write_parquet if out.suffix == ".parquet" else write_arrow

@@ -231,7 +231,12 @@ def read(
     if kind != "jsonl" and separator is None and number:
         return  # the one document was read before
     with compression.open_unpacked(path, packing) as (file, n_stored):
-        compression.skip(file, offset)
+        if errors != "strict" and kind != "jsonl":
+            replaced = _ReplacedUtf8(file, errors)
+            replaced.skip(offset)
+            file = cast("IO[bytes]", replaced)
+        else:
+            compression.skip(file, offset)
         if kind == "jsonl":
             for block in _whole_lines(file):
                 lines = Lines(block, number, path, field, skip, errors)
@@ -240,8 +245,6 @@ def read(
                 if texts := lines if as_lines else lines.texts():
                     yield Stretch(texts, True, offset, number, n_stored())
         else:
-            if errors != "strict":
-                file = cast("IO[bytes]", _ReplacedUtf8(file, errors))
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 
 
@@ -407,9 +410,19 @@ class _ReplacedUtf8:
     def __init__(self, file: IO[bytes], errors: str) -> None:
         self._file, self._errors = file, errors
         self._rest = b""  # the begun character at the end of the last block
+        self._ahead = b""  # bytes that were replaced but not given yet
+
+    def skip(self, n: int) -> None:
+        """Move n bytes forward."""
+        while n and (data := self.read(BLOCK)):
+            self._ahead = data[n:]
+            n -= min(n, len(data))
 
     def read(self, n: int) -> bytes:
         """Return one byte or more; b"" at the end."""
+        if self._ahead:
+            ahead, self._ahead = self._ahead, b""
+            return ahead
         text = ""
         while not text:
             block = self._file.read(n)
@@ -448,6 +461,7 @@ class Lines:
 
     Attributes:
         n: int – number of lines.
+        skip: as for `read`; may be replaced before the lines are parsed.
     """
 
     def __init__(
@@ -455,7 +469,8 @@ class Lines:
     ) -> None:
         self.block, self.field = block, field
         self.n = n_lines(block)
-        self._first, self._path, self._skip, self._errors = first, path, skip, errors
+        self.skip = skip
+        self._first, self._path, self._errors = first, path, errors
 
     def texts(self) -> Sequence[Document]:
         """Parse the lines; blank and skipped ones have no text in the result."""
@@ -472,9 +487,9 @@ class Lines:
         try:
             return self._text(line, where)
         except FormatError as error:
-            if self._skip is None:
+            if self.skip is None:
                 raise
-            self._skip(error)
+            self.skip(error)
             return None
 
     def _text(self, line: bytes, where: str) -> str:

@@ -10,13 +10,15 @@ from typing import Any, cast
 
 from fastbpe.corpus.encode_files import FilesSummary, Job
 from fastbpe.corpus.remote import AnyPath
+from fastbpe.corpus.sinks import MANIFEST
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files
-from fastbpe.id_files.parts import MANIFEST, Part, read_json
+from fastbpe.id_files.parts import Part, read_json
 
 _READ_BYTES = 1 << 20  # bytes read at a time
 _VERSION = 1
 _SETTINGS = ("tokenizer", "dtype", "before", "after", "separator", "text_field", "shard", "shards", "plan")
+_READING = ("on_error", "errors")  # without effect on a shard if all its documents can be read
 _SHOWN = {"before": "document_start", "after": "document_end", "plan": "inputs, in name or size"}
 
 
@@ -36,6 +38,8 @@ def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
         "after": job.after,
         "separator": job.separator,
         "text_field": job.text_field,
+        "on_error": job.on_error,
+        "errors": job.errors,
         "shard": index,
         "shards": n,
         "plan": plan,
@@ -66,6 +70,8 @@ def write(
         "documents": summary.n_documents,
         "ids": summary.n_ids,
         "text_bytes": summary.n_bytes,
+        "skipped": summary.n_skipped,
+        "first_skipped": summary.skipped,
         "inputs": [_described(name, path) for name, path in inputs],
         "outputs": [_described(path.name, path) for path in outputs],
     }
@@ -87,7 +93,9 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
     if not place.exists():
         return None
     manifest = read_json(place)
-    differing = [name for name in _SETTINGS if manifest.get(name) != settings[name]]
+    is_clean = not manifest.get("skipped") and manifest.get("errors") == "strict"
+    names = _SETTINGS if is_clean else (*_SETTINGS, *_READING)
+    differing = [name for name in names if manifest.get(name) != settings[name]]
     if differing:
         said = ", ".join(_SHOWN.get(name, name) for name in differing)
         raise FileExistsError(
@@ -102,7 +110,15 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
                 f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
                 "again, give overwrite=True (--overwrite)"
             )
-    return FilesSummary(cast("Path", path), manifest["documents"], manifest["ids"], manifest["text_bytes"], 0.0)
+    return FilesSummary(
+        cast("Path", path),
+        manifest["documents"],
+        manifest["ids"],
+        manifest["text_bytes"],
+        0.0,
+        manifest["skipped"],
+        (*manifest["first_skipped"],),
+    )
 
 
 def check_hashes(part: Part) -> None:
@@ -117,6 +133,38 @@ def check_hashes(part: Part) -> None:
             raise FormatError(
                 f"{file}: its SHA-256 is {found[:16]}…, and {output['sha256'][:16]}… in "
                 f"{part.path.name}{MANIFEST}: it was changed or damaged; encode the shard again"
+            )
+
+
+def check_inputs(part: Part, folder: Path) -> None:
+    """Compare the input files of a shard with the hashes in its manifest; reads all of them.
+
+    Args:
+        part: the shard.
+        folder: the folder that all inputs of all shards have in common.
+
+    Raises:
+        FormatError: the shard has no manifest of files, or an input is missing or has another size or hash.
+    """
+    place = f"{part.path.name}{MANIFEST}"
+    if not part.manifest or not part.manifest["plan"]:
+        raise FormatError(
+            f"{part.path}: no manifest beside it names input files: it was not made as a shard of files"
+        )
+    for described in part.manifest["inputs"]:
+        if not isinstance(described, dict) or not isinstance(described.get("path"), str):
+            raise FormatError(f"{part.path.with_name(place)}: an input is {described!r:.40}, not an object")
+        file = folder / described["path"]
+        if not file.is_file():
+            raise FormatError(f"{file}: no such file, and {place} names it as an input of the shard")
+        if (size := file.stat().st_size) != described.get("size"):
+            raise FormatError(
+                f"{file}: {size} bytes, and {described.get('size')} in {place}: it has changed since"
+            )
+        if (found := sha256_of(file)) != described.get("sha256"):
+            raise FormatError(
+                f"{file}: its SHA-256 is {found[:16]}…, and {described.get('sha256')!r:.17}…' in {place}: it was "
+                "changed after it was encoded"
             )
 
 

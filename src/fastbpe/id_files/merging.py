@@ -14,6 +14,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.corpus.remote import is_remote
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Sink, check_absent, ids_path
+from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
 from fastbpe.id_files.blocks import blocks_of, ends_of
 from fastbpe.id_files.manifests import check_hashes
@@ -84,7 +85,11 @@ def merge_shards(
                     for ends in ends_of(part):
                         sink.append(b"", 0, pack_offsets(ends, at))
                 sink.finish({}, facts)
-    return FilesSummary(target, sink.n_documents, sink.n_ids, n_bytes, time.perf_counter() - started)
+    skipped = Skipped()
+    for part in parts:
+        skipped.add(part.manifest.get("skipped", 0), part.manifest.get("first_skipped", ()))
+    seconds = time.perf_counter() - started
+    return FilesSummary(target, sink.n_documents, sink.n_ids, n_bytes, seconds, skipped.n, (*skipped.first,))
 
 
 def _check_output(out: Path, parts: Sequence[Part]) -> None:

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from fastbpe.corpus import remote
 from fastbpe.corpus.remote import AnyPath, P
-from fastbpe.corpus.sinks import ids_path
+from fastbpe.corpus.sinks import MANIFEST, ids_path
 from fastbpe.errors import FormatError
 
 #: Name of a dtype that can be read → (bytes an id, format of a memoryview).
@@ -33,7 +33,6 @@ READABLE = {
     "int64": (8, "q"),
 }
 SUFFIXES = (".bin", ".npy")
-MANIFEST = ".manifest.json"  # ending of the file beside a shard that says what it was made of
 OFFSET_BYTES = 8  # bytes of an int64
 
 _SHARD_STEM = re.compile(r"(?P<stem>.*)-(?P<index>\d{5,})-of-(?P<n>\d{5,})\Z", re.DOTALL)

@@ -27,10 +27,10 @@ from fastbpe.corpus import encode_files as whole
 from fastbpe.corpus.encode_files import FilesSummary, Job, checked_files
 from fastbpe.corpus.encode_texts import encode_texts
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path, staged
-from fastbpe.corpus.sinks import SUFFIXES, check_absent, ids_path, paths_of
+from fastbpe.corpus.sinks import MANIFEST, SUFFIXES, check_absent, ids_path, paths_of, stale_paths
 from fastbpe.corpus.sources import Cut, Document, Path_
 from fastbpe.id_files import manifests
-from fastbpe.id_files.parts import MANIFEST, beside, shard_of, shard_path
+from fastbpe.id_files.parts import beside, shard_of, shard_path
 
 Shard = tuple[int, int]
 
@@ -131,6 +131,8 @@ def encode_files(
             overwrite=overwrite,
             at_end=at_end,
         )
+        if isinstance(path, RemotePath):
+            _remove(stale_paths(path))
         uploads += _all_files(local)
     return replace(made, path=cast("Path", path))
 
@@ -174,7 +176,7 @@ class _Manifest:
 
 
 def write_shard(
-    texts: Iterable[Document],
+    texts: Iterable[Document | None],
     out: Path_,
     shard: object,
     job: Job,
@@ -185,7 +187,8 @@ def write_shard(
     """Encode texts into one shard; see `Tokenizer.write_shard`.
 
     The files are written in a folder of their own and renamed, the manifest last: two tasks that write the same
-    shard at the same time do not meet.
+    shard at the same time do not meet. If the shard is there with the same manifest already, it stays finished all
+    the time: an engine kills the slower of two tasks at any moment.
 
     Args:
         texts: the documents.
@@ -202,6 +205,9 @@ def write_shard(
         made = encode_texts(texts, folder / path.name, job, encoder, num_threads=num_threads)
         manifest = beside(ids_path(made.path), MANIFEST)
         manifests.write(manifest, settings, made, (), _outputs(made.path))
+        former = beside(ids_path(path), MANIFEST)
+        if not (former.exists() and former.read_bytes() == manifest.read_bytes()):
+            _remove(stale_paths(path))  # first: until the new manifest is there, the shard is unfinished
         for file in _all_files(made.path):
             if isinstance(path, Path):
                 os.replace(file, path.with_name(file.name))
@@ -216,6 +222,11 @@ def _own_folder(path: AnyPath) -> Iterator[Path]:
     where = path.parent if isinstance(path, Path) else None
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".fastbpe", dir=where) as folder:
         yield Path(folder)
+
+
+def _remove(paths: Iterable[AnyPath]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _outputs(path: Path) -> list[Path]:

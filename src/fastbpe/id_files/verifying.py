@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index
 from fastbpe.errors import FormatError
 from fastbpe.id_files.blocks import blocks_of, ends_of
-from fastbpe.id_files.manifests import check_hashes
+from fastbpe.id_files.manifests import check_hashes, check_inputs
 from fastbpe.id_files.parts import READABLE, Part, check_like, find_set, read_part, shard_path
 from fastbpe.id_files.reader import HasFingerprint
 
@@ -31,17 +32,23 @@ class Verified(NamedTuple):
 
 
 def verify_ids(
-    path: str | os.PathLike[str], *, tokenizer: HasFingerprint | None = None, dtype: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    tokenizer: HasFingerprint | None = None,
+    dtype: str | None = None,
+    inputs: str | os.PathLike[str] | None = None,
 ) -> Verified:
     """Verify a file of ids with its neighbours, or all shards of a set; reads all of them.
 
-    Sizes, counts, offsets, hashes of manifests, and that the vocabulary has each id. All files are verified, also
-    after one has a problem.
+    Sizes, counts, offsets, Megatron's index, hashes of manifests, and that the vocabulary has each id. All files
+    are verified, also after one has a problem.
 
     Args:
         path: as for `open_ids`.
         tokenizer: the tokenizer that should have made the ids; None: any.
         dtype: as for `open_ids`.
+        inputs: folder of the corpus, the one that all input files have in common: the inputs of each shard are
+            compared with the hashes in its manifest, too. None: they are not read.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -64,6 +71,8 @@ def verify_ids(
                 raise FormatError(f"{part.path}: its ids are of another tokenizer: {part.fingerprint}")
             check_hashes(part)
             _check_content(part)
+            if inputs is not None:
+                check_inputs(part, Path(inputs))
         except (FormatError, OSError) as error:
             problems.append(_sentence(error, found[index]))
         else:
@@ -83,6 +92,9 @@ def _check_content(part: Part) -> None:
     """Read all offsets and ids of a part, and raise FormatError for the first that cannot be."""
     for _ in ends_of(part):
         pass
+    index = part.path.with_suffix(".idx")
+    if part.path.suffix == ".bin" and part.offsets is not None and is_megatron_index(index):
+        check_megatron_index(index, part.offsets, part.dtype)
     tokenizer = part.about.get("tokenizer")
     n_vocab = tokenizer.get("n_vocab") if isinstance(tokenizer, dict) else None
     size, code = READABLE[part.dtype]

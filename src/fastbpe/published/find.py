@@ -220,14 +220,20 @@ def _own_paths(name: str) -> list[str]:
 
 def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
     """Read a vocabulary of the user's own, or of a repository in Hugging Face's cache."""
-    looked_at = _own_paths(name)
-    path = next(filter(os.path.exists, looked_at), None)
-    if path is None:
-        folder = os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
-        looked_at.append(folder)
-        path = _snapshot(folder)
+    path = find_local(name)
+    return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path)
+
+
+def find_local(name: str, revision: str = "main") -> str:
+    """Find what `unpublished_path` finds.
+
+    Raises:
+        VocabularyNotFoundError: there is none; the message names the places and the way out.
+    """
+    path = unpublished_path(name, revision)
     if path is not None:
-        return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path)
+        return path
+    looked_at = [*(_own_paths(name) if revision == "main" else ()), _repository(name)]
     if "/" in name:
         way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
     else:
@@ -243,17 +249,41 @@ def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[s
     )
 
 
-def _snapshot(folder: str) -> str | None:
-    """Find the folder of the revision "main" of a repository in Hugging Face's cache, or of its only revision."""
-    snapshots = Path(folder, "snapshots")
-    try:
-        revision = Path(folder, "refs", "main").read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        revisions: Sequence[str] = os.listdir(snapshots) if snapshots.is_dir() else ()
-        revision = revisions[0] if len(revisions) == 1 else ""
-    if not _REVISION.fullmatch(revision) or not (snapshots / revision).is_dir():
+def unpublished_path(name: str, revision: str = "main") -> str | None:
+    """Find the file or folder of a vocabulary of the user's own, or of a repository in Hugging Face's cache.
+
+    Args:
+        name: ORG/NAME of a repository, or a name of the user's own.
+        revision: branch, tag or commit of the repository. Only "main" finds files of the user's own.
+
+    Returns:
+        The path; None: there is none on this machine.
+    """
+    own = _own_paths(name) if revision == "main" else []
+    path = next(filter(os.path.exists, own), None)
+    return _snapshot(_repository(name), revision) if path is None else path
+
+
+def _repository(name: str) -> str:
+    """Return the folder that a repository has in Hugging Face's cache."""
+    return os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
+
+
+def _snapshot(folder: str, revision: str) -> str | None:
+    """Find the folder of a revision of a repository in Hugging Face's cache; "main" may also be its only one."""
+    if not all(map(_REVISION.fullmatch, revision.split("/"))):
         return None
-    return str(snapshots / revision)
+    snapshots = Path(folder, "snapshots")
+    commit = revision
+    if revision == "main" or not (snapshots / revision).is_dir():
+        try:
+            commit = Path(folder, "refs", revision).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            commits: Sequence[str] = os.listdir(snapshots) if revision == "main" and snapshots.is_dir() else ()
+            commit = commits[0] if len(commits) == 1 else ""
+    if not _REVISION.fullmatch(commit) or not (snapshots / commit).is_dir():
+        return None
+    return str(snapshots / commit)
 
 
 def _way_out(vocabulary: KnownVocabulary) -> str:

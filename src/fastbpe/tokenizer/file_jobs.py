@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from fastbpe.corpus.encode_files import Job
 from fastbpe.corpus.sinks import choose_dtype
+from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
 from fastbpe.tokenizer.special_tokens import id_of_marker
 
@@ -20,12 +21,15 @@ def job_of(
     document_end: str | None,
     separator: str | None = None,
     text_field: str = "text",
+    on_error: str = "raise",
+    errors: str = "strict",
 ) -> Job:
     """Check the arguments of `Tokenizer.encode_files` that decide the bytes of its output.
 
     Args:
         fingerprint, n_vocab, special_tokens: those of the tokenizer.
-        dtype, document_start, document_end, separator, text_field: as for `Tokenizer.encode_files`.
+        dtype, document_start, document_end, separator, text_field, on_error, errors: as for
+            `Tokenizer.encode_files`.
 
     Raises:
         TypeError, ValueError, SpecialTokenError: an argument is none that it could be.
@@ -33,6 +37,7 @@ def job_of(
     check_separator(separator)
     if not isinstance(text_field, str):
         raise TypeError(f"text_field must be str, not {type(text_field).__name__}")
+    check_choices(on_error, errors)
     return Job(
         identity={"fingerprint": fingerprint, "n_vocab": n_vocab},
         dtype=choose_dtype(dtype, n_vocab),
@@ -40,4 +45,6 @@ def job_of(
         after=id_of_marker(special_tokens, "document_end", document_end),
         separator=separator,
         text_field=text_field,
+        on_error=on_error,
+        errors=errors,
     )

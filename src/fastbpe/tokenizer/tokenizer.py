@@ -781,6 +781,8 @@ class Tokenizer(Encoder):
         progress: Progress = None,
         overwrite: bool = False,
         shard: tuple[int, int] | None = None,
+        on_error: str = "raise",
+        errors: str = "strict",
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
@@ -818,6 +820,9 @@ class Tokenizer(Encoder):
                 after another, hold the documents in the order of a single run. OUT….manifest.json, written last,
                 says what the shard was made of, with SHA-256 of inputs and outputs. A shard that is done is not
                 encoded again. `open_ids` reads the shards, `merge_shards` makes one file of them.
+            on_error: "skip": leave out lines of jsonl and rows of parquet without text; the summary counts them
+                (n_skipped) and names the first ones (skipped). "raise": they are a FormatError.
+            errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they are a FormatError.
 
         Raises:
             FileExistsError: the output exists, or the rest of an unfinished run with other arguments.
@@ -845,13 +850,15 @@ class Tokenizer(Encoder):
             document_end=document_end,
             separator=separator,
             text_field=text_field,
+            on_error=on_error,
+            errors=errors,
         )
         cut = self._cutter()
         return encode_files(inputs, out, job, self, cut, num_threads, progress, overwrite=overwrite, shard=shard)
 
     def write_shard(
         self,
-        texts: Iterable[str | bytes],
+        texts: Iterable[str | bytes | None],
         out: Path_,
         shard: tuple[int, int],
         *,
@@ -859,6 +866,8 @@ class Tokenizer(Encoder):
         document_end: str | None = None,
         dtype: str | None = None,
         num_threads: int | None = None,
+        on_error: str = "raise",
+        errors: str = "strict",
     ) -> FilesSummary:
         """Encode texts into one shard of an output, as a task of Spark, Ray or another engine does.
 
@@ -867,13 +876,17 @@ class Tokenizer(Encoder):
         same time. Special tokens in the texts are encoded like any text.
 
         Args:
-            texts: the documents, each held whole: all that this shard has, in order.
+            texts: the documents, each held whole: all that this shard has, in order. None stands for a null.
             out: as for `encode_files`: "ids/train.bin" for ids/train-00000-of-00004.bin and so on.
             shard: number of the shard, from 0, and how many there are.
             document_start, document_end, dtype, num_threads: as for `encode_files`.
+            on_error: "skip": leave out documents that are None or bytes of no UTF-8; the summary counts and names
+                them. "raise": they are an error.
+            errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": such a document is bad.
 
         Raises:
             TypeError: a document is neither str nor bytes; the message has its number, and nothing is written.
+            FormatError: a document is not UTF-8; the message has its number, and nothing is written.
             SpecialTokenError, ValueError, OSError: as for `encode_files`.
 
         >>> import fastbpe, tempfile
@@ -894,6 +907,8 @@ class Tokenizer(Encoder):
             dtype=dtype,
             document_start=document_start,
             document_end=document_end,
+            on_error=on_error,
+            errors=errors,
         )
         return write_shard(texts, out, shard, job, self, num_threads=num_threads)
 
@@ -1472,8 +1487,8 @@ class Tokenizer(Encoder):
 
         It is the first of these that names an existing token:
 
-        1. the file: `tokenizer_config.json` or `special_tokens_map.json` of a folder, else the control symbol of a
-           sentencepiece model or the `unk_token` of a tokenizer.json;
+        1. the file: `tokenizer_config.json`, `special_tokens_map.json` or `generation_config.json` of a folder,
+           else the control symbol of a sentencepiece model or the `unk_token` of a tokenizer.json;
         2. the `template`: its first id begins a text, its last id ends it;
         3. names of published vocabularies among the special tokens: `<s>`, `<|begin_of_text|>`, `</s>`,
            `<|endoftext|>`, `<pad>` and so on.

@@ -155,7 +155,7 @@ def train_model(
     """
     sentences, skipped = sentences_of(source, reading)
     model, report = learn_model(sentences, options, reading, reporter, base)
-    report = replace(report, n_skipped=len(skipped))
+    report = replace(report, n_skipped=skipped.n)
     _summarise(report, reporter)
     return model, report
 

@@ -87,15 +87,15 @@ def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCount
     Returns:
         A finished table: pieces in the order in which the source has them, for any number of threads.
     """
+    total = max(tables, key=len)
+    for table in tables:
+        if table is not total and not (spill is not None and spill.is_used()):
+            total.add_table(table, behind=False)  # spills if all together need more memory than one table may take
+            table.clear()
     if spill is not None and spill.is_used():
         for table in tables:
             spill(table)
         total = spill.total()
-    else:
-        total = max(tables, key=len)
-        for table in tables:
-            if table is not total:
-                total.add_table(table, behind=False)
     total.finish()
     return total
 

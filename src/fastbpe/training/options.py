@@ -13,6 +13,7 @@ from typing import TypedDict
 
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
@@ -22,8 +23,6 @@ N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabul
 MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")
 BASE_SPECIAL = ("keep", "end")
-ON_ERROR = ("raise", "skip")
-ERRORS = ("strict", "replace")
 
 
 class ByteKeywords(TypedDict, total=False):
@@ -172,9 +171,7 @@ class ReadingOptions:
         usable_threads(self.num_threads)
         if self.max_memory_bytes is not None and integer("max_memory_bytes", self.max_memory_bytes) < 1:
             raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
-        for name, choices in (("on_error", ON_ERROR), ("errors", ERRORS)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
+        check_choices(self.on_error, self.errors)
         check_separator(self.separator)
         if not isinstance(self.text_field, str):
             raise TypeError(f"text_field must be str, not {type(self.text_field).__name__}")

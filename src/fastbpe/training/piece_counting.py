@@ -11,8 +11,9 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter, parts
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import Document, Source, documents, resolve
-from fastbpe.errors import FormatError, OptionError, TrainingError
+from fastbpe.errors import OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
@@ -160,13 +161,13 @@ def count_source(
         special = make_matcher(special_tokens, {}) if special_tokens else None
         of_base = BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
     resolved = resolve(source)
-    skipped: list[FormatError] = []
+    skipped = Skipped()
     texts = documents(
         resolved,
         field=reading.text_field,
         separator=reading.separator,
         cut=of_base.cut,
-        skip=skipped.append if reading.on_error == "skip" else None,
+        skip=skipped if reading.on_error == "skip" else None,
         errors=reading.errors,
     )
     with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
@@ -178,7 +179,7 @@ def count_source(
             stretches = of_base.stretches(texts, phase.update)
             table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None)
             n_bytes = phase.n
-    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=len(skipped))
+    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=skipped.n)
 
 
 def count_texts(

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import Source, documents, resolve
-from fastbpe.errors import FormatError, SpecError, TrainingError
+from fastbpe.errors import SpecError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -52,7 +53,7 @@ def count_words_of(
             texts, options, character_classes(options), reading, lambda n_bytes: phase.update(n_bytes - phase.n)
         )
     facts = WordFacts.of(counted, options, [name for name in values if name in specs.TRAINER])
-    return counts_of_table(counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=len(skipped), words=facts)
+    return counts_of_table(counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=skipped.n, words=facts)
 
 
 def counted_words(counts: PieceCounts) -> CountedWords:
@@ -94,7 +95,7 @@ def with_format_of(source: object, keywords: Mapping[str, Any]) -> dict[str, Any
     return values
 
 
-def sentences_of(source: Source, reading: ReadingOptions) -> tuple[SentenceSource, list[FormatError]]:
+def sentences_of(source: Source, reading: ReadingOptions) -> tuple[SentenceSource, Skipped]:
     """Open a source of sentences.
 
     Args:
@@ -103,7 +104,7 @@ def sentences_of(source: Source, reading: ReadingOptions) -> tuple[SentenceSourc
         reading: how to read it.
 
     Returns:
-        The sentences, and a list that gets the errors of documents that are skipped.
+        The sentences, and a record that gets the documents that are skipped.
     """
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is PieceCounts already: use it as it is")
@@ -116,13 +117,13 @@ def sentences_of(source: Source, reading: ReadingOptions) -> tuple[SentenceSourc
             errors=reading.errors,
         ).check_unused()
     resolved = resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
-    skipped: list[FormatError] = []
+    skipped = Skipped()
     texts = documents(
         resolved,
         field=reading.text_field,
         separator=reading.separator,
         cut=lambda data: data.rfind(b"\n") + 1,
-        skip=skipped.append if reading.on_error == "skip" else None,
+        skip=skipped if reading.on_error == "skip" else None,
         errors=reading.errors,
     )
     sentences = SentenceSource(texts=texts, n_bytes=resolved.n_bytes, are_sentences=has_counts, must_be_utf8=True)

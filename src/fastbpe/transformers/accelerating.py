@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, TypeVar
 
+import tokenizers
+
 from fastbpe.transformers.classes import ENGINE, engine_of, give_class, is_accelerated
 from fastbpe.transformers.encoding import DEFAULTS
 from fastbpe.transformers.engine import logger
@@ -86,7 +88,6 @@ def why_not(tokenizer: Any) -> str | None:
     reason = unknown_interface()
     if reason is not None:
         return reason
-    import tokenizers
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     if not isinstance(tokenizer, TokenizersBackend):

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.columns import Wanted, padded_length
+from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.frames import Frame
-from fastbpe.transformers.truncation import Truncation
+from fastbpe.transformers.rows import Plan, tokenizer_for_offsets
 
 
 def build_arrays(
-    tokenizer: Tokenizer,
-    texts: Sequence[str | bytes],
-    frame: Frame,
-    truncation: Truncation | None,
-    padding: Mapping[str, Any] | None,
-    wanted: Wanted,
-    *,
-    splits_special: bool,
-) -> tuple[dict[str, Any], list[int]] | None:
-    """Encode single texts into int64 arrays of shape (n_texts, length).
+    engine: Engine, plan: Plan, texts: Sequence[str | bytes], wanted: Wanted
+) -> dict[str, Any] | None:
+    """Encode single texts into int64 arrays of shape (n_texts, length), offsets of (n_texts, length, 2).
 
     Returns:
-        Columns by transformers' names, and the number of ids of each row without padding; None if rows have
-        different lengths.
+        Columns by transformers' names; None if rows have different lengths, or offsets are asked for and there are
+        none.
+
+    Raises:
+        HandOver: the original must answer.
     """
-    if splits_special:
-        ids, ends = tokenizer.encode_batch_to_numpy(texts, disallowed_special=())
+    frame, padding, truncation = plan.frame, plan.padding, plan.truncation
+    special: dict[str, Any] = {"disallowed_special": ()} if plan.splits_special else {"allowed_special": "all"}
+    spans: Any = None
+    if wanted.offsets:
+        tokenizer = tokenizer_for_offsets(engine, truncation)
+        ids, spans, ends = tokenizer.encode_batch_with_offsets(texts, **special, as_numpy=True)
     else:
-        ids, ends = tokenizer.encode_batch_to_numpy(texts, allowed_special="all")
+        ids, ends = plan.tokenizer.encode_batch_to_numpy(texts, **special)
     starts, counts = ends[:-1], np.diff(ends)
     if truncation is not None:
         kept = np.minimum(counts, truncation.limit)
@@ -45,13 +45,14 @@ def build_arrays(
     length = max(lengths) if padding is None else padded_length(lengths, padding)
     if max(lengths) > length or (padding is None and min(lengths) < length):
         return None
+    if not length and wanted.offsets:
+        return None  # stock's array of no offsets has another shape
     is_left = padding is not None and padding["direction"] == "left"
     pad_id = 0 if padding is None else padding["pad_id"]
     out = np.full((len(texts), length), pad_id, dtype=np.int64)
-    before = len(frame.before)
     firsts = [length - n if is_left else 0 for n in lengths]
-    for row, start, n, first in zip(out, starts.tolist(), counts.tolist(), firsts, strict=True):
-        row[first + before : first + before + n] = ids[start : start + n]
+    places = [*zip(starts.tolist(), counts.tolist(), (first + len(frame.before) for first in firsts), strict=True)]
+    _copy(ids, out, places)
     columns = {"input_ids": out}
     inside = _inside(lengths, length, is_left=is_left)
     if frame.n_added:
@@ -70,9 +71,18 @@ def build_arrays(
     if wanted.special_mask:
         masks = [int(item.sequence is None) for item in frame.items]
         columns["special_tokens_mask"] = _spread(frame, masks, firsts, counts, inside, 1)
+    if wanted.offsets:
+        columns["offset_mapping"] = np.zeros((len(texts), length, 2), dtype=np.int64)
+        _copy(spans, columns["offset_mapping"], places)
     if wanted.length:
         columns["length"] = np.full(len(texts), length, dtype=np.int64)
-    return columns, lengths
+    return columns
+
+
+def _copy(values: Any, out: Any, places: list[tuple[int, int, int]]) -> None:
+    """Copy values into the rows of an array. places: for each row (first value, number, first column)."""
+    for row, (start, n, column) in zip(out, places, strict=True):
+        row[column : column + n] = values[start : start + n]
 
 
 def _inside(lengths: list[int], length: int, *, is_left: bool) -> Any:

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbpe.transformers.decoding import decode, decode_batch
-from fastbpe.transformers.encoding import HandOver, encode
+from fastbpe.transformers.encoding import encode
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.quick import call_plain, encode_plain
+from fastbpe.transformers.rows import HandOver
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fastbpe.transformers.frames import Frame
-from fastbpe.transformers.truncation import Truncation, lengths_of_pair, parts_of
+from fastbpe.transformers.frames import Frame, Item
+from fastbpe.transformers.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
 
 Span = tuple[int, int]
 
@@ -43,20 +43,15 @@ def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) 
         if len(row.ids) == 1:
             if truncation.strategy == "only_second" and len(row.ids[0]) > truncation.limit:
                 return None
-            parts = parts_of(truncation, len(row.ids[0]))
+            parts = parts_of(truncation, len(row.ids[0]), truncation.limit)
             out.append([_cut(row, (part,)) for part in (parts if overflowing else parts[:1])])
             continue
-        n_first, n_second = len(row.ids[0]), len(row.ids[1])
-        kept = lengths_of_pair(truncation, n_first, n_second)
-        if kept is None or any(
-            k < n and truncation.stride >= k for k, n in zip(kept, (n_first, n_second), strict=True)
-        ):
+        lengths = len(row.ids[0]), len(row.ids[1])
+        kept = lengths_of_pair(truncation, *lengths)
+        if kept is None or any(k < n and truncation.stride >= k for k, n in zip(kept, lengths, strict=True)):
             return None
-        if truncation.left:
-            cuts = ((n_first - kept[0], n_first), (n_second - kept[1], n_second))
-        else:
-            cuts = ((0, kept[0]), (0, kept[1]))
-        out.append([_cut(row, cuts)])
+        pairs = pairs_of_parts(*(parts_of(truncation, n, k) for n, k in zip(lengths, kept, strict=True)))
+        out.append([_cut(row, pair) for pair in (pairs if overflowing else pairs[:1])])
     return out
 
 
@@ -81,42 +76,99 @@ def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:
     return length
 
 
+class Layout(NamedTuple):
+    """Origin of each id of a batch: a text, the frame, or padding.
+
+    frame: frame of the rows.
+    counts: numbers of ids of each row's texts.
+    n_pads: number of padding ids of each row.
+    padding: settings as the property `padding` of a `tokenizers.Tokenizer` gives them; None: no padding.
+    """
+
+    frame: Frame
+    counts: list[tuple[int, ...]]
+    n_pads: list[int]
+    padding: Mapping[str, Any] | None
+
+    def length(self, i: int) -> int:
+        """Return the number of ids of row i without padding."""
+        return sum(self.counts[i]) + self.frame.n_added
+
+    def ids(self, i: int, texts: Sequence[list[int]]) -> list[int]:
+        """Put the ids of row i's texts into the frame, and pad them. A list of ids may be changed in place."""
+        if len(texts) == 1:
+            ids = put_frame(texts[0], self.frame)
+        else:
+            ids = [id for item in self.frame.items for id in _part(item, texts)]
+        return self._pad(i, ids, self.padding["pad_id"] if self.padding else 0)
+
+    def spans(self, i: int, texts: Sequence[list[Span]]) -> list[Span]:
+        """Return a span for each id of row i; (0, 0) where the text has none."""
+        spans: list[Span] = []
+        for item in self.frame.items:
+            spans += [(0, 0)] * len(item.ids) if item.sequence is None else texts[item.sequence]
+        return self._pad(i, spans, (0, 0))
+
+    def type_ids(self, i: int) -> list[int]:
+        """Return the type ids of row i."""
+        return self._spread(i, lambda item: item.type_id, self.padding["pad_type_id"] if self.padding else 0)
+
+    def attention_mask(self, i: int) -> list[int]:
+        """Return 0 for each padding id of row i, 1 for each other."""
+        return self._pad(i, [1] * self.length(i), 0)
+
+    def special_mask(self, i: int) -> list[int]:
+        """Return 1 for each id of row i that is the frame's or padding, 0 for each of a text."""
+        return self._spread(i, lambda item: int(item.sequence is None), 1)
+
+    def sequences(self, i: int) -> list[int | None]:
+        """Return the number of the text of each id of row i; None for ids of the frame."""
+        return self._spread(i, lambda item: item.sequence, self.frame.padding_sequence)
+
+    def _spread(self, i: int, value_of: Callable[[Item], Any], pad: Any) -> list[Any]:
+        """Return a value of each item, repeated for each of its ids."""
+        out: list[Any] = []
+        for item in self.frame.items:
+            n = len(item.ids) if item.sequence is None else self.counts[i][item.sequence]
+            out += [value_of(item)] * n
+        return self._pad(i, out, pad)
+
+    def _pad(self, i: int, column: list[Any], pad: Any) -> list[Any]:
+        n = self.n_pads[i]
+        if not n:
+            return column
+        assert self.padding is not None
+        return [pad] * n + column if self.padding["direction"] == "left" else column + [pad] * n
+
+
+def lay_out(rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None) -> Layout:
+    """Lay a batch out: the frame around each row, then padding."""
+    counts = [tuple(map(len, row.ids)) for row in rows]
+    n_pads = [0] * len(counts)
+    if padding is not None:
+        lengths = [sum(count) + frame.n_added for count in counts]
+        length = padded_length(lengths, padding)
+        n_pads = [max(length - n, 0) for n in lengths]
+    return Layout(frame, counts, n_pads, padding)
+
+
 def build_columns(
     rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None, wanted: Wanted
 ) -> dict[str, list[Any]]:
     """Put rows into their frame, pad them, and return the columns by transformers' names, in its order."""
-    counts = [tuple(map(len, row.ids)) for row in rows]
-    ids = [_framed(row.ids, frame) for row in rows]
-    lengths = [*map(len, ids)]
-    n_pads = [0] * len(ids)
-    if padding is not None:
-        length = padded_length(lengths, padding)
-        n_pads = [max(length - n, 0) for n in lengths]
-        ids = _pad(ids, n_pads, padding["pad_id"], padding)
-    columns: dict[str, list[Any]] = {"input_ids": ids}
+    layout, places = lay_out(rows, frame, padding), range(len(rows))
+    columns: dict[str, list[Any]] = {"input_ids": [*map(layout.ids, places, (row.ids for row in rows))]}
     if wanted.type_ids:
-        column = [_spread(count, frame, lambda item: item.type_id) for count in counts]
-        columns["token_type_ids"] = _pad(column, n_pads, padding["pad_type_id"] if padding else 0, padding)
+        columns["token_type_ids"] = [*map(layout.type_ids, places)]
     if wanted.attention_mask:
-        columns["attention_mask"] = _pad([[1] * n for n in lengths], n_pads, 0, padding)
+        columns["attention_mask"] = [*map(layout.attention_mask, places)]
     if wanted.special_mask:
-        column = [_spread(count, frame, lambda item: int(item.sequence is None)) for count in counts]
-        columns["special_tokens_mask"] = _pad(column, n_pads, 1, padding)
+        columns["special_tokens_mask"] = [*map(layout.special_mask, places)]
     if wanted.offsets:
-        spans = [_framed_spans(row.spans or (), frame) for row in rows]
-        columns["offset_mapping"] = _pad(spans, n_pads, (0, 0), padding)
+        columns["offset_mapping"] = [*map(layout.spans, places, (row.spans or () for row in rows))]
     if wanted.length:
-        columns["length"] = [len(one) for one in ids]
+        columns["length"] = [len(ids) for ids in columns["input_ids"]]
     return columns
-
-
-def _framed(texts: Sequence[list[int]], frame: Frame) -> list[int]:
-    if len(texts) == 1:
-        return put_frame(texts[0], frame)
-    ids: list[int] = []
-    for item in frame.items:
-        ids += item.ids if item.sequence is None else texts[item.sequence]
-    return ids
 
 
 def put_frame(ids: list[int], frame: Frame) -> list[int]:
@@ -128,27 +180,5 @@ def put_frame(ids: list[int], frame: Frame) -> list[int]:
     return ids
 
 
-def _framed_spans(texts: Sequence[list[Span]], frame: Frame) -> list[Span]:
-    spans: list[Span] = []
-    for item in frame.items:
-        spans += [(0, 0)] * len(item.ids) if item.sequence is None else texts[item.sequence]
-    return spans
-
-
-def _spread(counts: Sequence[int], frame: Frame, value_of: Any) -> list[int]:
-    """Return a value of each item, repeated for each of its ids. counts: numbers of ids of the texts."""
-    out: list[int] = []
-    for item in frame.items:
-        n = len(item.ids) if item.sequence is None else counts[item.sequence]
-        out += [value_of(item)] * n
-    return out
-
-
-def _pad(
-    column: list[list[Any]], n_pads: list[int], pad: Any, padding: Mapping[str, Any] | None
-) -> list[list[Any]]:
-    if padding is None:
-        return column
-    if padding["direction"] == "left":
-        return [[pad] * n + one for one, n in zip(column, n_pads, strict=True)]
-    return [one + [pad] * n for one, n in zip(column, n_pads, strict=True)]
+def _part(item: Item, texts: Sequence[list[int]]) -> Sequence[int]:
+    return item.ids if item.sequence is None else texts[item.sequence]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fastbpe.errors import FastbpeError
-from fastbpe.transformers.encoding import HandOver
 from fastbpe.transformers.engine import Engine
+from fastbpe.transformers.rows import HandOver
 
 _NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)
 
@@ -27,30 +27,31 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
         token_ids = [token_ids]
     if not isinstance(token_ids, (list, tuple)):
         raise HandOver("ids that are no list")
-    skips = skips_of(options)
-    cleans = clean_up_of(hf, engine, options)
-    tokenizer = engine.ready()
-    if tokenizer is None or not engine.decodes:
-        raise HandOver(engine.reason or "a decoder that does not join tokens")
-    try:
-        text = tokenizer.decode(token_ids, skip_special_tokens=skips)
-    except _NOT_TEXT:
-        raise HandOver("ids without a token, or that are no ids") from None
-    return hf.clean_up_tokenization(text) if cleans else text
+    return decode_batch(hf, engine, [token_ids], options)[0]
 
 
 def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, Any]) -> list[str]:
     """Answer a call of `decode` for lists of ids. Arguments and errors are those of `decode`."""
-    skips = skips_of(options)
-    cleans = clean_up_of(hf, engine, options)
+    skips, cleans = skips_of(options), clean_up_of(hf, engine, options)
+    texts = decode_lists(engine, batch, skips=skips)
+    return [hf.clean_up_tokenization(text) for text in texts] if cleans else texts
+
+
+def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
+    """Decode lists of ids; skips: leave special tokens out.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
     tokenizer = engine.ready()
     if tokenizer is None or not engine.decodes:
         raise HandOver(engine.reason or "a decoder that does not join tokens")
     try:
-        texts = tokenizer.decode_batch(batch, skip_special_tokens=skips)
+        if len(batch) == 1:
+            return [tokenizer.decode(batch[0], skip_special_tokens=skips)]
+        return tokenizer.decode_batch(batch, skip_special_tokens=skips)
     except _NOT_TEXT:
         raise HandOver("ids without a token, or that are no ids") from None
-    return [hf.clean_up_tokenization(text) for text in texts] if cleans else texts
 
 
 def skips_of(options: dict[str, Any]) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.arrays import build_arrays
-from fastbpe.transformers.columns import Encoded, Span, Wanted, build_columns, truncate
+from fastbpe.transformers.columns import Wanted, build_columns
 from fastbpe.transformers.encodings import Call, LazyEncodings
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.inputs import Inputs, sort_inputs
-from fastbpe.transformers.truncation import read_truncation
+from fastbpe.transformers.rows import HandOver, encode_rows, make_plan
 
 #: Keyword arguments of `_encode_plus` in transformers 5.24 with their defaults. A call with others is handed over.
 DEFAULTS: dict[str, Any] = {
@@ -45,10 +44,6 @@ def batch_encoding() -> Any:
     return BatchEncoding
 
 
-class HandOver(Exception):
-    """Reason for which the original answers a call."""
-
-
 def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
     """Answer a call of `_encode_plus`.
 
@@ -75,46 +70,20 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         raise HandOver("words in pairs, an empty batch, or texts that are no plain str")
     original = engine.original
     set_up(hf, original, call)
-    tokenizer = engine.ready()
-    if tokenizer is None:
-        raise HandOver(engine.reason or "the tokenizer changes while it encodes")
-    frame = engine.frame(pair=inputs.seconds is not None, add_special_tokens=adds_special)
-    if frame is None:
-        raise HandOver("a post-processor without a fixed frame")
-    settings, padding = original.truncation, original.padding
-    truncation = None if settings is None else read_truncation(settings, frame.n_added)
-    if settings is not None and truncation is None:
-        raise HandOver("truncation to less than one id, or with a stride as long")
-    overflowing = bool(call["return_overflowing_tokens"])
-    if overflowing and truncation is not None and inputs.seconds is not None:
-        raise HandOver("overflowing pairs")
-    wanted = _wanted(hf, call)
-    if wanted.offsets and truncation is not None and (overflowing or truncation.left) and engine.trims_offsets():
-        raise HandOver("offsets that are trimmed after truncation")
-    splits_special = bool(original.encode_special_tokens)
+    plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
+    overflowing, wanted = bool(call["return_overflowing_tokens"]), _wanted(hf, call)
     columns: dict[str, Any] | None = None
-    as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS
     samples: list[int] | None = None
-    if as_array and not (words or overflowing or wanted.offsets or inputs.seconds):
-        built = build_arrays(
-            tokenizer, inputs.firsts, frame, truncation, padding, wanted, splits_special=splits_special
-        )
-        if built is not None:
-            columns, _ = built
+    as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS
+    if as_array and not (words or overflowing or inputs.seconds):
+        columns = build_arrays(engine, plan, inputs.firsts, wanted)
+        if columns is not None:
             n_rows, longest = len(inputs.firsts), columns["input_ids"].shape[1]
     if columns is None:
-        if wanted.offsets:
-            tokenizer = engine.with_offsets()
-            if tokenizer is None:
-                raise HandOver(engine.reason or "the tokenizer changes while it encodes")
-        rows = _encode_rows(tokenizer, inputs, words=words, splits=splits_special, offsets=wanted.offsets)
-        if truncation is not None:
-            cut = truncate(rows, truncation, overflowing=overflowing)
-            if cut is None:
-                raise HandOver("truncation that raises an error")
-            samples = [i for i, parts in enumerate(cut) for _ in parts]
-            rows = [part for parts in cut for part in parts]
-        columns = build_columns(rows, frame, padding, wanted)
+        rows, samples = encode_rows(
+            engine, plan, inputs, words=words, overflowing=overflowing, offsets=wanted.offsets
+        )
+        columns = build_columns(rows, plan.frame, plan.padding, wanted)
         n_rows = len(rows)
         longest = max(map(len, columns["input_ids"]))
     if overflowing:
@@ -123,7 +92,14 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         warn_of_long(hf, columns["input_ids"], call["max_length"], call["verbose"])
     options = {"add_special_tokens": adds_special, "is_pretokenized": words}
     encodings = set_up_encodings(
-        engine, inputs.batch, settings, padding, n_rows, options, splits=splits_special, overflowing=overflowing
+        engine,
+        inputs.batch,
+        plan.settings,
+        plan.padding,
+        n_rows,
+        options,
+        splits=plan.splits_special,
+        overflowing=overflowing,
     )
     return _packed(columns, encodings, inputs, call["return_tensors"], overflowing=overflowing)
 
@@ -177,47 +153,6 @@ def _wanted(hf: Any, call: dict[str, Any]) -> Wanted:
         bool(call["return_offsets_mapping"]),
         bool(call["return_length"]),
     )
-
-
-def _encode_rows(
-    tokenizer: Tokenizer, inputs: Inputs, *, words: bool, splits: bool, offsets: bool
-) -> list[Encoded]:
-    """Encode the texts of each row."""
-    if words:
-        flat = [word for row in inputs.firsts for word in row]
-        ids, spans = encode_texts(tokenizer, flat, splits=splits, offsets=offsets)
-        rows, at = [], 0
-        for row in inputs.firsts:
-            here = slice(at, at + len(row))
-            at += len(row)
-            joined = [token_id for one in ids[here] for token_id in one]
-            rows.append(
-                Encoded((joined,), ([span for one in spans[here] for span in one],) if spans is not None else None)
-            )
-        return rows
-    ids, spans = encode_texts(tokenizer, inputs.firsts, splits=splits, offsets=offsets)
-    if inputs.seconds is None:
-        if spans is None:
-            return [Encoded((one,), None) for one in ids]
-        return [Encoded((one,), (its,)) for one, its in zip(ids, spans, strict=True)]
-    others, their = encode_texts(tokenizer, inputs.seconds, splits=splits, offsets=offsets)
-    return [
-        Encoded((one, other), None if spans is None or their is None else (spans[i], their[i]))
-        for i, (one, other) in enumerate(zip(ids, others, strict=True))
-    ]
-
-
-def encode_texts(
-    tokenizer: Tokenizer, texts: list[str], *, splits: bool, offsets: bool
-) -> tuple[list[list[int]], list[list[Span]] | None]:
-    """Encode texts. splits: special tokens in the texts are split like any text."""
-    if not offsets:
-        if splits:
-            return tokenizer.encode_ordinary_batch(texts), None
-        return tokenizer.encode_batch(texts, allowed_special="all"), None
-    allowed = frozenset() if splits else "all"
-    made = [tokenizer.encode_with_offsets(text, allowed_special=allowed, disallowed_special=()) for text in texts]
-    return [ids for ids, _ in made], [spans for _, spans in made]
 
 
 def _packed(

@@ -20,6 +20,7 @@ class Call(NamedTuple):
     truncation, padding: settings as the properties of the original give them.
     splits_special: its `encode_special_tokens`.
     overflowing: list parts that truncation cut off as encodings of their own.
+    method: name of the method of the original.
     """
 
     twin: Twin
@@ -29,6 +30,7 @@ class Call(NamedTuple):
     padding: dict[str, Any] | None
     splits_special: bool
     overflowing: bool
+    method: str = "encode_batch"
 
     def encode(self) -> list[Any]:
         """Encode the batch with the copy."""
@@ -43,7 +45,7 @@ class Call(NamedTuple):
                 tokenizer.no_padding()
             else:
                 tokenizer.enable_padding(**self.padding)
-            made = tokenizer.encode_batch(self.batch, **self.options)
+            made = getattr(tokenizer, self.method)(self.batch, **self.options)
         if not self.overflowing:
             return list(made)
         return [part for encoding in made for part in (encoding, *encoding.overflowing)]

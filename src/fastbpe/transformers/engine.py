@@ -52,7 +52,7 @@ class Engine:
         self._tokenizer: Tokenizer | None = None
         self._post: Any = _NOT_READ
         self._built_post: Any = _NOT_READ
-        self._frames: dict[tuple[bool, bool], Frame | None] = {}
+        self._frames: dict[tuple[bool, bool, bool], Frame | None] = {}
         self._twin: Twin | None = None
         self._lock = threading.RLock()
         self.n_changes = [0]
@@ -80,9 +80,12 @@ class Engine:
         """Read the state of the original. Raises an exception of tokenizers for components written in Python."""
         return read_state(self.original, self.n_changes[0])
 
-    def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
-        """Return the frame that the post-processor puts around texts; None if it has no fixed one."""
-        post, key = self._read_post(), (pair, add_special_tokens)
+    def frame(self, *, pair: bool, add_special_tokens: bool, fast: bool = False) -> Frame | None:
+        """Return the frame that the post-processor puts around texts; None if it has no fixed one.
+
+        Arguments are those of `find_frame`.
+        """
+        post, key = self._read_post(), (pair, add_special_tokens, fast)
         frames = self._frames
         if post == self._post and key in frames:
             return frames[key]
@@ -90,7 +93,9 @@ class Engine:
             if post != self._post:
                 self._frames, self._twin, self._post = {}, None, post
             if key not in self._frames:
-                self._frames[key] = find_frame(self.original, pair=pair, add_special_tokens=add_special_tokens)
+                self._frames[key] = find_frame(
+                    self.original, pair=pair, add_special_tokens=add_special_tokens, fast=fast
+                )
             return self._frames[key]
 
     def trims_offsets(self) -> bool:

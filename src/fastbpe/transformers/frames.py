@@ -27,21 +27,24 @@ class Frame(NamedTuple):
 
     n_added: how many ids they add.
     before, behind: ids before the first text, and behind it, in a frame of one text.
+    padding_sequence: number of the text to which `sequence_ids` counts padding; None: it counts to none.
     """
 
     items: tuple[Item, ...]
     n_added: int
     before: list[int]
     behind: list[int]
+    padding_sequence: int | None
 
 
-def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame | None:
+def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool, fast: bool = False) -> Frame | None:
     """Find the frame by processing a probe.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`; it is not changed.
         pair: find the frame for two texts.
         add_special_tokens: as in its `encode`.
+        fast: find that of `encode_batch_fast`, which has other type ids if no template sets them.
 
     Returns:
         None if the frame depends on the texts, or holds one twice or not at all.
@@ -50,7 +53,8 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
     if tokenizer.post_processor is not None:
         bare.post_processor = tokenizer.post_processor
     probe = bare.encode(_PROBE, add_special_tokens=False).ids
-    encoding = bare.encode(_PROBE, *[_PROBE] * pair, add_special_tokens=add_special_tokens)
+    encode = bare.encode_batch_fast if fast else bare.encode_batch
+    [encoding] = encode([(_PROBE, _PROBE) if pair else _PROBE], add_special_tokens=add_special_tokens)
     if not probe or encoding.n_sequences != 1 + pair:
         return None
     items: list[Item] = []
@@ -72,4 +76,5 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
     place = [item.sequence for item in items].index(0)
     before = [token_id for item in items[:place] for token_id in item.ids]
     behind = [token_id for item in items[place + 1 :] for token_id in item.ids]
-    return Frame(tuple(items), n_added, before, behind)
+    encoding.pad(len(rows) + 1)
+    return Frame(tuple(items), n_added, before, behind, encoding.sequence_ids[-1])

@@ -125,8 +125,8 @@ class DecodeStream:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DecodeStream:
-        made = DecodeStream.__new__(DecodeStream)
-        for name in self.__slots__:
+        made = type(self).__new__(type(self))
+        for name in DecodeStream.__slots__:
             setattr(made, name, getattr(self, name))
         made._stock, made._pushed = copy.deepcopy(self._stock), [*self._pushed]
         return made

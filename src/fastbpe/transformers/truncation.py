@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+Part = tuple[int, int]  # start and end
+
 
 class Truncation(NamedTuple):
     """Truncation of texts that get a frame of ids.
@@ -52,9 +54,11 @@ def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tupl
     return (short, long) if n_first <= n_second else (long, short)
 
 
-def parts_of(truncation: Truncation, n: int) -> list[tuple[int, int]]:
-    """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order."""
-    limit = truncation.limit
+def parts_of(truncation: Truncation, n: int, limit: int) -> list[tuple[int, int]]:
+    """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order.
+
+    limit: most ids of a part.
+    """
     if n <= limit:
         return [(0, n)]
     step = limit - truncation.stride
@@ -70,3 +74,13 @@ def parts_of(truncation: Truncation, n: int) -> list[tuple[int, int]]:
             if start + limit >= n:
                 break
     return parts
+
+
+def pairs_of_parts(firsts: list[Part], seconds: list[Part]) -> list[tuple[Part, Part]]:
+    """Pair the parts of two texts, in tokenizers' order: those that are kept, then all with a part cut off."""
+    kept_first, kept_second = firsts[0], seconds[0]
+    return [
+        (kept_first, kept_second),
+        *((first, second) for first in firsts[1:] for second in seconds),
+        *((kept_first, second) for second in seconds[1:]),
+    ]

@@ -17,6 +17,7 @@ from fastbpe.display.visible import Part, visible
 from fastbpe.tokenizer.merging_shown import MergedPiece, merged_pieces
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web.chat_templates import ChatTemplate, Message
+from fastbpe.web.own_templates import OwnTemplate, render
 from fastbpe.web.shelf import Entry
 
 MAX_NAMED = 20  # special tokens of a text that are named, of each kind of text
@@ -119,15 +120,24 @@ def _pairs(parts: Iterable[Part]) -> list[tuple[str, bool]]:
     return [(part.text, part.is_sign) for part in parts]
 
 
-def chat(tokenizer: Tokenizer, template: ChatTemplate, messages: Sequence[Message]) -> dict[str, Any]:
+def chat(
+    tokenizer: Tokenizer, template: ChatTemplate | OwnTemplate, messages: Sequence[Message]
+) -> dict[str, Any]:
     """Encode a conversation: special tokens only where the template has them.
 
     Args:
         tokenizer: the tokenizer.
-        template: the form of the prompt.
+        template: the form of the prompt, or the model's own chat template.
         messages: the messages.
+
+    Raises:
+        ValueError: the model's template refuses the messages, or goes beyond its limits.
     """
-    parts = template.render(messages)
+    is_mixed, needed = False, tuple[str, ...]()
+    if isinstance(template, OwnTemplate):
+        parts, is_mixed = render(template, messages)
+    else:
+        parts, needed = template.render(messages), template.special_tokens
     ids = tokenizer.encode_parts(parts)
     trusting = tokenizer.encode("".join(text for text, _ in parts), allowed_special="all")
     special = tokenizer.special_tokens_set
@@ -137,7 +147,8 @@ def chat(tokenizer: Tokenizer, template: ChatTemplate, messages: Sequence[Messag
         "n_content": sum(len(tokenizer.encode_parts([part])) for part in parts if not part[1]),
         "n_control": _n_special(tokenizer, ids),
         "n_forged": _n_special(tokenizer, trusting) - _n_special(tokenizer, ids),
-        "missing": [visible_name(name) for name in template.special_tokens if name not in special],
+        "missing": [visible_name(name) for name in needed if name not in special],
+        "is_mixed": is_mixed,
     }
 
 

@@ -24,8 +24,9 @@ from fastbpe.display.shown_tokens import KINDS
 from fastbpe.errors import FastbpeError
 from fastbpe.patterns import PATTERNS
 from fastbpe.web import answers, learning
-from fastbpe.web.chat_templates import ROLES, TEMPLATES, Message
+from fastbpe.web.chat_templates import ROLES, TEMPLATES, ChatTemplate, Message
 from fastbpe.web.learning import MAX_VOCAB_SIZE, N_BYTES, Trainer
+from fastbpe.web.own_templates import OwnTemplate, has_jinja
 from fastbpe.web.shelf import Entry, Shelf
 
 MAX_SIDE_BY_SIDE = 4  # tokenizers that see one text
@@ -33,6 +34,7 @@ MAX_TOKENS = 50_000  # ids that one question may ask about
 MAX_WORD = 200  # characters of a text that is merged step by step
 MAX_MESSAGES = 100  # of a chat
 MAX_NAME = 60  # characters of a vocabulary's name
+OWN_TEMPLATE = "own"  # name of the template that stands beside a tokenizer
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -102,6 +104,8 @@ class _Questions:
                 "tokenizers": [entry.as_dict() for entry in self._shelf.entries()],
                 "kinds": KINDS,
                 "templates": [template.name for template in TEMPLATES],
+                "own_template": OWN_TEMPLATE,
+                "has_jinja": has_jinja(),
                 "roles": ROLES,
                 "patterns": [*PATTERNS, "none"],
                 "vocab_size": [N_BYTES + 1, MAX_VOCAB_SIZE],
@@ -127,12 +131,9 @@ class _Questions:
         return JSONResponse(await run_in_threadpool(answers.tokens, entry.tokenizer, pairs))
 
     async def chat(self, request: Request) -> Response:
-        """Encode the messages of the body, in the form of the argument `template`."""
+        """Encode the messages of the body, in the form of the argument `template`: a name, or OWN_TEMPLATE."""
         (entry,) = self._entries(request, at_most=1)
-        name = request.query_params.get("template")
-        template = next((one for one in TEMPLATES if one.name == name), None)
-        if template is None:
-            raise HTTPException(400, "there is no template of this name")
+        template = _template(request.query_params.get("template"), entry)
         messages = _messages(_json(await request.body(), list))
         return JSONResponse(await run_in_threadpool(answers.chat, entry.tokenizer, template, messages))
 
@@ -236,6 +237,19 @@ def _messages(said: list[Any]) -> list[Message]:
             raise HTTPException(400, "each message has a role and a content")
         messages.append(Message(role, content))
     return messages
+
+
+def _template(name: str | None, entry: Entry) -> ChatTemplate | OwnTemplate:
+    if name == OWN_TEMPLATE:
+        if entry.own_template is None:
+            raise HTTPException(400, "there is no chat template beside this tokenizer")
+        if not has_jinja():
+            raise HTTPException(400, 'chat templates need jinja2: pip install "fastbpe-tokenizer[chat]"')
+        return entry.own_template
+    template = next((one for one in TEMPLATES if one.name == name), None)
+    if template is None:
+        raise HTTPException(400, "there is no template of this name")
+    return template
 
 
 def _special(request: Request) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import webbrowser
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from threading import Thread
 
 from uvicorn import Config, Server
@@ -12,6 +12,7 @@ from uvicorn import Config, Server
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web.app import make_app
 from fastbpe.web.guard import Guard
+from fastbpe.web.own_templates import OwnTemplate
 from fastbpe.web.shelf import Shelf
 
 LOOPBACK = "127.0.0.1"
@@ -24,6 +25,7 @@ class WebServer:
     Args:
         tokenizers: names and tokenizers to offer; none: one without merges, whose tokens are bytes.
         port: int – port to listen at; 0: a free one.
+        templates: chat templates of models, by the name of the tokenizer.
 
     Attributes:
         port: int – the port.
@@ -33,14 +35,20 @@ class WebServer:
         OSError: the port is taken.
     """
 
-    def __init__(self, tokenizers: Iterable[tuple[str, Tokenizer]], *, port: int = 0) -> None:
+    def __init__(
+        self,
+        tokenizers: Iterable[tuple[str, Tokenizer]],
+        *,
+        port: int = 0,
+        templates: Mapping[str, OwnTemplate] | None = None,
+    ) -> None:
         named = [*tokenizers] or [("bytes", Tokenizer.from_merges([], pattern=None))]
         self._socket = socket.create_server((LOOPBACK, port))
         self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{LOOPBACK}:{self.port}/"
         self._server = Server(
             Config(
-                Guard(make_app(Shelf(named)), port=self.port),
+                Guard(make_app(Shelf(named, templates)), port=self.port),
                 log_level="warning",
                 access_log=False,
                 server_header=False,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any, NamedTuple
 
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web.chat_templates import template_of
+from fastbpe.web.own_templates import OwnTemplate
 
 MAX_TRAINED = 8  # tokenizers trained on the page that are kept; the oldest goes first
 
@@ -20,12 +21,14 @@ class Entry(NamedTuple):
     name: str – its name.
     tokenizer: Tokenizer – itself.
     is_trained: bool – it was trained on the page.
+    own_template: OwnTemplate | None – chat template of the model.
     """
 
     key: int
     name: str
     tokenizer: Tokenizer
     is_trained: bool
+    own_template: OwnTemplate | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Describe the entry for JSON."""
@@ -38,6 +41,7 @@ class Entry(NamedTuple):
             "n_special": len(tokenizer.special_tokens),
             "is_trained": self.is_trained,
             "template": template_of(tokenizer.special_tokens_set),
+            "has_own_template": self.own_template is not None,
         }
 
 
@@ -46,11 +50,16 @@ class Shelf:
 
     Args:
         given: names and tokenizers to start with.
+        templates: chat templates of models, by name.
     """
 
-    def __init__(self, given: Iterable[tuple[str, Tokenizer]]) -> None:
+    def __init__(
+        self, given: Iterable[tuple[str, Tokenizer]], templates: Mapping[str, OwnTemplate] | None = None
+    ) -> None:
         self._lock = Lock()
-        self._entries = {key: Entry(key, *one, False) for key, one in enumerate(given)}
+        self._entries = {
+            key: Entry(key, name, one, False, (templates or {}).get(name)) for key, (name, one) in enumerate(given)
+        }
         self._next = len(self._entries)
 
     def entries(self) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from array import array
 from pathlib import Path
@@ -94,6 +95,47 @@ def test_id_beyond_the_vocabulary_and_falling_offsets_are_named(
     (problem,) = verify_ids(out).problems
     assert problem.startswith(f"{out}.offsets: ")
     assert f"{offsets[2]} comes after {offsets[1]}" in problem
+
+
+def test_inputs_that_are_not_those_encoded_are_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    corpus, ids = tmp_path / "corpus", tmp_path / "ids"
+    (corpus / "more").mkdir(parents=True)
+    ids.mkdir()
+    files = [corpus / "a.txt", corpus / "b.txt", corpus / "more" / "c.txt"]
+    for file in files:
+        file.write_text(f"the text of {file.name}")
+    for i in range(2):
+        code_tokenizer.encode_files(corpus, ids / "out.bin", shard=(i, 2), progress=False)
+    corpus = corpus.rename(tmp_path / "moved")
+    assert verify_ids(ids, inputs=corpus).problems == ()
+    good = (corpus / "a.txt").read_bytes()
+    for wrong, said in (
+        (
+            b"x" + good[1:],
+            r"a.txt: its SHA-256 is [0-9a-f]{16}…, and '[0-9a-f]{16}…' in out-00000-of-00002\.bin\.man",
+        ),
+        (
+            good[1:],
+            rf"a.txt: {len(good) - 1} bytes, and {len(good)} in out-00000-of-00002\.bin\.manifest\.json: it has",
+        ),
+        (None, r"a.txt: no such file, and out-00000-of-00002\.bin\.manifest\.json names it"),
+    ):
+        (corpus / "a.txt").unlink()
+        if wrong is not None:
+            (corpus / "a.txt").write_bytes(wrong)
+        assert verify_ids(ids).problems == ()
+        (problem,) = verify_ids(ids, inputs=corpus).problems
+        assert re.match(re.escape(f"{corpus}/") + said, problem), problem
+    (corpus / "a.txt").write_bytes(good)
+    (corpus / "more" / "c.txt").write_text("another")
+    (problem,) = verify_ids(ids, inputs=corpus).problems
+    assert problem.startswith(f"{corpus / 'more' / 'c.txt'}: 7 bytes")
+
+
+def test_inputs_of_shards_without_files_are_a_problem(shards: Path, tmp_path: Path) -> None:
+    problems = verify_ids(shards, inputs=tmp_path).problems
+    assert len(problems) == 4
+    assert problems[0].startswith(f"{shard(shards, 0)}: no manifest beside it names input files")
 
 
 def test_path_without_ids_raises(tmp_path: Path) -> None:

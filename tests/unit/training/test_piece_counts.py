@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import json
@@ -289,6 +290,24 @@ def test_spill_files_are_removed_after_an_error(tmp_path: Path, monkeypatch: pyt
     assert opened
     assert all(file.closed for file in opened)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("n_shared", [0, 1000, 3000])
+def test_tables_that_outgrow_the_limit_only_together_lose_no_count(n_shared: int) -> None:
+    """Each thread stays below its limit, so nothing is spilled before their tables are added up."""
+    expected: Counter[bytes] = Counter()
+    with contextlib.closing(spill.Spill()) as files:
+        tables = [PieceCounter(Splitter(), spill=files, limit=1 << 19) for _ in range(3)]
+        for number, table in enumerate(tables):
+            for i in range(3000):
+                owner = 0 if i < n_shared else number
+                piece = b"%d.%d%s" % (owner, i, b" long piece" if i % 3 else b"")
+                table.add_piece(piece, i + 1)
+                expected[piece] += i + 1
+        assert not files.is_used()
+        assert sum(table.used_bytes for table in tables) > 1 << 19
+        total = counting_threads.merged_tables(tables, files)
+        assert dict(total.items()) == expected
 
 
 def test_full_disk_is_reported() -> None:

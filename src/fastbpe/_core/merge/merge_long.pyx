@@ -3,8 +3,7 @@
 The queue. A binary heap, for short pieces and for vocabularies without ranks. For pieces of BUCKETS_FROM_BYTES and
 more of a ranked vocabulary it is a bucket queue: one bucket of positions for each rank. Only pairs of the rank at
 hand, or of a better rank that a merge has created meanwhile, are in a heap. So most steps cost O(1) and no cache
-miss, where a heap costs O(log n) of them; and a bucket tells which pairs come next, so that their symbols and the
-slots of their new pairs can be prefetched.
+miss, where a heap costs O(log n) of them.
 
 Windows. The piece is merged in overlapping windows, so that the list and the queue stay in the second-level cache.
 Why the result is exact: merging the best pair, leftmost on ties, turns a text into tokens t1 … tn if and only if
@@ -18,6 +17,9 @@ So two windows can be joined at a token that both have: take the tokens of the f
 its end, start the second window at this boundary, and check that its first token is the one that follows in the
 first window. It nearly always is. If not, text behind the window reaches further back into it: all starts again
 with windows twice as long.
+
+Lost: prefetches of the symbols and slots that come next in a bucket: windows lie in the second-level cache, and the
+prefetches cost 6 % (docs/how/optimizations.md).
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -25,10 +27,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
-from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.common.id_buffer cimport ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, pair_home
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
@@ -38,8 +39,6 @@ cdef enum:
     MIN_WINDOW_TOKENS = 32  # a window is at least so many times as long as the longest token
     OVERLAP_PART = 16  # the last 1/16 of a window is merged again in the next one
     CHUNK_POSITIONS = 14  # positions in a chunk, which fill its cache line
-    SYMBOLS_AHEAD = 8  # positions ahead in a bucket whose symbol is prefetched
-    PAIRS_AHEAD = 3  # positions ahead in a bucket whose new pairs are prefetched
     UNSORTED = 1 << 31  # flag in Bucket.tail: the positions do not rise
     IDS_CLEARED_PER_SYMBOL = 16  # buckets to clear for each symbol of a sequence, at most
     SIGNALS_EVERY = 1 << 18  # pairs taken between two checks for signals
@@ -242,7 +241,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
     """Merge until the queue is empty. Returns False without memory; raises what a signal handler raises."""
     cdef uint64_t best
     cdef uint32_t at, right, after
-    while _take(queue, tables, nodes, &best):
+    while _take(queue, &best):
         queue.n_taken += 1
         if queue.n_taken % SIGNALS_EVERY == 0:
             with gil:
@@ -408,7 +407,7 @@ cdef inline uint32_t _free_chunk(Queue* queue, uint32_t number) noexcept nogil:
     return next_number
 
 
-cdef inline bint _take(Queue* queue, const Tables* tables, const Node* nodes, uint64_t* best) noexcept nogil:
+cdef inline bint _take(Queue* queue, uint64_t* best) noexcept nogil:
     """Take the best pair: the next of the bucket at hand, or a better one from the heap.
 
     Returns False if the queue is empty, and also without memory; then heap.items is NULL.
@@ -419,7 +418,6 @@ cdef inline bint _take(Queue* queue, const Tables* tables, const Node* nodes, ui
             chunk = &queue.chunks[queue.sweep]
             best[0] = <uint64_t> (queue.rank - 1) << 32 | chunk.at[queue.next]
             if not queue.heap.n or best[0] < queue.heap.items[0]:
-                _prefetch_ahead(queue, tables, nodes, chunk)
                 queue.next += 1
                 if queue.next == chunk.n:
                     queue.sweep = _free_chunk(queue, queue.sweep)
@@ -434,32 +432,6 @@ cdef inline bint _take(Queue* queue, const Tables* tables, const Node* nodes, ui
             free(queue.heap.items)
             queue.heap.items = NULL
             return False
-
-
-cdef inline void _prefetch_ahead(
-    const Queue* queue, const Tables* tables, const Node* nodes, const Chunk* chunk
-) noexcept nogil:
-    """Prefetch symbols that come soon in the bucket at hand, and the slots of the pairs they will make."""
-    cdef uint32_t i = queue.next, at, right, behind, rank = queue.rank - 1
-    cdef const Chunk* follower
-    if i + SYMBOLS_AHEAD < chunk.n:
-        prefetch(&nodes[chunk.at[i + SYMBOLS_AHEAD]])
-    elif chunk.next != NONE:
-        follower = &queue.chunks[chunk.next]
-        if i + SYMBOLS_AHEAD == chunk.n:
-            prefetch(follower)
-        elif i + SYMBOLS_AHEAD - chunk.n < follower.n:
-            prefetch(&nodes[follower.at[i + SYMBOLS_AHEAD - chunk.n]])
-    if i + PAIRS_AHEAD < chunk.n:
-        at = chunk.at[i + PAIRS_AHEAD]
-        right = nodes[at].next
-        if nodes[at].id == NONE or right == NONE:
-            return
-        behind = nodes[right].next
-        if behind != NONE:
-            prefetch(&tables.pairs.ranked[pair_home(rank, nodes[behind].id, tables.pairs.shift)])
-        if nodes[at].previous != NONE:
-            prefetch(&tables.pairs.ranked[pair_home(nodes[nodes[at].previous].id, rank, tables.pairs.shift)])
 
 
 cdef bint _start_bucket(Queue* queue, uint32_t rank) noexcept nogil:

@@ -6,7 +6,8 @@
 #include "targets.h"
 
 #define FB_ROOM 80      /* ends that put() may write for a block: 64, rounded up to whole groups of 16, and one group */
-#define FB_AHEAD 1024   /* bytes from a block to the text that is prefetched: the processor stops at pages */
+#define FB_AHEAD 1024   /* bytes from a block to the text that is prefetched: the hardware prefetcher stops at pages.
+                         * +8 % on counting texts of 4,000 characters (docs/how/optimizations.md) */
 #define FB_EIGHT_BITS ((uint64_t)0x8040201008040201) /* byte i has bit i alone */
 #define FB_TOP ((uint64_t)1 << 63)                   /* set so that counting trailing zeros is defined */
 

@@ -1,7 +1,7 @@
 /* Split text of code points into pieces that no token of a vocabulary crosses.
  *
  * Included once for each instruction set, as blocks.h is, which explains FB_FN and FB_V. fb_scalar_words does the same
- * character by character. */
+ * character by character. Lost: a prefetch of text ahead, as in blocks.h: no gain (docs/how/optimizations.md). */
 #ifndef FASTBPE_WORDS_H
 #define FASTBPE_WORDS_H
 
@@ -61,7 +61,6 @@ static size_t FB_FN(words)(const uint8_t *text, size_t n, size_t *at, size_t *en
     while (here < n && room - n_ends > FB_ROOM) {
         size_t n_here = n - here < 64 ? n - here : 64;
         FB_V(bytes) v = FB_V(load)(text + here, n_here);
-        __builtin_prefetch(text + here + FB_AHEAD);
         if (FB_V(high)(v) || (last > 0x7F && last < 0x110000)) {
             n_ends += fb_words_by_character(text, n, &here, here + n_here, &last, ends + n_ends,
                                             room - n_ends - 1, w);

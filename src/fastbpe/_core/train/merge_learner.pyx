@@ -15,9 +15,11 @@ has changed, it is offered again with its present count (a lazy priority queue).
 buckets, one list a count (a bucket queue); the heap holds only larger counts and the bucket that is being merged,
 and stays small.
 
-Memory. A merge reads cells, counts and weights at random. So it prefetches those of the occurrences ahead, and
-counts lie apart from the rest of a pair. Huge pages serve only arrays that are large and written from end to end.
-Lost: huge pages for all arrays; laying them out cost more than it saved.
+Memory. A merge reads cells, counts and weights at random. So it prefetches cells and weights of the occurrences
+ahead, and counts lie apart from the rest of a pair. Huge pages serve only arrays that are large and written from
+end to end.
+Lost: huge pages for all arrays; laying them out cost more than it saved. Prefetches of the counts ahead, and of pairs
+while their occurrences are laid out: under 3 % (docs/how/optimizations.md).
 """
 
 # Lost: pieces sorted by count, so that hot ones lie together: sorting costs what it brings.
@@ -28,10 +30,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
-from fastbpe._core.common.memory cimport prefetch, use_huge_pages
+from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.train.pair_table cimport (
-    CELLS_AHEAD, DEAD, Cell, NewOccurrence, Occurrence, Pair, PairIndex, QueuedPair, State, add_occurrence, better,
-    index_slot, merge_some, new_pair,
+    DEAD, Cell, NewOccurrence, Occurrence, Pair, PairIndex, QueuedPair, State, add_occurrence, better, index_slot,
+    merge_some, new_pair,
 )
 from fastbpe._core.common.hash_tables cimport NONE
 
@@ -178,7 +180,6 @@ cdef class MergeLearner:
                 self._note_work(1)
                 right = at + self._state.length[left]
                 if cells[right].symbol != NONE:
-                    prefetch(&self._state.pairs[cells[min(at + CELLS_AHEAD, last)].pair])
                     add_occurrence(&self._state, cells[at].pair, at, piece)
                 at = right
             self._offer_from(0)

@@ -15,7 +15,6 @@ cdef extern from *:
 
 cdef enum:
     CELLS_AHEAD = 24  # occurrences from the present one to the one whose cells are prefetched
-    COUNTS_AHEAD = 12  # the same for the counts of the neighbours' pairs, which are read from those cells
 
 
 cdef struct Cell:
@@ -109,16 +108,6 @@ cdef inline void _note_occurrence(
     s.cells[at].pair = pair
 
 
-cdef inline void _prefetch_counts(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
-    """Prefetch the counts that a merge at this cell will lower."""
-    cdef uint32_t left
-    if stands(s, pair, at):
-        prefetch(&s.counts[s.cells[at + s.length[pair.left]].pair])
-        left = s.cells[at - 1].symbol
-        if left != NONE:
-            prefetch(&s.counts[s.cells[at - s.length[left & ~TAIL]].pair])
-
-
 cdef inline void merge_some(
     State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to
 ) noexcept nogil:
@@ -140,8 +129,6 @@ cdef inline void merge_some(
         if i + CELLS_AHEAD < to:
             prefetch(&cells[occurrences[i + CELLS_AHEAD].at])
             prefetch(&s.weights[occurrences[i + CELLS_AHEAD].piece])
-        if i + COUNTS_AHEAD < to:
-            _prefetch_counts(s, pair, occurrences[i + COUNTS_AHEAD].at)
         at = occurrences[i].at
         right_at = at + n_left
         if cells[at].symbol != pair.left or cells[right_at].symbol != pair.right:

@@ -82,7 +82,6 @@ cdef class PieceTable:
         other.settle()
         self._enter()
         try:
-            self._is_settled = False
             with nogil:
                 while at < other.n_pieces:
                     self.reserve_group()
@@ -197,6 +196,8 @@ cdef class PieceTable:
     cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil:
         """Add up to GROUP_PIECES pieces of another table, from index `start` on; prefetch all memory first.
 
+        +76 % on the sum of two counts of 700,000 pieces (docs/how/optimizations.md).
+
         shift: added to the positions of the pieces.
 
         Requires: reserve_group() was called.
@@ -206,6 +207,7 @@ cdef class PieceTable:
         cdef CountedPiece* entry
         cdef LongSlot* slot
         cdef size_t i
+        self._is_settled = False
         for i in range(n):
             keys[i][0] = keys[i][1] = 0
             if pieces[i].n_bytes and pieces[i].n_bytes <= SHORT_BYTES:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fastbpe.errors import FormatError
 from fastbpe.formats import folder as folders
 from fastbpe.formats.atomic_files import write
-from fastbpe.model import Model
+from fastbpe.model import Model, PieceType
 
 if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel
 
 _Written = TypeVar("_Written")
 
-TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
+TOKENIZER, CONFIG, GENERATION = "tokenizer.json", "tokenizer_config.json", "generation_config.json"
 #: Files of older transformers, which it reads before the others.
 _OLDER = ("special_tokens_map.json", "added_tokens.json")
 _ROLES = ("bos", "eos", "pad", "unk")
@@ -35,6 +35,7 @@ _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePointModel:
     """Return a model from a folder with the roles of tokens that the files beside it name.
 
+    Roles without a name come from the ids in a generation_config.json; of several eos ids the first counts.
     add_bos_token and add_eos_token count only if no tokenizer.json says which ids stand around texts.
     """
     where = Path(path)
@@ -46,6 +47,7 @@ def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePoi
         name = next((name for name in names if name), None)
         if name is not None:
             roles[role] = name
+    roles = {**_generation_roles(model, folders.read_object(where / GENERATION)), **roles}
     if roles:
         model = replace(model, roles={**model.roles, **roles})
     if isinstance(model, Model) or model.template is not None:
@@ -60,6 +62,28 @@ def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePoi
     before = (bos,) if adds[0] and bos is not None else ()
     behind = (eos,) if adds[1] and eos is not None else ()
     return replace(model, template=(before, behind))
+
+
+def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return role → token for the ids of a generation_config.json. Ids without a special token are passed over."""
+    found: dict[str, str] = {}
+    for role in ("bos", "eos", "pad"):
+        value = config.get(f"{role}_token_id")
+        token_id = value[0] if isinstance(value, list) and value else value
+        name = _special_name(model, token_id) if type(token_id) is int else None
+        if name is not None and role not in model.roles:
+            found[role] = name
+    return found
+
+
+def _special_name(model: Model | CodePointModel, token_id: int) -> str | None:
+    """Return the special or added token of an id; None if it has none."""
+    names = {token.id: token.content for token in model.added_tokens}
+    if isinstance(model, Model):
+        names |= {i: name for name, i in model.special_tokens.items()}
+    elif 0 <= token_id < model.n_pieces and model.types[token_id] == PieceType.CONTROL:
+        return model.piece(token_id).decode("utf-8", "surrogateescape")
+    return names.get(token_id)
 
 
 def write_folder(

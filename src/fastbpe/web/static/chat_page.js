@@ -13,7 +13,6 @@ export class ChatPage {
     this.facts = facts;
     this.tokenizers = tokenizers;
     this.view = new TokenView(byId("chat-view"), "Tokens of the chat", facts.kinds);
-    fillSelect(byId("chat-template"), facts.templates.map((name) => [name, name]));
     byId("chat-template").addEventListener("change", () => this.refresh());
     byId("chat-tokenizer").addEventListener("change", () => this.chooseTemplate());
     byId("add-message").addEventListener("click", () => {
@@ -25,11 +24,24 @@ export class ChatPage {
     this.chooseTemplate();
   }
 
-  /** Choose the template whose special tokens the tokenizer has, if there is one. */
+  /** Choose the model's own template, or the one whose special tokens the tokenizer has, if there is one. */
   chooseTemplate() {
-    const { template } = this.tokenizers.list.find(({ key }) => key === Number(byId("chat-tokenizer").value));
-    if (template) byId("chat-template").value = template;
+    const { template, has_own_template } = this.chosen();
+    const { templates, own_template, has_jinja } = this.facts;
+    const select = byId("chat-template");
+    const before = select.value;
+    const own = has_own_template && has_jinja ? [[own_template, "The model's own"]] : [];
+    fillSelect(select, [...own, ...templates.map((name) => [name, name])]);
+    if (own.length) select.value = own_template;
+    else if (template) select.value = template;
+    else if (templates.includes(before)) select.value = before;
+    byId("chat-jinja").hidden = !has_own_template || has_jinja;
     this.refresh();
+  }
+
+  /** The tokenizer that is chosen. */
+  chosen() {
+    return this.tokenizers.list.find(({ key }) => key === Number(byId("chat-tokenizer").value));
   }
 
   addMessage(role, content) {
@@ -71,6 +83,12 @@ export class ChatPage {
       const said = [];
       if (found.missing.length) {
         said.push(`This vocabulary has no ${found.missing.join(", ")}: the template's marks are plain text in it.`);
+      }
+      if (found.is_mixed) {
+        said.push(
+          "This template changes the messages, so its own text cannot be told from theirs: special tokens that the",
+          "messages name become ids, as they do in transformers."
+        );
       }
       if (found.n_forged > 0) {
         said.push(

@@ -1,0 +1,214 @@
+"""Calls of transformers, stock and over faster backends, on documents that no tokenizer has met before.
+
+Each round has its own part of the text, which every library gets once. Answers are compared with stock's on the
+first part, outside the clock.
+"""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import report
+from fastbpe.transformers import accelerate, status
+from fastbpe.transformers.streams import STOCK as STOCK_STREAM
+from fastbpe.transformers.streams import DecodeStream
+from rounds import Outcome, Timing
+from texts import cut
+from vocabularies import Vocabulary
+from workloads import DOCUMENT_BYTES, SHORT_BYTES
+
+STOCK = "transformers"
+
+
+class Row(NamedTuple):
+    """Kind of call.
+
+    title: as the table names it.
+    bar: speed of fastbpe / speed of the best other library, at least.
+    inputs: make the input of a tokenizer's call of a text, outside the clock; the stock tokenizer helps.
+    run: the timed call.
+    dream: the ratio hoped for.
+    against: bars against libraries by name, in place of `bar`.
+    """
+
+    title: str
+    bar: float
+    inputs: Callable[[Any, str], Any]
+    run: Callable[[Any, Any], Any]
+    dream: float = 2.0
+    against: dict[str, float] = {}  # noqa: RUF012  # never changed
+
+
+def _documents(_: Any, text: str) -> list[str]:
+    return cut(text, DOCUMENT_BYTES)
+
+
+def _ids(stock: Any, text: str) -> list[list[int]]:
+    return stock(cut(text, DOCUMENT_BYTES), add_special_tokens=False)["input_ids"]
+
+
+def _stream(tokenizer: Any, rows: list[list[int]]) -> list[str | None]:
+    kind = DecodeStream if status(tokenizer)["accelerated"] else STOCK_STREAM
+    stream, backend = kind(skip_special_tokens=False), tokenizer._tokenizer
+    return [stream.step(backend, token_id) for ids in rows for token_id in ids]
+
+
+CUT = {"truncation": True, "max_length": 512, "padding": True, "return_tensors": "np"}
+ROWS = (
+    Row("2 KB documents → input_ids", 2, _documents, lambda t, x: t(x)["input_ids"]),
+    Row("one long str → input_ids", 2, lambda _, text: text, lambda t, x: t(x)["input_ids"]),
+    Row("100-byte strs one by one → input_ids", 2, lambda _, text: cut(text, SHORT_BYTES),
+        lambda t, x: [t(one)["input_ids"] for one in x]),
+    Row("documents cut to 512 and padded → numpy", 2, _documents, lambda t, x: t(x, **CUT)["input_ids"]),
+    Row("2 KB documents → offsets", 2, _documents,
+        lambda t, x: t(x, return_offsets_mapping=True)["offset_mapping"]),
+    Row("lists of ids → texts", 2, _ids, lambda t, x: t.batch_decode(x)),
+)  # fmt: skip
+
+
+def compare_calls(vocabulary: str, pattern: str, text: str, rounds: int) -> list[dict[str, Any]]:
+    """Compare the kinds of calls, loading, and the face of tokenizers; print tables, and return the rows.
+
+    Args:
+        vocabulary: name of a vocabulary, or the path of a tokenizer.json.
+        pattern: split pattern of a .tiktoken file.
+        text: text to encode.
+        rounds: timed calls of each library in each row.
+    """
+    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+        if vocabulary.endswith(".json"):
+            shutil.copy(vocabulary, f"{folder}/tokenizer.json")
+        else:
+            Vocabulary(vocabulary, pattern).load().export(folder, format="huggingface")
+        found, missing = _load_all(Path(folder))
+        report.print_notes(missing)
+        rows = [*ROWS, _STREAM]
+        size = len(text) // (len(rows) + 1) // (rounds + 1)
+        parts = [text[i * size : (i + 1) * size] for i in range((len(rows) + 1) * (rounds + 1))]
+        results = []
+        for row in rows:
+            some = found if row is not _STREAM else {name: found[name] for name in ("fastbpe", STOCK)}
+            results.append(_compare(row, some, [parts.pop() for _ in range(rounds + 1)]))
+        face = {"fastbpe": _face(folder, ours=True), "tokenizers": _face(folder, ours=False)}
+        results.append(_compare(_FACE, face, [parts.pop() for _ in range(rounds + 1)]))
+        return [*results, _compare_loading(Path(folder), rounds)]
+
+
+_STREAM = Row("ids one by one → DecodeStream", 2, _ids, _stream)
+_FACE = Row(
+    "2 KB documents → ids, tokenizers' own calls", 2, _documents, lambda t, x: [e.ids for e in t.encode_batch(x)]
+)
+
+
+def _face(folder: str, *, ours: bool) -> Any:
+    import tokenizers
+
+    import fastbpe.tokenizers
+
+    module: Any = fastbpe.tokenizers if ours else tokenizers
+    return module.Tokenizer.from_file(f"{folder}/tokenizer.json")
+
+
+def _stock(folder: Path) -> Any:
+    from transformers import PreTrainedTokenizerFast
+
+    made: Any = PreTrainedTokenizerFast.from_pretrained(folder)
+    if made.pad_token is None:
+        made.pad_token = made.convert_ids_to_tokens(2)
+    return made
+
+
+def _accelerated(folder: Path) -> Any:
+    return accelerate(_stock(folder))
+
+
+def _fastokens(folder: Path) -> Any:
+    import fastokens
+
+    fastokens.patch_transformers()
+    try:
+        return _stock(folder)
+    finally:
+        fastokens.unpatch_transformers()
+
+
+def _gigatoken(folder: Path) -> Any:
+    import gigatoken
+
+    return gigatoken.Tokenizer(_stock(folder)).as_hf()
+
+
+LOADERS = {"fastbpe": _accelerated, STOCK: _stock, "fastokens": _fastokens, "gigatoken": _gigatoken}
+
+
+def _load_all(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the tokenizers by name, and why others are missing."""
+    found, missing = {}, {}
+    for name, load in LOADERS.items():
+        try:
+            found[name] = load(folder)
+        except Exception as error:  # a library is missing, or does not take the vocabulary
+            missing[name] = f"{type(error).__name__}: {error}"
+    return found, missing
+
+
+def _compare(row: Row, tokenizers: dict[str, Any], parts: list[str]) -> dict[str, Any]:
+    """Compare answers on the first part, then time each part in each library, in rotating order."""
+    stock = tokenizers.get(STOCK) or tokenizers["tokenizers"]
+    outcome = Outcome(row)  # type: ignore[arg-type]  # it asks for title and bars alone
+    expected = _plain(row.run(stock, row.inputs(stock, parts[0])))
+    for name, tokenizer in tokenizers.items():
+        try:
+            same = _plain(row.run(tokenizer, row.inputs(stock, parts[0]))) == expected
+        except Exception as error:
+            outcome.notes[name] = f"lacks the call: {type(error).__name__}: {error}"[:200]
+        else:
+            if same:
+                outcome.timings[name] = Timing(sum(len(part.encode()) for part in parts[1:]) // len(parts[1:]))
+            else:
+                outcome.notes[name] = "its answers differ from stock's"
+    names = [*outcome.timings]
+    for number, part in enumerate(parts[1:]):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            inputs = row.inputs(stock, part)
+            gc.collect()
+            gc.disable()
+            try:
+                busy, started = time.process_time(), time.perf_counter()
+                row.run(tokenizers[name], inputs)
+                seconds, busy = time.perf_counter() - started, time.process_time() - busy
+            finally:
+                gc.enable()
+            outcome.timings[name].seconds.append(seconds)
+            outcome.timings[name].cores.append(busy / seconds)
+    report.print_outcome(outcome)
+    return report.as_json(outcome)
+
+
+def _plain(answer: Any) -> Any:
+    """Return an answer as lists, which can be compared."""
+    if hasattr(answer, "tolist"):
+        return answer.tolist()
+    return [*answer] if isinstance(answer, (list, tuple)) else answer
+
+
+def _compare_loading(folder: Path, rounds: int) -> dict[str, Any]:
+    """Time loading with the first encode."""
+    results: dict[str, Any] = {}
+    print("\nload and encode the first text\n\n| library | ms, median | best |\n|---|---:|---:|")
+    for name, load in (("fastbpe", _accelerated), (STOCK, _stock)):
+        seconds = []
+        for _ in range(rounds):
+            gc.collect()
+            started = time.perf_counter()
+            load(folder)("Hello, world!")
+            seconds.append(time.perf_counter() - started)
+        results[name] = {"seconds": seconds}
+        print(f"| {name} | {1000 * sorted(seconds)[len(seconds) // 2]:,.0f} | {1000 * min(seconds):,.0f} |")
+    return {"row": "load and encode the first text", "results": results, "notes": {}}

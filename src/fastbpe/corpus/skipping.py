@@ -1,0 +1,48 @@
+"""Documents that cannot be read: what callers may ask for, and a record of those that were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastbpe.errors import FormatError
+
+ON_ERROR = ("raise", "skip")  # for documents that cannot be read
+ERRORS = ("strict", "replace")  # for bytes that are not UTF-8
+
+_MAX_NAMED = 10  # documents that are named; the others are counted only, so that memory stays bounded
+
+
+def check_choices(on_error: object, errors: object) -> None:
+    """Raise ValueError unless both are values that these options have."""
+    for name, value, choices in (("on_error", on_error, ON_ERROR), ("errors", errors, ERRORS)):
+        if value not in choices:
+            raise ValueError(f"{name}={value!r}: choose one of {', '.join(map(repr, choices))}")
+
+
+class Skipped:
+    """Record of documents that on_error="skip" left out; called with the error of each.
+
+    Attributes:
+        n: int – number of documents.
+        first: list of str – errors of the first ten, each with file and line or row.
+
+    >>> skipped = Skipped()
+    >>> skipped(FormatError("a.jsonl:3: not a line of JSON"))
+    >>> skipped.add(1, ["b.jsonl:1: not a line of JSON"])
+    >>> skipped.n, skipped.first
+    (2, ['a.jsonl:3: not a line of JSON', 'b.jsonl:1: not a line of JSON'])
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.first: list[str] = []
+
+    def __call__(self, error: FormatError) -> None:
+        self.n += 1
+        if len(self.first) < _MAX_NAMED:
+            self.first.append(str(error))
+
+    def add(self, n: int, first: Iterable[str]) -> None:
+        """Add a later record."""
+        self.n += n
+        self.first = [*self.first, *first][:_MAX_NAMED]

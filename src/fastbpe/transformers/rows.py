@@ -1,0 +1,140 @@
+"""Rows of a batch: texts, pairs or words, encoded by fastbpe under the settings that the original has."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.transformers.columns import Encoded, Span, truncate
+from fastbpe.transformers.engine import Engine
+from fastbpe.transformers.frames import Frame
+from fastbpe.transformers.inputs import Inputs
+from fastbpe.transformers.truncation import Truncation, read_truncation
+
+
+class HandOver(Exception):
+    """Reason for which the original answers a call."""
+
+
+class Plan(NamedTuple):
+    """All that decides the ids of a batch, besides its texts.
+
+    tokenizer: fastbpe's tokenizer.
+    frame: ids around each row.
+    settings, padding: properties `truncation` and `padding` of the original.
+    truncation: its truncation as `columns` takes it; None: none.
+    splits_special: its `encode_special_tokens`: special tokens in texts are split like any text.
+    """
+
+    tokenizer: Tokenizer
+    frame: Frame
+    settings: dict[str, Any] | None
+    padding: dict[str, Any] | None
+    truncation: Truncation | None
+    splits_special: bool
+
+
+def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool, fast: bool = False) -> Plan:
+    """Read the settings of an engine's original. Arguments are those of `find_frame`.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    tokenizer, original = engine.ready(), engine.original
+    if tokenizer is None:
+        raise HandOver(engine.reason or "the tokenizer changes while it encodes")
+    frame = engine.frame(pair=pair, add_special_tokens=add_special_tokens, fast=fast)
+    if frame is None:
+        raise HandOver("a post-processor without a fixed frame")
+    settings = original.truncation
+    truncation = None if settings is None else read_truncation(settings, frame.n_added)
+    if settings is not None and truncation is None:
+        raise HandOver("truncation to less than one id, or with a stride as long")
+    return Plan(tokenizer, frame, settings, original.padding, truncation, bool(original.encode_special_tokens))
+
+
+def encode_rows(
+    engine: Engine, plan: Plan, inputs: Inputs, *, words: bool, overflowing: bool = False, offsets: bool = False
+) -> tuple[list[Encoded], list[int] | None]:
+    """Encode the texts of each row, and truncate them.
+
+    Args:
+        engine: the engine of the plan.
+        plan: the settings.
+        inputs: the texts.
+        words: each row is a list of words.
+        overflowing: give the parts that truncation cuts off as rows of their own.
+        offsets: give spans, too.
+
+    Returns:
+        The rows, and the number of the input of each; None: each input is a row.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    tokenizer, truncation = plan.tokenizer, plan.truncation
+    if offsets:
+        tokenizer = tokenizer_for_offsets(engine, truncation, overflowing=overflowing)
+    rows = _encode_inputs(tokenizer, inputs, words=words, splits=plan.splits_special, offsets=offsets)
+    if truncation is None:
+        return rows, None
+    cut = truncate(rows, truncation, overflowing=overflowing)
+    if cut is None:
+        raise HandOver("truncation that raises an error")
+    return [part for parts in cut for part in parts], [i for i, parts in enumerate(cut) for _ in parts]
+
+
+def tokenizer_for_offsets(
+    engine: Engine, truncation: Truncation | None, *, overflowing: bool = False
+) -> Tokenizer:
+    """Return fastbpe's tokenizer with the offsets of the original as it is now.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    if truncation is not None and (overflowing or truncation.left) and engine.trims_offsets():
+        raise HandOver("offsets that are trimmed after truncation")
+    tokenizer = engine.with_offsets()
+    if tokenizer is None:
+        raise HandOver(engine.reason or "the tokenizer changes while it encodes")
+    return tokenizer
+
+
+def _encode_inputs(
+    tokenizer: Tokenizer, inputs: Inputs, *, words: bool, splits: bool, offsets: bool
+) -> list[Encoded]:
+    if words:
+        flat = [word for row in inputs.firsts for word in row]
+        ids, spans = _encode_texts(tokenizer, flat, splits=splits, offsets=offsets)
+        rows, at = [], 0
+        for row in inputs.firsts:
+            here = slice(at, at + len(row))
+            at += len(row)
+            joined = [token_id for one in ids[here] for token_id in one]
+            rows.append(
+                Encoded((joined,), ([span for one in spans[here] for span in one],) if spans is not None else None)
+            )
+        return rows
+    ids, spans = _encode_texts(tokenizer, inputs.firsts, splits=splits, offsets=offsets)
+    if inputs.seconds is None:
+        if spans is None:
+            return [Encoded((one,), None) for one in ids]
+        return [Encoded((one,), (its,)) for one, its in zip(ids, spans, strict=True)]
+    others, their = _encode_texts(tokenizer, inputs.seconds, splits=splits, offsets=offsets)
+    return [
+        Encoded((one, other), None if spans is None or their is None else (spans[i], their[i]))
+        for i, (one, other) in enumerate(zip(ids, others, strict=True))
+    ]
+
+
+def _encode_texts(
+    tokenizer: Tokenizer, texts: list[str], *, splits: bool, offsets: bool
+) -> tuple[list[list[int]], list[list[Span]] | None]:
+    """Encode texts. splits: special tokens in the texts are split like any text."""
+    if not offsets:
+        if splits:
+            return tokenizer.encode_ordinary_batch(texts), None
+        return tokenizer.encode_batch(texts, allowed_special="all"), None
+    allowed = frozenset() if splits else "all"
+    made = tokenizer.encode_batch_with_offsets(texts, allowed_special=allowed, disallowed_special=())
+    return [ids for ids, _ in made], [spans for _, spans in made]

@@ -1,0 +1,195 @@
+"""Chat templates of models: found beside a tokenizer, rendered in a worker, cut into trusted and untrusted parts.
+
+A template gives one text. To tell the messages in it from the template's own text, it is rendered twice: as it is,
+and with marks around each message that nobody can guess. If the second text without its marks is the first, the
+marks show where the messages are. White space at the ends of a message stays outside its marks, so that templates
+may strip it. A template that does more to the messages (cuts, replaces, compares them) gives no such marks, and
+then the whole text is one trusted part, as for transformers.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.folder import name_of, read_object
+from fastbpe.web.chat_templates import Message, Parts
+
+CONFIG, FILE = "tokenizer_config.json", "chat_template.jinja"
+MAX_TEMPLATE_BYTES = 1 << 20  # of a file that holds a template
+MAX_CHARACTERS = 1 << 20  # of a rendered text
+SECONDS = 2  # of processor time for a template
+PATIENCE = 10  # seconds until a worker is ended, on a machine that has other work
+MAX_MEMORY_BYTES = 1 << 29  # of a worker
+_ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE")  # by which Python finds its packages
+_WORKER = Path(__file__).with_name("chat_worker.py")
+_ROLES = ("bos_token", "eos_token", "pad_token", "unk_token")
+
+
+class OwnTemplate(NamedTuple):
+    """Chat template of a model.
+
+    text: str – the template, in jinja2's language.
+    tokens: dict[str, str] – names of special tokens that it may use: bos_token and others.
+    """
+
+    text: str
+    tokens: dict[str, str]
+
+
+class Rendered(NamedTuple):
+    """Prompt that a template made of messages.
+
+    parts: list of (text, whether it is the template's own).
+    is_mixed: bool – the template changes the messages, so the whole prompt is one part, which counts as its own.
+    """
+
+    parts: Parts
+    is_mixed: bool
+
+
+def has_jinja() -> bool:
+    """Tell whether jinja2 is installed."""
+    return importlib.util.find_spec("jinja2") is not None
+
+
+def find_template(path: str | os.PathLike[str]) -> OwnTemplate | None:
+    """Find the chat template in a model's folder, or beside a file of it.
+
+    Args:
+        path: the folder or the file.
+
+    Returns:
+        The text of chat_template.jinja, else `chat_template` of tokenizer_config.json (of several the one named
+        "default"); None if there is neither.
+
+    Raises:
+        FormatError: one of the files is damaged or too large.
+    """
+    folder = Path(path) if os.path.isdir(path) else Path(path).parent
+    config = read_object(folder / CONFIG)
+    text = _read(folder / FILE)
+    if text is None:
+        text = _text_of(config.get("chat_template"))
+    if text is None:
+        return None
+    if len(text) > MAX_TEMPLATE_BYTES:
+        raise FormatError(f"{folder / CONFIG}: chat_template has more than {MAX_TEMPLATE_BYTES:,} characters")
+    named = {role: name_of(config.get(role)) for role in _ROLES}
+    return OwnTemplate(text, {role: name for role, name in named.items() if name is not None})
+
+
+def _read(path: Path) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_TEMPLATE_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    if len(data) > MAX_TEMPLATE_BYTES:
+        raise FormatError(f"{path}: more than {MAX_TEMPLATE_BYTES:,} bytes, which no template needs")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not UTF-8 at byte {error.start}") from None
+
+
+def _text_of(found: Any) -> str | None:
+    if isinstance(found, list):
+        named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
+        found = named.get("default")
+    return found if isinstance(found, str) else None
+
+
+def render(template: OwnTemplate, messages: Sequence[Message]) -> Rendered:
+    """Render a template, and cut the prompt into parts, up to where the assistant's next answer begins.
+
+    Args:
+        template: the template. It is not trusted: it runs in a sandbox, in a process with limits.
+        messages: the messages.
+
+    Raises:
+        ValueError: the template is wrong, refuses the messages, or needs more time, memory or text than allowed.
+    """
+    clean = [Message(role, _without_surrogates(content)) for role, content in messages]
+    before, after = (f"\ue000{secrets.token_hex(8)}{sign}\ue001" for sign in "<>")
+    plain, marked = _run(template, [clean, [_marked(one, before, after) for one in clean]])
+    parts = _cut(marked, before, after)
+    if parts is None or "".join(text for text, _ in parts) != plain:
+        return Rendered([(plain, True)], True)
+    return Rendered(parts, False)
+
+
+def _without_surrogates(text: str) -> str:
+    """Make a surrogate pair its character and a lone surrogate U+FFFD, as encode does."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _marked(message: Message, before: str, after: str) -> Message:
+    start, text, end = re.fullmatch(r"(\s*)(.*?)(\s*)", message.content, re.DOTALL).groups()  # type: ignore[union-attr]
+    return Message(message.role, f"{start}{before}{text}{after}{end}" if text else message.content)
+
+
+def _cut(text: str, before: str, after: str) -> Parts | None:
+    """Cut a text at its marks. None: they do not stand in turn."""
+    parts: Parts = []
+    first, *rest = text.split(before)
+    parts.append((first, True))
+    for one in rest:
+        inside, mark, outside = one.partition(after)
+        if not mark:
+            return None
+        parts += [(inside, False), (outside, True)]
+    if any(after in part for part, _ in parts):
+        return None
+    return [part for part in parts if part[0]]
+
+
+def _run(template: OwnTemplate, conversations: Sequence[Sequence[Message]]) -> list[str]:
+    """Render a template for each conversation, in a worker. Raises ValueError as `render`."""
+    asked = {
+        "template": template.text,
+        "runs": [_variables(template.tokens, messages) for messages in conversations],
+        "max_characters": MAX_CHARACTERS,
+        "seconds": SECONDS,
+        "max_bytes": MAX_MEMORY_BYTES,
+    }
+    too_long = f"chat template: it needs more than {SECONDS} seconds"
+    try:
+        done = subprocess.run(
+            [sys.executable, str(_WORKER)],
+            input=json.dumps(asked).encode(),
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(too_long) from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:  # ended by a limit, before it could answer
+        is_late = -done.returncode in (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGKILL", None))
+        raise ValueError(too_long if is_late else f"chat template: its worker ended: {done.returncode}") from None
+    if "error" in answer:
+        raise ValueError(f"chat template: {answer['error']}")
+    texts: list[str] = answer["texts"]
+    return texts
+
+
+def _variables(tokens: Mapping[str, str], messages: Sequence[Message]) -> dict[str, Any]:
+    return {
+        **tokens,
+        "messages": [one._asdict() for one in messages],
+        "tools": None,
+        "add_generation_prompt": True,
+    }
