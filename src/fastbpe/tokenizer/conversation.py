@@ -1,6 +1,6 @@
 """Texts that grow and are edited, with their ids at any time: `Tokenizer.conversation`.
 
-The text is kept as segments that end at safe cuts (`_core/text/safe_cuts` has the proof). The two characters
+The text is kept as segments that end at cuts (`stream_cuts` has the proof). The two characters
 beside a position decide whether it is a cut. So an edit leaves the cuts before its first and behind its last
 character, and only the segments between these two are encoded again. Segments are found from the nearer end.
 """
@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.text_cuts import cut_near, encode_part, may_cut
+from fastbpe._core.encode.text_cuts import encode_part
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import has_surrogates, to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import SpecialTokenError
+from fastbpe.tokenizer.stream_cuts import PairCuts, near_of
 
 _SEGMENT_CHARACTERS = 256  # a longer segment ends at its first cut
 _BEFORE = "a"  # takes the place of the text before a cut, which no step reads
@@ -58,13 +59,17 @@ class Conversation:
     """
 
     def __init__(
-        self, tokenizer: Encoder, allowed: SpecialMatcher | None, disallowed: SpecialMatcher | None
+        self,
+        tokenizer: Encoder,
+        pairs: Callable[[], PairCuts | None],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
     ) -> None:
         tokenizer.encode("")  # builds what the first call builds
         self._pipeline = tokenizer._pipeline
         self._allowed, self._disallowed = allowed, disallowed
         # Disallowed tokens are looked for in new text only: cuts may lie inside them.
-        self._may_cut = may_cut(self._pipeline, allowed, None)
+        self._near = near_of(self._pipeline, pairs, allowed)
         tokens = [] if disallowed is None else disallowed.tokens
         self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
         self._segments: list[_Segment] = []
@@ -205,8 +210,8 @@ class Conversation:
         made = []
         while at < end:
             cut = end
-            if self._may_cut and end - at > _SEGMENT_CHARACTERS:
-                cut = min(cut_near(self._pipeline, whole, at, at + _SEGMENT_CHARACTERS), end)
+            if self._near is not None and end - at > _SEGMENT_CHARACTERS:
+                cut = min(self._near(whole, at, at + _SEGMENT_CHARACTERS), end)
             ids, state = encode_part(self._pipeline, whole, at, cut, self._allowed, state)
             made.append(_Segment(whole[at:cut], ids, state))
             at = cut

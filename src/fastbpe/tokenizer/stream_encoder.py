@@ -1,16 +1,19 @@
 """Streams that encode text as it comes: `Tokenizer.encoder`.
 
-Held back is the text after the last safe cut (`_core/text/safe_cuts` has the proof): no later text changes the ids
-before it. Two characters beside a position decide whether it is a cut, so each push looks only at its own text.
+Held back is the text after the last cut: no later text changes the ids before it (`stream_cuts` says why). Two
+characters beside a position decide whether it is a cut, so each push looks only at its own text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.text_cuts import cut_near, encode_part, may_cut
+from fastbpe._core.encode.text_cuts import encode_part
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.errors import SpecialTokenError
+from fastbpe.tokenizer.stream_cuts import PairCuts, near_of
 
 _BEFORE = "a"  # takes the place of the text before a cut, which no step reads
 _UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
@@ -23,13 +26,17 @@ class StreamEncoder:
     """
 
     def __init__(
-        self, tokenizer: Encoder, allowed: SpecialMatcher | None, disallowed: SpecialMatcher | None
+        self,
+        tokenizer: Encoder,
+        pairs: Callable[[], PairCuts | None],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
     ) -> None:
         tokenizer.encode("")  # builds what the first call builds
         self._pipeline = tokenizer._pipeline
         self._allowed, self._disallowed = allowed, disallowed
         # Disallowed tokens are looked for in each push: cuts may lie inside them.
-        self._may_cut = may_cut(self._pipeline, self._allowed, None)
+        self._near = near_of(self._pipeline, pairs, self._allowed)
         tokens = [] if self._disallowed is None else self._disallowed.tokens
         self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
         self._reset()
@@ -114,7 +121,7 @@ class StreamEncoder:
     def _cut(self, new: str) -> int | None:
         """Find the last cut, as an index into the new text; None if there is none."""
         text = self._end[-1:] + new
-        if not self._may_cut or len(text) < 2:
+        if self._near is None or len(text) < 2:
             return None
-        cut = cut_near(self._pipeline, text, 0, len(text) - 1)
+        cut = self._near(text, 0, len(text) - 1)
         return None if cut == len(text) else cut - (len(text) - len(new))

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.interval_counts import IntervalCounter
     from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.removing import Remover
+    from fastbpe.tokenizer.stream_cuts import PairCuts
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
@@ -918,9 +919,11 @@ class Tokenizer(Encoder):
 
         Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. All ids
         together are those of `encode` for the whole text. It holds back the text after the last letter or
-        number before a space, a newline or a CJK stop: a few words of most texts. It holds back all text until
-        `finish` if the split pattern has no scanner, if a normalizer may change text across such a place, or if an
-        allowed special token or an added token has one inside.
+        number before a space, a newline or a CJK stop: a few words of most texts. Without a split pattern, or with
+        a run of a set (`[a-z]+`), it holds back the text after the last two bytes that stand side by side in no
+        token. It holds back all text until `finish` if the split pattern is another one without a scanner, if a
+        normalizer may change text across such a place, or if an allowed special token or an added token has one
+        inside.
 
         Arguments are those of `encode`.
 
@@ -930,7 +933,9 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.stream_encoder import StreamEncoder  # here: few programs encode streams
 
-        return StreamEncoder(self, *self._special.choose(allowed_special, disallowed_special))
+        return StreamEncoder(
+            self, lambda: self._pair_cuts, *self._special.choose(allowed_special, disallowed_special)
+        )
 
     def conversation(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
@@ -951,7 +956,9 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.conversation import Conversation  # here: few programs keep conversations
 
-        return Conversation(self, *self._special.choose(allowed_special, disallowed_special))
+        return Conversation(
+            self, lambda: self._pair_cuts, *self._special.choose(allowed_special, disallowed_special)
+        )
 
     def joins(self, a: Text, b: Text, *, allowed_special: Special = frozenset()) -> bool:
         """Tell whether the ids of a followed by those of b are the ids of a + b.
@@ -1942,6 +1949,16 @@ class Tokenizer(Encoder):
             return None
         added = [token.content for token in self._special.added if not token.special]
         return make_cutter(self._splitter, [*added, *special])
+
+    @cached_property
+    def _pair_cuts(self) -> PairCuts | None:
+        """Cuts of texts that the vocabulary allows; None: none is known."""
+        from fastbpe.tokenizer.stream_cuts import pair_cuts  # here: few programs encode streams
+
+        if self.mode != "byte":
+            return None
+        with_flags = any(token.lstrip or token.rstrip or token.single_word for token in self._special.added)
+        return pair_cuts(self._pipeline, self._model, with_flags=with_flags)
 
     @cached_property
     def _completer(self) -> ByteCompleter | CharacterCompleter:
