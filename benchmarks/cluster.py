@@ -1,11 +1,15 @@
 """Compare counting, learning and encoding with Spark and with Ray on this machine to fastbpe alone.
 
-    python benchmarks/cluster.py [--n-bytes 2000000000] [--text english] [--engine single spark ray]
+    python benchmarks/cluster.py [--n-bytes 2000000000] [--text english] [--engine single spark spark-files …]
         [--vocab-size 32000] [--folder FOLDER]
 
 The text is grown by grow.py, if the corpus is smaller, and lies in parquet files of documents. Each engine has two
-workers and a process of its own, and so has fastbpe alone (two threads). Its start is timed apart. Peak memory is
-the sum of the proportional set sizes (PSS) of the process and all that it started, sampled five times a second.
+workers and a process of its own, and so has fastbpe alone (two threads). The total leaves out two times: start and
+pass. A pass reads the texts and hands them to Python as Arrow, and does nothing with them; counting and encoding
+include one each. The second row has the seconds of processors that all processes together used ("p"), which
+other load on the machine changes little; those of workers that an engine has ended may be missing. "spark-files"
+and "ray-files" hand out numbers of tasks alone, and the tasks read the files themselves. Peak memory is the sum of
+the proportional set sizes (PSS) of the process and what it started, sampled five times a second.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 N_WORKERS = 2
+N_TASKS = 4  # of the engines that hand out files
+STEPS = ("start", "pass", "count", "learn", "encode")
 DOCUMENT_CHARACTERS = 4000
 FILE_DOCUMENTS = 8000  # about 32 MB
 GROW = Path(__file__).with_name("grow.py")
@@ -33,7 +39,7 @@ def main() -> None:
     parser.add_argument("--n-bytes", type=int, default=2_000_000_000)
     parser.add_argument("--text", default="english")
     parser.add_argument("--vocab-size", type=int, default=32_000)
-    parser.add_argument("--engine", nargs="*", default=["single", "spark", "ray"])
+    parser.add_argument("--engine", nargs="*", default=["single", "spark", "spark-files", "ray", "ray-files"])
     parser.add_argument("--run", help=argparse.SUPPRESS)  # in the process of one engine
     parser.add_argument("--folder", help="keep the text there, for the next run (default: nowhere)")
     args = parser.parse_args()
@@ -48,12 +54,14 @@ def main() -> None:
             size.write_text(str(write_corpus(folder, args)))
         n_bytes = int(size.read_text())
         print(f"{n_bytes:,} bytes of text, {N_WORKERS} workers, vocabulary of {args.vocab_size:,}")
-        print(f"{'':8}{'start':>8}{'count':>8}{'learn':>8}{'encode':>8}{'total':>8}{'memory':>10}  counts, ids")
+        print("    " + "".join(f"{name:>8}" for name in ("", *STEPS, "total", "memory")) + "    counts, ids")
         for engine in args.engine:
             done, peak = measured(engine, folder, args.vocab_size)
-            seconds = [done[step] for step in ("start", "count", "learn", "encode")]
-            row = "".join(f"{second:7.1f}s" for second in [*seconds, sum(seconds[1:])])
-            print(f"{engine:8}{row}{peak / 1e6:7,.0f} MB  {done['check']}", flush=True)
+            seconds = [done[step] for step in STEPS]
+            row = "".join(f"{second:7.1f}s" for second in [*seconds, sum(seconds[2:])])
+            print(f"{engine:>12}{row}{peak / 1e6:7,.0f} MB  {done['check']}", flush=True)
+            spent = [done[f"{step} cpu"] for step in STEPS]
+            print(f"{'':>12}" + "".join(f"{second:7.1f}p" for second in [*spent, sum(spent[2:])]), flush=True)
 
 
 def write_corpus(folder: Path, args: argparse.Namespace) -> int:
@@ -117,11 +125,26 @@ def pss_of(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process and of its children that have ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def single(folder: Path, vocab_size: int) -> None:
     steps = Steps()
     import fastbpe
 
     steps.end("start")
+    import pyarrow.parquet
+
+    for path in sorted((folder / "corpus").iterdir()):
+        with pyarrow.parquet.ParquetFile(path) as file:
+            sum(batch.num_rows for batch in file.iter_batches(columns=["text"]))
+    steps.end("pass")
     counts = fastbpe.count_pieces(folder / "corpus", num_threads=N_WORKERS, progress=False)
     steps.end("count")
     tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
@@ -143,7 +166,10 @@ def spark(folder: Path, vocab_size: int) -> None:
     session = builder.config("spark.driver.memory", "2g").config("spark.sql.shuffle.partitions", "4").getOrCreate()
     session.range(1).count()
     steps.end("start")
-    engine(steps, fastbpe.spark, session.read.parquet(str(folder / "corpus")), folder / "spark", vocab_size)
+    table = session.read.parquet(str(folder / "corpus"))
+    table.select("text").mapInArrow(map_rows, "n long").groupBy().sum().collect()
+    steps.end("pass")
+    engine(steps, fastbpe.spark, table, folder / "spark", vocab_size)
 
 
 def ray(folder: Path, vocab_size: int) -> None:
@@ -156,7 +182,81 @@ def ray(folder: Path, vocab_size: int) -> None:
     ray.data.DataContext.get_current().enable_progress_bars = False
     ray.data.range(1).count()
     steps.end("start")
-    engine(steps, fastbpe.ray, ray.data.read_parquet(str(folder / "corpus")), folder / "ray", vocab_size)
+    table = ray.data.read_parquet(str(folder / "corpus"))
+    table.select_columns(["text"]).map_batches(n_rows, batch_format="pyarrow", batch_size=None).sum("n")
+    steps.end("pass")
+    engine(steps, fastbpe.ray, table, folder / "ray", vocab_size)
+
+
+def map_rows(batches: Any) -> Any:
+    import pyarrow
+
+    for batch in batches:
+        yield pyarrow.RecordBatch.from_pydict({"n": [batch.num_rows]})
+
+
+def n_rows(table: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.table({"n": [table.num_rows]})
+
+
+def spark_files(folder: Path, vocab_size: int) -> None:
+    steps = Steps()
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{N_WORKERS}]").config("spark.ui.enabled", "false")
+    context = builder.getOrCreate().sparkContext
+    context.parallelize(range(N_WORKERS), N_WORKERS).foreach(lambda _: None)
+    steps.end("start")
+    scheduler(steps, folder, vocab_size, lambda task, n: context.parallelize(range(n), n).foreach(task))
+
+
+def ray_files(folder: Path, vocab_size: int) -> None:
+    steps = Steps()
+    import ray
+
+    ray.init(num_cpus=N_WORKERS, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
+    ray.get([ray.remote(lambda: None).remote() for _ in range(N_WORKERS)])
+    steps.end("start")
+    scheduler(steps, folder, vocab_size, lambda task, n: ray.get([ray.remote(task).remote(i) for i in range(n)]))
+
+
+def scheduler(
+    steps: Steps, folder: Path, vocab_size: int, run: Callable[[Callable[[int], object], int], object]
+) -> None:
+    """Count and encode with tasks that read files themselves: the engine handles their numbers alone.
+
+    Args:
+        run: runs a function for each number below n.
+    """
+    import fastbpe
+
+    files = sorted((folder / "corpus").iterdir())
+    out = folder / "files"
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    steps.end("pass")
+
+    def count(i: int) -> None:
+        part = files[i * len(files) // N_TASKS : (i + 1) * len(files) // N_TASKS]
+        fastbpe.count_pieces(part, num_threads=1, progress=False).save(out / f"{i}.pieces")
+
+    run(count, N_TASKS)
+    fastbpe.PieceCounts.merge([out / f"{i}.pieces" for i in range(N_TASKS)], out / "all.pieces", progress=False)
+    counts = fastbpe.PieceCounts.load(out / "all.pieces")
+    steps.end("count")
+    tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
+    steps.end("learn")
+
+    def encode(i: int) -> None:
+        tokenizer.encode_files(files, out / "a.bin", shard=(i, N_TASKS), num_threads=1, progress=False)
+
+    run(encode, N_TASKS)
+    steps.end("encode")
+    n_ids = fastbpe.open_ids(out / "a.bin").n_ids
+    steps.tell(counts, tokenizer, argparse.Namespace(n_ids=n_ids))
 
 
 def engine(steps: Steps, module: Any, table: Any, out: Path, vocab_size: int) -> None:
@@ -179,11 +279,13 @@ class Steps:
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
-        self._begun = time.perf_counter()
+        self._begun, self._spent = time.perf_counter(), 0.0
 
     def end(self, step: str) -> None:
         now = time.perf_counter()
         self._seconds[step], self._begun = now - self._begun, now
+        spent = sum(map(processor_seconds, family_of(os.getpid())))
+        self._seconds[f"{step} cpu"], self._spent = spent - self._spent, spent
 
     def tell(self, counts: Any, tokenizer: Any, done: Any) -> None:
         """Print the seconds, and what must be equal for all engines."""
@@ -193,7 +295,13 @@ class Steps:
         print(json.dumps({**self._seconds, "check": check}), flush=True)
 
 
-RUNS: dict[str, Callable[[Path, int], None]] = {"single": single, "spark": spark, "ray": ray}
+RUNS: dict[str, Callable[[Path, int], None]] = {
+    "single": single,
+    "spark": spark,
+    "spark-files": spark_files,
+    "ray": ray,
+    "ray-files": ray_files,
+}
 
 if __name__ == "__main__":
     main()

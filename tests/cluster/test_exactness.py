@@ -117,3 +117,37 @@ def test_shards_merge_into_the_file_of_one_machine(
         merged, one = (tmp_path / f"{name}.bin{ending}" for name in ("merged", "one"))
         assert merged.read_bytes() == one.read_bytes()
     assert [list(ids) for ids in fastbpe.open_ids(tmp_path / "ids")] == tokenizer.encode_ordinary_batch(texts)
+
+
+def test_tasks_that_read_files_themselves_write_the_shards_of_one_machine(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The engine hands out numbers alone, as a job array does."""
+    folders = [tmp_path / name for name in ("corpus", "ids", "counts")]
+    for folder in folders:
+        folder.mkdir()
+    corpus, ids, counts = folders
+    for i in range(7):
+        (corpus / f"{i}.txt").write_text(f"low lower {i} lowest\n" * (i * 30 + 1))
+    files = sorted(corpus.iterdir())
+    tokenizer = fastbpe.train(corpus, vocab_size=300, progress=False)
+
+    def task(i: int) -> None:
+        fastbpe.count_pieces(files[i::3], num_threads=1, progress=False).save(counts / f"{i}.pieces")
+        tokenizer.encode_files(corpus, ids / "a.bin", separator="\n", shard=(i, 3), num_threads=1, progress=False)
+
+    if cluster.name == "spark":
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession()
+        assert session is not None
+        session.sparkContext.parallelize(range(3), 3).foreach(task)
+    else:
+        import ray
+
+        ray.get([ray.remote(task).remote(i) for i in range(3)])
+    tokenizer.encode_files(corpus, tmp_path / "single.bin", separator="\n", progress=False)
+    fastbpe.merge_shards(ids, tmp_path / "merged.bin", progress=False)
+    assert (tmp_path / "merged.bin").read_bytes() == (tmp_path / "single.bin").read_bytes()
+    fastbpe.PieceCounts.merge(sorted(counts.iterdir()), tmp_path / "all.pieces", progress=False)
+    assert fastbpe.PieceCounts.load(tmp_path / "all.pieces") == fastbpe.count_pieces(corpus, progress=False)
