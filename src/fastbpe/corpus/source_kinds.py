@@ -1,4 +1,4 @@
-"""Rule that tells the paths of a source from its texts."""
+"""Kinds of sources: the rule that tells paths from texts, and names that readers share."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import errno
 import glob
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fastbpe.corpus.compression import PACKINGS
 from fastbpe.corpus.remote import RemotePath, as_path, is_remote
-from fastbpe.errors import TrainingError, TrainingWarning
+from fastbpe.errors import FormatError, TrainingError, TrainingWarning
 
 #: Suffix of a file → kind of its content.
 KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 #: Suffixes of packed files that fastbpe does not unpack.
 REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
+#: Function that is told of each line or row that holds no text.
+Skip = Callable[[FormatError], object]
+OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
 _FOLDER_ENDS = ("/", os.sep)

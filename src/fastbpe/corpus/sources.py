@@ -7,7 +7,6 @@ the documents of one file together with the position to resume from, which `enco
 from __future__ import annotations
 
 import codecs
-import contextlib
 import glob
 import json
 import os
@@ -18,9 +17,9 @@ from typing import IO, Any, NamedTuple, cast
 from fastbpe._core.text.json_lines import n_lines, texts_of_lines
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
-from fastbpe.corpus import compression
+from fastbpe.corpus import compression, parquet
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
-from fastbpe.corpus.source_kinds import KINDS, REFUSED, items_of, warn_of_names
+from fastbpe.corpus.source_kinds import KINDS, OTHER_FIELD, REFUSED, Skip, items_of, warn_of_names
 from fastbpe.errors import FormatError
 
 Document = str | bytes
@@ -29,12 +28,8 @@ Source = Path_ | Iterable[Path_ | Document]
 #: Function that returns the last safe cut of a text: an offset in bytes where it may be cut without changing ids,
 #: or 0. The text is UTF-8 and ends with a whole character.
 Cut = Callable[[bytes], int]
-#: Function that is told of each line or row that holds no text.
-Skip = Callable[[FormatError], object]
 
 BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and several are held at once
-_PARQUET_ROWS = 256  # rows read at a time; a row may be a whole book
-_OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"
 
 
 class Stretch(NamedTuple):
@@ -226,7 +221,8 @@ def read(
     if kind == "parquet":
         if packing:
             raise FormatError(f"{path}: a parquet file is compressed inside; unpack it")
-        yield from _read_parquet(path, field, offset, skip)
+        for texts, row, n_read in parquet.read(path, field, offset, skip):
+            yield Stretch(texts, True, row, row, n_read)
         return
     if kind != "jsonl" and separator is None and number:
         return  # the one document was read before
@@ -500,60 +496,9 @@ class Lines:
         if not isinstance(record, dict) or self.field not in record:
             fields = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else ""
             raise FormatError(
-                f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}; {_OTHER_FIELD}"
+                f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}; {OTHER_FIELD}"
             )
         text = record[self.field]
         if not isinstance(text, str):
             raise FormatError(f"{where}: its field {self.field!r} is {type(text).__name__}, not a string")
         return text
-
-
-def _read_parquet(path: AnyPath, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
-    pyarrow = require_pyarrow(path)
-    size = path.stat().st_size
-    try:
-        # Without pre_buffer, which reads whole row groups ahead: one may be as large as the file.
-        with (
-            contextlib.nullcontext(path) if isinstance(path, Path) else path.open() as opened,
-            pyarrow.parquet.ParquetFile(opened, pre_buffer=False, buffer_size=BLOCK) as file,
-        ):
-            schema = file.schema_arrow
-            if field not in schema.names:
-                raise FormatError(
-                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; "
-                    + _OTHER_FIELD
-                )
-            if schema.names.count(field) > 1:
-                raise FormatError(f"{path}: several columns {field!r}; leave one, or rename the others")
-            kind = schema.field(field).type
-            if str(kind) not in ("string", "large_string", "string_view"):
-                raise FormatError(f"{path}: its column {field!r} is {kind}, not string")
-            n_rows = file.metadata.num_rows
-            row, groups = 0, list(range(file.num_row_groups))
-            while groups and row + (n_here := file.metadata.row_group(groups[0]).num_rows) <= first_row:
-                row += n_here
-                groups.pop(0)
-            for batch in file.iter_batches(_PARQUET_ROWS, row_groups=groups, columns=[field]) if groups else ():
-                texts = batch.column(field).to_pylist()[max(first_row - row, 0) :]
-                row += batch.num_rows
-                if None in texts:
-                    _skip_nulls(texts, path, row - len(texts), field, skip)
-                    texts = [text for text in texts if text is not None]
-                if texts:
-                    yield Stretch(texts, True, row, row, size * row // n_rows)
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None
-    except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno:  # from the system; pyarrow's own have no number
-            error.filename = error.filename or os.fspath(path)
-            raise
-        raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None
-
-
-def _skip_nulls(texts: Sequence[str | None], path: AnyPath, first_row: int, field: str, skip: Skip | None) -> None:
-    for row, text in enumerate(texts, first_row):
-        if text is None:
-            null = FormatError(f"{path}: row {row}: its {field!r} is null, not a string")
-            if skip is None:
-                raise null
-            skip(null)

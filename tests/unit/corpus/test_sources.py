@@ -16,7 +16,7 @@ import fastbpe
 from fastbpe import PATTERNS, FormatError
 from fastbpe._core.text.safe_cuts import last_safe_cut
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe.corpus import sources
+from fastbpe.corpus import parquet, sources
 from fastbpe.corpus.sources import Stretch, files_of, read
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
@@ -145,7 +145,7 @@ def test_reading_resumes_at_any_part(
         write_jsonl(path, path.suffix if path.suffix != ".jsonl" else "")
     else:
         write_parquet(path)
-        monkeypatch.setattr(sources, "_PARQUET_ROWS", 2)
+        monkeypatch.setattr(parquet, "_ROWS", 2)
     for separator in (None, b"\n", b"e\n"):
         whole = list(read(path, separator=separator, cut=last_safe_cut))
         assert len(whole) > 3

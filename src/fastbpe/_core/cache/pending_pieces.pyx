@@ -4,7 +4,7 @@ Merging one piece spends most of its time waiting for slots of the pair table, w
 batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins the
 pending pieces, up to MAX_PIECES of them and across the texts of a call, and the output keeps a gap at its
 position. fill_gaps() merges the pending pieces, stores them in the cache and puts their ids into the gaps, in one
-copy of what stands behind the first gap.
+copy of what stands behind the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
 
 A piece that is met again while it is pending shares its number: its entry in the first table says PENDING. Such an
 entry is valid only if it names the batch at hand (cache.n_settled). An older one is void: moves within the table

@@ -1,6 +1,7 @@
 /* Scan and copy strings of JSON, 16 bytes at a time.
  *
  * Strings have some hundred bytes, so the vectors that every x86-64 (SSE2) and ARM64 (NEON) processor has are enough.
+ * +11 % on counting a .jsonl file (docs/how/optimizations.md).
  * The loops of json_lines.pyx handle what is left of the data, and all of it on other processors.
  */
 #ifndef FASTBPE_JSON_H

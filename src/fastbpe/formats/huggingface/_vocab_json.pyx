@@ -6,9 +6,9 @@ message: the slow twin then reads the file, or says what is wrong and where.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memchr, memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.common.hash_tables cimport NONE, same_bytes
 from fastbpe._core.common.memory cimport prefetch
@@ -16,6 +16,8 @@ from fastbpe._core.text.bytes_to_unicode cimport N_CHARACTERS, NO_BYTE, byte_of_
 from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, read_whole_number, skip_space, unescape
 from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe.formats.huggingface._entries cimport Slot, Table, VocabEntry, Wanted, find, slot_of, wanted_of
+from fastbpe.formats.huggingface._json_values cimport next_item, read_key, skip_value
+from fastbpe.formats.huggingface._merge_lists cimport cut_merge, pairs_are_distinct
 
 import os
 
@@ -229,7 +231,7 @@ cdef class Entries:
         cdef String key
         cdef bint has_model = False
         while at != NULL and at < end and at[0] == c'"':
-            at = _read_key(at, end, &key)
+            at = read_key(at, end, &key)
             if at == NULL:
                 return False
             if key.n == 5 and memcmp(key.data, b"model", 5) == 0:
@@ -238,7 +240,7 @@ cdef class Entries:
                 at = self._read_model(data, at, end)
                 has_model = True
             else:
-                at = _skip_value(at, end)
+                at = skip_value(at, end)
             if at == NULL:
                 return False
             at = skip_space(at, end)
@@ -252,7 +254,7 @@ cdef class Entries:
         cdef Span* part
         at = read_sign(at, end, c'{')
         while at != NULL and at < end and at[0] == c'"':
-            at = _read_key(at, end, &key)
+            at = read_key(at, end, &key)
             if at == NULL:
                 return NULL
             part = NULL
@@ -269,7 +271,7 @@ cdef class Entries:
             elif part != NULL and self._vocab_span.end:
                 at = self._read_merges(at, end)
             else:
-                at = _skip_value(at, end)
+                at = skip_value(at, end)
             if at == NULL:
                 return NULL
             if part != NULL:
@@ -303,7 +305,7 @@ cdef class Entries:
                 return NULL
             self._max_id = max(self._max_id, entry.id)
             self._n += 1
-            at = _next_item(at, end, c'"', c'}')
+            at = next_item(at, end, c'"', c'}')
             if at == NULL:
                 return NULL
         if at >= end or not self._n:
@@ -399,12 +401,12 @@ cdef class Entries:
                 if not self._add_merges(wanted, BATCH, &made, &are_distinct):
                     return NULL
                 n_read = 0
-            at = _next_item(at, end, 0, c']')
+            at = next_item(at, end, 0, c']')
             if at == NULL:
                 return NULL
         if at >= end or not self._add_merges(wanted, n_read, &made, &are_distinct):
             return NULL
-        return at + 1 if are_distinct or self._pairs_are_distinct() else NULL
+        return at + 1 if are_distinct or pairs_are_distinct(self._merges, self._n_merges) else NULL
 
     cdef const uint8_t* _read_merge(self, const uint8_t* at, const uint8_t* end, Wanted* wanted) noexcept:
         """Read "left right" or ["left", "right"]."""
@@ -421,7 +423,7 @@ cdef class Entries:
                 at = read_sign(skip_space(at, end), end, c']')
         else:
             at = self._read_text(at, end, &left, &n_left)
-            if at != NULL and not _cut_merge(left, &n_left, &right, &n_right):
+            if at != NULL and not cut_merge(left, &n_left, &right, &n_right):
                 return NULL
         if at == NULL or not n_left or not n_right:
             return NULL
@@ -479,97 +481,10 @@ cdef class Entries:
         memcpy(self._merged + left.n_bytes, right.token, right.n_bytes)
         return find(&self._table, wanted_of(&self._table, self._merged, n))
 
-    cdef bint _pairs_are_distinct(self) noexcept:
-        """Return True if no two merges join the same pair; False also without memory."""
-        cdef size_t mask = 4, at, i
-        cdef uint64_t* seen
-        cdef uint64_t pair
-        cdef bint are_distinct = True
-        while mask < 2 * self._n_merges:
-            mask *= 2
-        seen = <uint64_t*> malloc(mask * sizeof(uint64_t))
-        if seen == NULL:
-            return False
-        memset(seen, 0xFF, mask * sizeof(uint64_t))
-        mask -= 1
-        for i in range(self._n_merges):
-            pair = <uint64_t> self._merges[3 * i] << 32 | self._merges[3 * i + 1]
-            at = <size_t> ((pair * 0x9E3779B97F4A7C15ULL) >> 20) & mask
-            while seen[at] != <uint64_t> -1 and seen[at] != pair:
-                at = (at + 1) & mask
-            are_distinct = are_distinct and seen[at] != pair
-            seen[at] = pair
-        free(seen)
-        return are_distinct
-
 
 cdef bint _stands_for_byte(str text) noexcept:
     """Tell whether a text is one character that stands for a byte."""
     return len(text) == 1 and ord(text) < N_CHARACTERS and byte_of_character[<int> ord(text)] != NO_BYTE
-
-
-cdef const uint8_t* _read_key(const uint8_t* at, const uint8_t* end, String* key) noexcept:
-    """Read a key, its colon, and the white space behind."""
-    at = read_string(at, end, key)
-    return read_sign(skip_space(at, end), end, c':') if at != NULL else NULL
-
-
-cdef inline const uint8_t* _next_item(
-    const uint8_t* at, const uint8_t* end, uint8_t first, uint8_t closing
-) noexcept:
-    """Go from behind an item to the next one, past a comma, or to the closing bracket.
-
-    Args:
-        first: the byte with which an item begins; 0: any but the closing bracket.
-        closing: the bracket.
-    """
-    at = skip_space(at, end)
-    if at >= end or at[0] == closing:
-        return at
-    at = read_sign(at, end, c',')
-    if at == NULL or at >= end:
-        return NULL
-    return at if (at[0] == first if first else at[0] != closing) else NULL
-
-
-cdef const uint8_t* _skip_value(const uint8_t* at, const uint8_t* end) noexcept:
-    """Skip a value by its brackets, unchecked: Python's json reads it later."""
-    cdef size_t depth = 0
-    cdef String string
-    while at < end:
-        if at[0] == c'"':
-            at = read_string(at, end, &string)
-            if at == NULL:
-                return NULL
-            continue
-        if at[0] == c'{' or at[0] == c'[':
-            depth += 1
-        elif at[0] == c'}' or at[0] == c']':
-            if not depth:
-                return at
-            depth -= 1
-            if not depth:
-                return at + 1
-        elif at[0] == c',' and not depth:
-            return at
-        at += 1
-    return NULL
-
-
-cdef bint _cut_merge(
-    const uint8_t* left, uint32_t* n_left, const uint8_t** right, uint32_t* n_right
-) noexcept:
-    """Cut "left right" at its only space. n_left: of the whole text before, of the left token after."""
-    cdef uint32_t n = n_left[0]
-    if n >= 8 and memcmp(left, b"#version", 8) == 0:
-        return False
-    right[0] = <const uint8_t*> memchr(left, c' ', n)
-    if right[0] == NULL:
-        return False
-    n_left[0] = <uint32_t> (right[0] - left)
-    n_right[0] = n - n_left[0] - 1
-    right[0] += 1
-    return memchr(right[0], c' ', n_right[0]) == NULL
 
 
 def read(data):

@@ -1,0 +1,1 @@
+"""Spans in pieces that have bytes without a token, which vocabularies of tokenizers may have."""

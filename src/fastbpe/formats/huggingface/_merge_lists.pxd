@@ -1,0 +1,48 @@
+"""Lines of a list of merges, and whether two of them join the same pair."""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memchr, memcmp, memset
+
+
+cdef inline bint cut_merge(
+    const uint8_t* left, uint32_t* n_left, const uint8_t** right, uint32_t* n_right
+) noexcept:
+    """Cut "left right" at its only space. n_left: of the whole text before, of the left token after."""
+    cdef uint32_t n = n_left[0]
+    if n >= 8 and memcmp(left, b"#version", 8) == 0:
+        return False
+    right[0] = <const uint8_t*> memchr(left, c' ', n)
+    if right[0] == NULL:
+        return False
+    n_left[0] = <uint32_t> (right[0] - left)
+    n_right[0] = n - n_left[0] - 1
+    right[0] += 1
+    return memchr(right[0], c' ', n_right[0]) == NULL
+
+
+cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges) noexcept:
+    """Return True if no two merges join the same pair; False also without memory.
+
+    merges: left id, right id and merged id of each merge.
+    """
+    cdef size_t mask = 4, at, i
+    cdef uint64_t* seen
+    cdef uint64_t pair
+    cdef bint are_distinct = True
+    while mask < 2 * n_merges:
+        mask *= 2
+    seen = <uint64_t*> malloc(mask * sizeof(uint64_t))
+    if seen == NULL:
+        return False
+    memset(seen, 0xFF, mask * sizeof(uint64_t))
+    mask -= 1
+    for i in range(n_merges):
+        pair = <uint64_t> merges[3 * i] << 32 | merges[3 * i + 1]
+        at = <size_t> ((pair * 0x9E3779B97F4A7C15ULL) >> 20) & mask
+        while seen[at] != <uint64_t> -1 and seen[at] != pair:
+            at = (at + 1) & mask
+        are_distinct = are_distinct and seen[at] != pair
+        seen[at] = pair
+    free(seen)
+    return are_distinct
