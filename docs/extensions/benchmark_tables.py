@@ -39,7 +39,7 @@ class RecordSpeeds(Directive):
                 if peer in one.figures
             ]
             found.append(_table(("work", "fastbpe", peer, "as fast"), rows))
-        run = workloads[0].run
+        run = next((one for one in workloads if peer in one.figures), workloads[0]).run
         found.append(nodes.paragraph(text=f"Medians of the run of {run['date']}. {_machine(run)}"))
         return found
 
@@ -75,7 +75,8 @@ class RecordCharts(Directive):
 
 
 def _title(one: records.Workload) -> str:
-    model = "Llama 2: " if one.file.startswith("llama2-") else ""
+    models = {"llama2-": "Llama 2: ", "transformers": "transformers, Llama 3: ", "phi3-": "transformers, Phi-3: "}
+    model = next((shown for start, shown in models.items() if one.file.startswith(start)), "")
     load = "load " if one.file == "load" else "import" if one.file == "import" else ""
     return load if load == "import" else model + load + one.title
 

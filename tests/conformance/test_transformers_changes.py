@@ -233,3 +233,19 @@ def test_worker_processes_answer_the_same(method: str) -> None:
     with multiprocessing.get_context(method).Pool(1) as pool:
         found = pool.map_async(operator.methodcaller("encode", TEXTS[0]), [ours, ours])
         assert found.get(timeout=300) == [ids, ids]
+
+
+def test_change_and_change_back_between_plain_calls_is_noticed() -> None:
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    first = stock.backend_tokenizer.post_processor
+    second = processors.TemplateProcessing(single="</s> $A", special_tokens=[("</s>", 1)])
+    for post_processor, options in [(first, {}), (second, {"padding": True}), (first, {}), (second, {})]:
+        for tokenizer in (ours, stock):
+            tokenizer.backend_tokenizer.post_processor = post_processor
+        for normalizer in (None, normalizers.Lowercase(), None):
+            for tokenizer in (ours, stock):
+                tokenizer.backend_tokenizer.normalizer = normalizer
+            call = lambda t, o=options: t("The Text", **o)  # noqa: E731
+            assert not difference(answer(call, ours), answer(call, stock))
+            options = {} if options else {"return_offsets_mapping": True}
+    assert not status(ours)["handed_over"]

@@ -21,7 +21,7 @@ import transformers
 from tokenizers import models
 
 import fastbpe.transformers as door
-from fastbpe.transformers import accelerating, sglang, vllm
+from fastbpe.transformers import accelerating, sglang, streams, vllm
 from helpers.sampling import SEED
 from helpers.transformers_grid import FILES, TEXTS, TRAINED, make, random_texts
 
@@ -267,3 +267,11 @@ def test_wrong_usage_ends_with_status_2(arguments: list[str], tmp_path: Path) ->
 def test_import_of_fastbpe_does_not_import_transformers(tmp_path: Path) -> None:
     code = "import sys, fastbpe; print('transformers' in sys.modules, 'tokenizers' in sys.modules)"
     assert run("-c", code, cwd=tmp_path).stdout == "False False\n"
+
+
+def test_unpatching_leaves_our_own_modules_as_they_are() -> None:
+    own = streams.DecodeStream
+    door.patch()
+    door.unpatch()
+    assert streams.DecodeStream is own
+    assert own is not streams.STOCK

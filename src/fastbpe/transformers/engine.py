@@ -7,7 +7,7 @@ import logging
 import threading
 import weakref
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import tokenizers
 
@@ -15,7 +15,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.frames import Frame, find_frame
-from fastbpe.transformers.snapshot import State, Twin, component_state, read_state
+from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state
 from fastbpe.transformers.watching import watch
 
 logger = logging.getLogger("fastbpe.transformers")
@@ -23,6 +23,15 @@ logger = logging.getLogger("fastbpe.transformers")
 _NOT_READ: Any = object()
 _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
 _SETTINGS = ("truncation", "padding")
+
+
+class _Plain(NamedTuple):
+    """Answers of `Engine.plain`, and the state for which they hold."""
+
+    parts: Any
+    n_changes: int
+    post: Any
+    found: dict[bool, tuple[Tokenizer, Frame]]
 
 
 class Engine:
@@ -53,6 +62,7 @@ class Engine:
         self._post: Any = _NOT_READ
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool, bool], Frame | None] = {}
+        self._plain = _Plain(None, 0, None, {})
         self._twin: Twin | None = None
         self._lock = threading.RLock()
         self.n_changes = [0]
@@ -97,6 +107,28 @@ class Engine:
                     self.original, pair=pair, add_special_tokens=add_special_tokens, fast=fast
                 )
             return self._frames[key]
+
+    def plain(self, *, add_special_tokens: bool) -> tuple[Tokenizer, Frame] | None:
+        """Return `ready` and `frame` for one text, by a shorter way; None if either is None."""
+        try:
+            parts, n_changes = read_parts(self.original), self.n_changes[0]
+        except Exception:
+            return None
+        kept = self._plain
+        # The same post-processor object: neither the tables nor the twin were made for another state meanwhile.
+        if kept.parts == parts and kept.n_changes == n_changes and kept.post is self._post:
+            found = kept.found.get(add_special_tokens)
+            if found is not None:
+                return found
+        tokenizer = self.ready()
+        frame = self.frame(pair=False, add_special_tokens=add_special_tokens)
+        if tokenizer is None or frame is None:
+            return None
+        found = tokenizer, frame
+        if self.n_changes[0] == n_changes and read_parts(self.original) == parts:  # no thread changed it meanwhile
+            others = kept.found if kept[:3] == (parts, n_changes, self._post) else {}
+            self._plain = _Plain(parts, n_changes, self._post, {**others, add_special_tokens: found})
+        return found
 
     def trims_offsets(self) -> bool:
         """Tell whether the post-processor may leave white space out of offsets."""

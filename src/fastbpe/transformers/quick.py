@@ -29,13 +29,14 @@ def encode_plain(hf: Any, engine: Engine, text: Any, *, adds_special: bool = Tru
         or not are_texts(texts)
     ):
         return None
-    tokenizer = engine.ready()
-    if tokenizer is None:
+    found = engine.plain(add_special_tokens=adds_special)
+    if found is None:
         return None
-    frame = engine.frame(pair=False, add_special_tokens=adds_special)
-    if frame is None:
-        return None
-    rows = tokenizer.encode_batch(texts, allowed_special="all")
+    tokenizer, frame = found
+    if len(texts) == 1:
+        rows = [tokenizer.encode(texts[0], allowed_special="all")]
+    else:
+        rows = tokenizer.encode_batch(texts, allowed_special="all")
     if frame.n_added:
         for ids in rows:
             put_frame(ids, frame)

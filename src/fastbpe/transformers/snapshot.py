@@ -62,6 +62,25 @@ def read_state(tokenizer: Any, n_changes: int) -> State:
     )
 
 
+def read_parts(tokenizer: Any) -> tuple[Any, ...]:
+    """Read what `read_state` reads, but for the changes, and the post-processor; in one go, which is faster."""
+    model, normalizer, pre_tokenizer = tokenizer.model, tokenizer.normalizer, tokenizer.pre_tokenizer
+    decoder, post_processor = tokenizer.decoder, tokenizer.post_processor
+    return (
+        None if normalizer is None else normalizer.__getstate__(),
+        None if pre_tokenizer is None else pre_tokenizer.__getstate__(),
+        None if decoder is None else decoder.__getstate__(),
+        None if post_processor is None else post_processor.__getstate__(),
+        model.dropout,
+        model.unk_token,
+        model.continuing_subword_prefix,
+        model.end_of_word_suffix,
+        model.fuse_unk,
+        model.byte_fallback,
+        model.ignore_merges,
+    )
+
+
 def component_state(component: Any) -> Any:
     """Return the pickled state of a component of a tokenizer; None if there is none."""
     return None if component is None else component.__getstate__()
