@@ -1,4 +1,4 @@
-"""Make the pictures of docs/images: the page of `fastbpe web`, and `show` and `compare` in a terminal.
+"""Make the pictures of docs/images: the page of `fastbpe web`, `show` and `compare` in a terminal, and the plots.
 
     python tools/screenshots.py [-m MODEL...] [--output docs/images] [NAME...]
 
@@ -194,6 +194,20 @@ def terminal(*command: str) -> Callable[[Browser, list[str]], bytes]:
     return take
 
 
+def plot(*command: str, n_models: int = 4) -> Callable[[Browser, list[str]], bytes]:
+    """Make the function that runs a command with --plot, and returns what it draws."""
+
+    def draw(browser: Browser, models: list[str]) -> bytes:
+        flags = [flag for model in models[:n_models] for flag in ("-m", model)]
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder, "plot.png")
+            run = [sys.executable, "-m", "fastbpe", command[0], *flags, *command[1:], "--plot", str(target)]
+            subprocess.run(run, capture_output=True, check=True, cwd=ROOT)
+            return target.read_bytes()
+
+    return draw
+
+
 def quoted(word: str) -> str:
     return f"'{word}'" if " " in word else word
 
@@ -207,6 +221,8 @@ PICTURES: dict[str, Callable[[Browser, list[str]], bytes]] = {
     "web-train": view("Train", train, 900),
     "terminal-show": terminal("show", "--ids", "--color", "always", "--text", LINE),
     "terminal-compare": terminal("compare", "--by", "ending", "README.md", "pyproject.toml", "setup.py"),
+    "plot-compare": plot("compare", "--by", "script", "docs/why/index.md"),
+    "plot-vocab": plot("vocab", n_models=1),
 }
 
 

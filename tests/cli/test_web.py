@@ -56,6 +56,18 @@ def page_of(address: str) -> Any:
         return json.load(answer)
 
 
+def test_chat_template_beside_a_model_is_offered(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "hub" / "models--org--name" / "snapshots" / ("a" * 40)
+    folder.mkdir(parents=True)
+    Tokenizer.from_merges([(97, 98)], pattern="gpt2").export(folder, format="huggingface")
+    (folder / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    saved(tmp_path / "plain.fbpe", 97)
+    _, address = start(
+        "-m", "org/name", "-m", folder, "-m", "plain.fbpe", "--no-browser", HF_HUB_CACHE=str(tmp_path / "hub")
+    )
+    assert [one["has_own_template"] for one in page_of(address)["tokenizers"]] == [True, True, False]
+
+
 def saved(path: Path, left: int) -> Path:
     Tokenizer.from_merges([(left, 98)], pattern=None).save(path)
     return path
