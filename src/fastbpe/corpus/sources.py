@@ -238,8 +238,8 @@ def read(
                 lines = Lines(block, number, path, field, skip, errors)
                 offset += len(block)
                 number += lines.n
-                if texts := lines if as_lines else lines.texts():
-                    yield Stretch(texts, True, offset, number, n_stored())
+                if parts := lines if as_lines else lines.texts():
+                    yield Stretch(parts, True, offset, number, n_stored())
         else:
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 
