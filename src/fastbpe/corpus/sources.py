@@ -221,8 +221,8 @@ def read(
     if kind == "parquet":
         if packing:
             raise FormatError(f"{path}: a parquet file is compressed inside; unpack it")
-        for texts, row, n_read in parquet.read(path, field, offset, skip):
-            yield Stretch(texts, True, row, row, n_read)
+        for rows, row, n_read in parquet.read(path, field, offset, skip):
+            yield Stretch(rows, True, row, row, n_read)
         return
     if kind != "jsonl" and separator is None and number:
         return  # the one document was read before
