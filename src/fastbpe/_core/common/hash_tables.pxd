@@ -45,6 +45,7 @@ cdef enum:
     RANKED_BITS = 21  # bits of each of the three ids in a slot of the ranked table
     MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # most ids of a vocabulary with a ranked table; all ones is no id
     LINE = 8  # slots of the ranked table in a cache line of 64 bytes
+    MAX_RUN = 4096  # longest run of full slots: a vocabulary made to collide is refused, so that look-ups are short
     NO_KEY = 0x7FFFFFFF  # key of a pair that the ranked table does not hold; greater than any other key
 
 
@@ -133,17 +134,25 @@ cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t l
     return i
 
 
+cdef inline bint is_far(size_t slot, size_t home, size_t mask) noexcept nogil:
+    """Tell whether a slot is so far behind its home slot that a run of full slots between them exceeds MAX_RUN."""
+    return ((slot | (LINE - 1)) - (home & ~<size_t> (LINE - 1))) & mask > MAX_RUN + LINE
+
+
 cdef inline size_t _around(size_t i, size_t n) noexcept nogil:
     """Slot number i + n, wrapped around within the line of slot i."""
     return (i & ~<size_t> (LINE - 1)) | ((i + n) & (LINE - 1))
 
 
+cdef inline size_t wide_home(uint32_t left, uint32_t right, uint32_t shift) noexcept nogil:
+    """Home slot of a pair in the wide table."""
+    return <size_t> ((<uint64_t> left * GOLDEN_RATIO + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift)
+
+
 cdef inline size_t wide_slot(const PairSlot* slots, uint32_t shift, uint32_t left, uint32_t right) noexcept nogil:
     """Slot of the pair in the wide table, or the empty slot (priority NONE) that ends its probe sequence."""
     cdef size_t mask = (<size_t> 1 << (64 - shift)) - 1
-    cdef size_t i = <size_t> (
-        (<uint64_t> left * GOLDEN_RATIO + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift
-    )
+    cdef size_t i = wide_home(left, right, shift)
     while slots[i].priority != NONE and (slots[i].left != left or slots[i].right != right):
         i = (i + 1) & mask
     return i

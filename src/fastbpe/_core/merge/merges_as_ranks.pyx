@@ -12,7 +12,7 @@ from fastbpe._core.merge.table_builder cimport empty_table, is_sound, look_up_pi
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_merge, ranked_slot, table_bits,
+    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_merge, is_far, pair_home, ranked_slot, table_bits,
 )
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token, token_length, token_start
 
@@ -106,6 +106,8 @@ cdef bint _fill(const Ranking* ranking, list unmade) except -1:
             if makes:
                 parts[0] = Parts(merge[0], merge[1])
                 at = ranked_slot(ranking.slots, ranking.shift, merge[0], merge[1])
+                if is_far(at, pair_home(merge[0], merge[1], ranking.shift), (<size_t> 1 << (64 - ranking.shift)) - 1):
+                    return False
                 ranking.slots[at] = (
                     <uint64_t> merge[0] << 2 * RANKED_BITS | <uint64_t> merge[1] << RANKED_BITS | i
                 )

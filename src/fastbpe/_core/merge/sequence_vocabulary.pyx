@@ -11,11 +11,11 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_BITS, pair_home, ranked_slot, table_bits,
+    MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_BITS, is_far, pair_home, ranked_slot, table_bits,
 )
 from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.common.memory cimport prefetch
-from fastbpe._core.merge.table_builder cimport empty_table
+from fastbpe._core.merge.table_builder cimport colliding, empty_table
 
 from fastbpe.errors import VocabularyError
 
@@ -99,6 +99,8 @@ cdef class SequenceVocabulary:
                 prefetch(&slots[pair_home(self._merges[2 * (i + AHEAD)], self._merges[2 * (i + AHEAD) + 1], shift)])
             pair = self._merges + 2 * i
             at = ranked_slot(slots, shift, pair[0], pair[1])
+            if is_far(at, pair_home(pair[0], pair[1], shift), (<size_t> 1 << bits) - 1):
+                raise colliding(f"merge {i}: the pair ({pair[0]}, {pair[1]})")
             if slots[at] != NO_PAIR:
                 raise VocabularyError(f"merge {i}: the pair ({pair[0]}, {pair[1]}) stands twice in the list of merges")
             slots[at] = (

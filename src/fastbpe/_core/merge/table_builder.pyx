@@ -17,8 +17,8 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.common.memory cimport prefetch, use_huge_pages
 from fastbpe._core.common.hash_tables cimport (
-    GOLDEN_RATIO, MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_tag, hash_bytes, pair_home,
-    ranked_slot, table_bits, wide_slot,
+    GOLDEN_RATIO, MAX_RANKED_IDS, MAX_RUN, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_tag, hash_bytes,
+    is_far, pair_home, ranked_slot, table_bits, wide_home, wide_slot,
 )
 from fastbpe._core.merge.vocabulary cimport (
     Tables, confirm_token, ends_rise, find_token, is_token, token_length, token_start,
@@ -183,6 +183,7 @@ cdef object _build_pieces(Tables* t, uint32_t* n_found):
     cdef uint32_t i, start = 0, ahead = 0, length, other, found = 0
     cdef uint64_t hashes[AHEAD]
     cdef uint64_t h
+    cdef bint collides = False
     with nogil:
         for i in range(t.n_ids + AHEAD):
             h = hashes[i % AHEAD]
@@ -202,11 +203,16 @@ cdef object _build_pieces(Tables* t, uint32_t* n_found):
                 ):
                     length = 0  # this token repeats an earlier one and gets no entry
                 at = (at + 1) & mask
+            if is_far(at, <size_t> h & mask, mask):
+                collides = True
+                break
             if length:
                 slots[at].tag = <uint32_t> (h >> 32)
                 slots[at].id = i - AHEAD
                 found += 1
             start = t.token_ends[i - AHEAD]
+    if collides:
+        raise colliding(f"token {i - AHEAD}")
     t.pieces, t.piece_mask = slots, mask
     n_found[0] = found
     return table
@@ -397,9 +403,19 @@ cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t
     return True
 
 
+cdef object colliding(str entry):
+    """Make the error for an entry that makes a run of a hash table too long."""
+    return VocabularyError(
+        f"{entry} shares its place in a hash table with more than {MAX_RUN} others: the vocabulary is made to collide; "
+        "do not use it"
+    )
+
+
 cdef object _ranked_table(const Splits* splits):
     """Build a ranked pair table. Of two splits with the same parts the first, of the lower id, stays."""
     cdef int bits = table_bits(splits.n)
+    cdef size_t mask = (<size_t> 1 << bits) - 1
+    cdef bint collides = False
     cdef uint64_t* slots
     table = empty_table((<size_t> 1 << bits) * sizeof(uint64_t), <void**> &slots)
     cdef const Split* split
@@ -411,10 +427,15 @@ cdef object _ranked_table(const Splits* splits):
                 prefetch(&slots[pair_home(split.left, split.right, 64 - bits)])
             split = &splits.items[i]
             at = ranked_slot(slots, 64 - bits, split.left, split.right)
+            if is_far(at, pair_home(split.left, split.right, 64 - bits), mask):
+                collides = True
+                break
             if slots[at] == NO_PAIR:
                 slots[at] = (
                     <uint64_t> split.left << 2 * RANKED_BITS | <uint64_t> split.right << RANKED_BITS | split.merged
                 )
+    if collides:
+        raise colliding(f"the pair ({split.left}, {split.right}) of token {split.merged}")
     return table
 
 
@@ -425,18 +446,23 @@ cdef object _wide_table(const Splits* splits):
     table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot), <void**> &slots)
     cdef const Split* split
     cdef size_t i
-    with nogil:
-        for i in range(splits.n):
-            split = &splits.items[i]
-            _put_pair(slots, 64 - bits, split.left, split.right, split.merged, split.merged)
+    for i in range(splits.n):
+        split = &splits.items[i]
+        _put_pair(slots, 64 - bits, split.left, split.right, split.merged, split.merged)
     return table
 
 
 cdef bint _put_pair(
     PairSlot* slots, uint32_t shift, uint32_t left, uint32_t right, uint32_t priority, uint32_t merged
-) noexcept nogil:
-    """Store a pair unless the table has it already; True if it was new."""
-    cdef PairSlot* slot = &slots[wide_slot(slots, shift, left, right)]
+) except -1:
+    """Store a pair unless the table has it already; True if it was new.
+
+    Raises VocabularyError if too many pairs share its place.
+    """
+    cdef size_t at = wide_slot(slots, shift, left, right)
+    cdef PairSlot* slot = &slots[at]
+    if is_far(at, wide_home(left, right, shift), (<size_t> 1 << (64 - shift)) - 1):
+        raise colliding(f"the pair ({left}, {right}) of token {merged}")
     if slot.priority != NONE:
         return False
     slot.left = left

@@ -14,7 +14,7 @@ from libc.stdlib cimport free, malloc
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints
 from fastbpe._core.common.hash_tables cimport (
-    LINE, MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge, pair_key,
+    LINE, MAX_RANKED_IDS, MAX_RUN, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge, pair_key,
 )
 
 from fastbpe._core.text.utf8_text import plain, to_utf8
@@ -127,13 +127,19 @@ cdef class Vocabulary:
         cdef Tables* t = &self.tables
         cdef uint32_t n_tokens = 0, longest = 0
         cdef size_t i, n_pairs = <size_t> 1 << (64 - t.pairs.shift)
+        cdef size_t run = 0
         cdef bint sound
         with nogil:
             sound = ends_rise(t, <size_t> self._views[TOKEN_BYTES].len, &n_tokens, &longest) \
-                and _pieces_lead_to_tokens(t, n_tokens == t.n_ids) \
-                and _pairs_lead_to_tokens(t, n_pairs, n_tokens == t.n_ids)
+                and _pieces_lead_to_tokens(t, n_tokens == t.n_ids, &run) \
+                and _pairs_lead_to_tokens(t, n_pairs, n_tokens == t.n_ids, &run)
         if not sound:
             raise VocabularyError("the tables of the vocabulary contradict each other")
+        if run > MAX_RUN:
+            raise VocabularyError(
+                f"a hash table has more than {MAX_RUN} full slots in a row: the vocabulary is made to collide; "
+                "do not use it"
+            )
         t.n_tokens = n_tokens
         t.max_token_bytes = longest
         cdef uint8_t byte
@@ -265,14 +271,22 @@ cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_
 # Few vocabularies have ids without a token. With all_are_tokens, an id is a token if it is below
 # n_ids: the loops then need no look-up and no branch, and run at the speed of memory.
 
-cdef bint _pieces_lead_to_tokens(const Tables* t, bint all_are_tokens) noexcept nogil:
-    """Tell whether each slot of the piece table is empty or holds a token's id, and at least one slot is empty."""
-    cdef size_t i, n_free = 0, n_strange = 0
-    cdef uint32_t token_id
-    for i in range(t.piece_mask + 1):
-        token_id = t.pieces[i].id
-        n_free += token_id == NONE
-        n_strange += token_id >= t.n_ids
+cdef bint _pieces_lead_to_tokens(const Tables* t, bint all_are_tokens, size_t* longest) noexcept nogil:
+    """Tell whether each slot of the piece table is empty or holds a token's id, and at least one slot is empty.
+
+    longest: becomes the number of slots in the longest run of full lines, unless it is greater.
+    """
+    cdef size_t i, k, n_free = 0, n_strange = 0, run = 0
+    cdef uint32_t token_id, n_free_here
+    for i in range((t.piece_mask + 1) // LINE):
+        n_free_here = 0
+        for k in range(i * LINE, (i + 1) * LINE):
+            token_id = t.pieces[k].id
+            n_free_here += token_id == NONE
+            n_strange += token_id >= t.n_ids
+        n_free += n_free_here
+        run = 0 if n_free_here else run + LINE
+        longest[0] = max(longest[0], run)
     if n_strange != n_free or not n_free:
         return False
     if all_are_tokens:
@@ -283,21 +297,33 @@ cdef bint _pieces_lead_to_tokens(const Tables* t, bint all_are_tokens) noexcept 
     return True
 
 
-cdef bint _pairs_lead_to_tokens(const Tables* t, size_t n_slots, bint all_are_tokens) noexcept nogil:
-    """Tell whether each slot of the pair table is empty or makes a token, and at least one slot is empty."""
-    cdef size_t i, n_free = 0, n_strange = 0
+cdef bint _pairs_lead_to_tokens(
+    const Tables* t, size_t n_slots, bint all_are_tokens, size_t* longest
+) noexcept nogil:
+    """Tell whether each slot of the pair table is empty or makes a token, and at least one slot is empty.
+
+    longest: as for _pieces_lead_to_tokens().
+    """
+    cdef size_t i, k, n_free = 0, n_strange = 0, run = 0, n_free_here
     cdef const uint64_t* ranked = t.pairs.ranked
     cdef const PairSlot* wide = t.pairs.wide
     if ranked == NULL:
         for i in range(n_slots):
+            run = 0 if wide[i].priority == NONE else run + 1
             n_free += wide[i].priority == NONE
-            if wide[i].priority != NONE and not is_token(t, wide[i].id):
+            longest[0] = max(longest[0], run)
+            if run and not is_token(t, wide[i].id):
                 return False
         return n_free > 0
-    for i in range(n_slots):
-        n_free += ranked[i] == NO_PAIR
-        # find_merge() takes a slot with the top bit set to be empty.
-        n_strange += <size_t> ((ranked[i] & RANKED_MASK) >= t.n_ids) | <size_t> (ranked[i] >> 63)
+    for i in range(n_slots // LINE):
+        n_free_here = 0
+        for k in range(i * LINE, (i + 1) * LINE):
+            n_free_here += ranked[k] == NO_PAIR
+            # find_merge() takes a slot with the top bit set to be empty.
+            n_strange += <size_t> ((ranked[k] & RANKED_MASK) >= t.n_ids) | <size_t> (ranked[k] >> 63)
+        n_free += n_free_here
+        run = 0 if n_free_here else run + LINE
+        longest[0] = max(longest[0], run)
     if n_strange != n_free or not n_free:
         return False
     if all_are_tokens:

@@ -4,6 +4,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memset
 
+from fastbpe._core.common.hash_tables cimport mix
+
 
 cdef inline bint cut_merge(
     const uint8_t* left, uint32_t* n_left, const uint8_t** right, uint32_t* n_right
@@ -21,10 +23,13 @@ cdef inline bint cut_merge(
     return memchr(right[0], c' ', n_right[0]) == NULL
 
 
-cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges) noexcept:
+cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges, uint64_t seed) noexcept:
     """Return True if no two merges join the same pair; False also without memory.
 
-    merges: left id, right id and merged id of each merge.
+    Args:
+        merges: left id, right id and merged id of each merge.
+        n_merges: number of merges.
+        seed: of the hash; random, so that no file can be made to collide.
     """
     cdef size_t mask = 4, at, i
     cdef uint64_t* seen
@@ -39,7 +44,7 @@ cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges) noe
     mask -= 1
     for i in range(n_merges):
         pair = <uint64_t> merges[3 * i] << 32 | merges[3 * i + 1]
-        at = <size_t> ((pair * 0x9E3779B97F4A7C15ULL) >> 20) & mask
+        at = <size_t> mix(pair ^ seed) & mask
         while seen[at] != <uint64_t> -1 and seen[at] != pair:
             at = (at + 1) & mask
         are_distinct = are_distinct and seen[at] != pair

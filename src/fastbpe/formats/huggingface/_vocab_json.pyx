@@ -406,7 +406,7 @@ cdef class Entries:
                 return NULL
         if at >= end or not self._add_merges(wanted, n_read, &made, &are_distinct):
             return NULL
-        return at + 1 if are_distinct or pairs_are_distinct(self._merges, self._n_merges) else NULL
+        return at + 1 if are_distinct or pairs_are_distinct(self._merges, self._n_merges, self._table.seed) else NULL
 
     cdef const uint8_t* _read_merge(self, const uint8_t* at, const uint8_t* end, Wanted* wanted) noexcept:
         """Read "left right" or ["left", "right"]."""
