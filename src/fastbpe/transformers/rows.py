@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -75,7 +76,11 @@ def encode_rows(
     tokenizer, truncation = plan.tokenizer, plan.truncation
     if offsets:
         tokenizer = tokenizer_for_offsets(engine, truncation, overflowing=overflowing)
-    rows = _encode_inputs(tokenizer, inputs, words=words, splits=plan.splits_special, offsets=offsets)
+    if words:
+        trims = offsets and engine.trims_offsets()
+        rows = _encode_words(tokenizer, inputs, splits=plan.splits_special, offsets=offsets, trims=trims)
+    else:
+        rows = _encode_inputs(tokenizer, inputs, splits=plan.splits_special, offsets=offsets)
     if truncation is None:
         return rows, None
     cut = truncate(rows, truncation, overflowing=overflowing)
@@ -100,21 +105,28 @@ def tokenizer_for_offsets(
     return tokenizer
 
 
-def _encode_inputs(
-    tokenizer: Tokenizer, inputs: Inputs, *, words: bool, splits: bool, offsets: bool
+def _encode_words(
+    tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool, trims: bool
 ) -> list[Encoded]:
-    if words:
-        flat = [word for row in inputs.firsts for word in row]
-        ids, spans = _encode_texts(tokenizer, flat, splits=splits, offsets=offsets)
-        rows, at = [], 0
-        for row in inputs.firsts:
-            here = slice(at, at + len(row))
-            at += len(row)
-            joined = [token_id for one in ids[here] for token_id in one]
-            rows.append(
-                Encoded((joined,), ([span for one in spans[here] for span in one],) if spans is not None else None)
-            )
-        return rows
+    """Encode rows of words. trims: the post-processor leaves white space out of offsets."""
+    ids, spans = _encode_texts(tokenizer, [*chain(*inputs.firsts)], splits=splits, offsets=offsets)
+    rows, at = [], 0
+    for row in inputs.firsts:
+        here = slice(at, at + len(row))
+        at += len(row)
+        joined = None
+        if spans is not None:
+            # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was
+            # put before it, and that of another word only if it starts at 0.
+            later = islice(filter(None, spans[here]), 1, None)
+            if trims and any(word[0][0] for word in later):
+                raise HandOver("offsets that are trimmed in a word that does not start at 0")
+            joined = ([*chain(*spans[here])],)
+        rows.append(Encoded(([*chain(*ids[here])],), joined))
+    return rows
+
+
+def _encode_inputs(tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool) -> list[Encoded]:
     ids, spans = _encode_texts(tokenizer, inputs.firsts, splits=splits, offsets=offsets)
     if inputs.seconds is None:
         if spans is None:
