@@ -415,3 +415,4 @@ def test_shards_killed_at_any_moment_end_with_the_same_bytes(
     left = {name for name in killed if re.fullmatch(r"\.[0-9a-f]{16}\.fastbpe", name)}
     assert {name: data for name, data in killed.items() if name not in left} == once
     assert n_killed > 0
+    assert len(left) <= n_killed
