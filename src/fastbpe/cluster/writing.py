@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fastbpe._utils.own_places import remove_leftovers
 from fastbpe.cluster.columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING
 from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
+from fastbpe.id_files.parts import shard_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
@@ -81,7 +83,7 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -> FilesSummary:
-    """Add up what tasks returned.
+    """Add up what tasks returned, and remove what killed ones left.
 
     Args:
         rows: what `write_part` returned for each shard.
@@ -92,6 +94,7 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -
         FastbpeError, TypeError, ValueError: a task returned an error.
         FormatError: the engine ran tasks for other shards.
     """
+    remove_leftovers(shard_path(out, (number, n_shards)) for number in range(n_shards))
     if errors := [pickle.loads(bytes(data)) for part, data in rows if part == ERROR]:
         raise min(errors, key=str)
     if sorted(part for part, _ in rows) != list(range(n_shards)):
