@@ -289,8 +289,7 @@ def code_points() -> Picture:
     """Draw the way of a sentence to the ids of a code-point vocabulary."""
     picture = Picture(560)
     sentences = ["low lower lowest", "new newer newest"] * 9
-    options = {"vocab_size": 24, "hard_vocab_limit": False, "progress": False}
-    tokenizer = fastbpe.train(sentences, mode="codepoint", **options)
+    tokenizer = fastbpe.train(sentences, mode="codepoint", vocab_size=24, hard_vocab_limit=False, progress=False)
     text = "  low\u00a0\u00a0\uff4eewest猫"
     explained = tokenizer.explain(text)
     normalized = explained.normalized.replace(" ", "▁")
