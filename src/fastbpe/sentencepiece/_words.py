@@ -10,6 +10,7 @@ from itertools import pairwise
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._utils.caching import cached_property
 from fastbpe.model import CodePointModel, PieceType
+from fastbpe.sentencepiece._messages import serialize
 from fastbpe.sentencepiece._model import LoadedModel, Text, to_bytes
 
 _METASPACE = "\u2581".encode()
@@ -62,6 +63,10 @@ class WordTokens:
             ends = list(_character_ends(self._text))
             places = [bisect_right(ends, place) for place in places]
         return list(pairwise(places))
+
+    def have_surface(self) -> list[bool]:
+        """Tell of each token if it stands for text: of the bytes of an unknown word only the last does."""
+        return [start != end for start, end in pairwise([0, *self._ends])]
 
 
 class WordEncoder:
@@ -131,6 +136,15 @@ class WordModel(LoadedModel):
 
     def arrays_of_all(self, texts: list[Text], num_threads: int | None) -> list[memoryview]:
         return [self.array(text, num_threads) for text in texts]
+
+    def serialized(self, text: Text, tokens: WordTokens) -> bytes:  # type: ignore[override]  # of this class
+        data = to_bytes(text)
+        pieces, offsets = tokens.byte_pieces(self.model.pieces), tokens.offsets(in_characters=False)
+        found = zip(pieces, tokens.ids(), offsets, tokens.have_surface(), strict=True)
+        return serialize(
+            data,
+            [(piece, i, data[start:end] if has else None, start, end) for piece, i, (start, end), has in found],
+        )
 
 
 def _words(normalized: bytes) -> Iterator[bytes]:

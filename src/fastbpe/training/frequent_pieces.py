@@ -11,6 +11,7 @@ from dataclasses import replace
 from fastbpe._core.train.log_scores import log_scores
 from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
+from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel
 from fastbpe.training.alphabet import alphabet_of, character_counts
 from fastbpe.training.codepoint_counting import SentenceSource, character_classes, count_words
@@ -18,6 +19,7 @@ from fastbpe.training.codepoint_model import make_model
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoint_train import CodePointReport, report_of
 from fastbpe.training.options import ReadingOptions
+
 
 def learn_frequent(
     sentences: SentenceSource, options: CodePointOptions, reading: ReadingOptions, reporter: Reporter
@@ -54,19 +56,29 @@ def learn_frequent(
     else:
         pieces = [(character, counts.get(ord(character), 0)) for character in alphabet]
         total = sum(count for _, count in pieces)
-    if not total:
-        raise SpecError("there is no text to learn from: the sentences hold nothing but symbols", "[(sum) > (0)] ")
     n_free = trainer["vocab_size"] - len(options.metas)
     if n_free < 0:
         raise SpecError(
             f"vocab_size={trainer['vocab_size']} is too small: {len(options.metas)} symbols need an id each",
             "[(vocab_size) >= (0)] ",
         )
-    if not trainer["use_all_vocab"]:
+    if not total:
+        raise SpecError("there is no text to learn from: the sentences hold nothing but symbols", "[(sum) > (0)] ")
+    if trainer["use_all_vocab"]:
+        options = _for_all(len(pieces) + len(options.metas), options)
+    else:
         pieces = pieces[:n_free]
     texts = [text for text, _ in pieces]
     scores = log_scores([count for _, count in pieces], total)
-    # A model of characters, or of all words, may have fewer pieces than vocab_size.
-    is_limit = trainer["model_type"] == "word" and not trainer["use_all_vocab"]
-    model = make_model(texts, scores, options if is_limit else replace(options, only_characters=True))
-    return model, report_of(counted, counts, left_out, n_merges=0)
+    if trainer["model_type"] == "char":
+        options = replace(options, only_characters=True)  # there may be fewer characters than vocab_size
+    return make_model(texts, scores, options), report_of(counted, counts, left_out, n_merges=0)
+
+
+def _for_all(vocab_size: int, options: CodePointOptions) -> CodePointOptions:
+    """Return the options of a run whose pieces decide vocab_size. A symbol with an id beyond gets none."""
+    return replace(
+        options,
+        trainer=specs.make(specs.TRAINER, {**options.trainer.values, "vocab_size": vocab_size}),
+        metas={i: symbol for i, symbol in options.metas.items() if i < vocab_size},
+    )
