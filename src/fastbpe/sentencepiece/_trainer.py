@@ -38,7 +38,7 @@ _DEPRECATED = (
 
 
 class SentencePieceTrainer:
-    """Trains BPE, word and char models with sentencepiece's options; the files equal those of sentencepiece 0.2.3."""
+    """Trains models of type bpe, word or char with the options of sentencepiece 0.2.3, to equal files."""
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
@@ -51,7 +51,8 @@ class SentencePieceTrainer:
             sentence_iterator: iterator of sentences (str or bytes), in place of `input`.
             model_writer: object with a method write(bytes), in place of `model_prefix`.
             normalizer: a SentencePieceNormalizer, in place of options about normalization.
-            pretokenizer: function that splits a normalized sentence into parts, which no piece crosses.
+            pretokenizer: function that splits a normalized sentence into parts, which no piece crosses; of BPE
+                models.
             allow_inconsistent_pretokenization: True: the parts need not make up the sentence.
             **kwargs: sentencepiece's options by name; a list for an option with several values.
 

@@ -1,6 +1,7 @@
 """The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
 
-Models of type BPE are read, and those of other types that the caller names. Unknown fields are kept and written again.
+Models of type BPE are read, and models of other types that the caller names. Unknown fields are kept and written
+again.
 """
 
 from __future__ import annotations
