@@ -195,7 +195,7 @@ class LoadedModel(Facts):
         return (unknown, *(self._special_id(option, PieceType.CONTROL) for option in controls))
 
     def _special_id(self, option: str, piece_type: PieceType) -> int:
-        found = self.ids_by_piece.get(self.model.trainer[option].encode("utf-8", "surrogateescape"), -1)
+        found = self.id_or_unknown(self.model.trainer[option].encode("utf-8", "surrogateescape"))
         return found if found >= 0 and self.model.types[found] == piece_type else -1
 
     @cached_property
