@@ -66,7 +66,13 @@ def test_offset_mappings_are_those_of_the_binding(return_bytes: bool) -> None:
     made = drop_in.SentencePieceProcessor(model_proto=DATA)
     texts = ["", "ab abc", "日本 zz"]
     peer, ours = processors()
-    for batch in ([], [[]], made.encode(texts), made.encode(texts, out_type=str), made.encode(texts, out_type=bytes)):
+    for batch in (
+        [],
+        [[]],
+        made.encode(texts),
+        made.encode(texts, out_type=str),
+        made.encode(texts, out_type=bytes),
+    ):
         expected = peer._DecodeAsOffsetMappingBatch(batch, 1, None, return_bytes)
         assert ours._DecodeAsOffsetMappingBatch(batch, 1, None, return_bytes) == expected
 

@@ -74,7 +74,9 @@ def both_trained(sentences: Sequence[str | bytes], **options: Any) -> bytes | No
 
 
 def assert_same_processors(data: bytes, texts: Sequence[str | bytes]) -> None:
-    peer, us = (result(lambda module=module: module.SentencePieceProcessor(model_proto=data)) for module in MODULES)
+    peer, us = (
+        result(lambda module=module: module.SentencePieceProcessor(model_proto=data)) for module in MODULES
+    )
     if isinstance(peer, tuple):
         assert isinstance(us, tuple)
         assert us[0] == peer[0]
@@ -137,7 +139,9 @@ def assert_same_processors(data: bytes, texts: Sequence[str | bytes]) -> None:
     ],
     ids=str,
 )
-def test_option_gives_the_file_and_the_processor_of_sentencepiece(model_type: str, options: dict[str, Any]) -> None:
+def test_option_gives_the_file_and_the_processor_of_sentencepiece(
+    model_type: str, options: dict[str, Any]
+) -> None:
     sentences = [f"{text}\t3" for text in SENTENCES] if options.get("input_format") else SENTENCES
     data = both_trained(sentences, **{"vocab_size": 20, **options}, model_type=model_type)
     if data is not None:
