@@ -55,9 +55,8 @@ def test_batch_decode_gives_what_the_binding_gives(name: str) -> None:
         batches += [made.encode(texts), tuple(map(tuple, made.encode(texts))), np.array([[3, 4], [5, 6]])]
     peer, ours = processors()
     for batch in batches:
-        for threads, pools in ((1, (None, None)), (-1, (None, None)), (2, (sentencepiece.ThreadPool(2),) * 2)):
-            pool = pools[0] if pools[0] is None else drop_in.ThreadPool(2)
-            expected = getattr(peer, name)(batch, threads, pools[0])
+        expected = getattr(peer, name)(batch, 1, None)
+        for threads, pool in ((1, None), (-1, None), (2, drop_in.ThreadPool(2))):
             assert getattr(ours, name)(batch, threads, pool) == expected
 
 
@@ -89,9 +88,8 @@ def test_container_of_changing_length_gives_the_same_result_or_error(name: str, 
             results.append(getattr(processor, name)(Changing(item, 3, lengths), 1, None, *more))
         except (IndexError, ValueError):
             results.append(None)
-    if results[0] is None and results[1] is not None:
-        results[1] = None if "Ids" in name or "Offset" in name else results[1]  # it reads ids in a second pass
-    assert results[1] == results[0]
+    # sentencepiece reads ids in a second pass, and raises where the length has changed until then.
+    assert results[1] == results[0] or (results[0] is None and "Pieces" not in name)
 
 
 def test_bad_arguments_raise_type_error() -> None:

@@ -1,4 +1,4 @@
-"""Models of type word and char: fastbpe.sentencepiece against sentencepiece, in training, encoding and decoding."""
+"""Models of type word and char by fastbpe.sentencepiece and sentencepiece: training, encoding and decoding."""
 
 import io
 import random

@@ -1,4 +1,4 @@
-"""Methods of sentencepiece's compiled processor that programs reach by `processor._processor`: decoding of batches."""
+"""Batch decodes of sentencepiece's compiled processor, which programs reach by `processor._processor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SentencePieceProcessor: the interface of sentencepiece 0.2.3 over fastbpe's engine, for all models but unigram."""
+"""SentencePieceProcessor: the interface of sentencepiece 0.2.3 over fastbpe's engine, without unigram models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _SETTINGS = (
 
 
 class SentencePieceProcessor(Encodes, Decodes):
-    """Encodes and decodes with a model of sentencepiece, of type bpe, word or char. Every method has a CamelCase twin.
+    """Encodes and decodes with a model of sentencepiece of type bpe, word or char.
+
+    Every method has a CamelCase twin.
 
     Args:
         model_file: path of a `.model` file.
@@ -34,8 +36,8 @@ class SentencePieceProcessor(Encodes, Decodes):
         add_bos, add_eos: put the ids of `<s>` and `</s>` around the ids of a text.
         reverse: return ids or pieces from last to first.
         emit_unk_piece: return `<unk>` for pieces that the model does not know.
-        enable_sampling: skip merges at random (BPE dropout); nbest_size must then be -1, or 2 to 512. Word and char
-            models then raise RuntimeError.
+        enable_sampling: skip merges at random (BPE dropout); nbest_size must then be -1, or 2 to 512. Encoding
+            then raises RuntimeError with a word or char model.
         alpha: probability of skipping a merge.
         num_threads: threads for a batch; -1: one for each core.
         return_type: another name of out_type.

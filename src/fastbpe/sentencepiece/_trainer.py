@@ -42,7 +42,9 @@ class SentencePieceTrainer:
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
-        r"""Train a model of type bpe, word or char; write `.model` and `.vocab` files, or give the model to a writer.
+        r"""Train a model of type bpe, word or char; write its files, or give it to a writer.
+
+        The files are `.model` and `.vocab`.
 
         Args:
             arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Other

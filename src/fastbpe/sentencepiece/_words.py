@@ -156,7 +156,7 @@ def _words(normalized: bytes) -> Iterator[bytes]:
 
 
 def _character_ends(text: bytes) -> Iterator[int]:
-    """Yield the end of each character, which has the bytes that its first byte promises, as `Tokens` counts them."""
+    """Yield the end of each character; it has as many bytes as its first byte promises, as in `Tokens`."""
     at = 0
     while at < len(text):
         lead = text[at]

@@ -1,7 +1,7 @@
 """Training of word and character models: the most frequent words, or characters, become the pieces.
 
-Words, alphabet, order and scores are those of sentencepiece 0.2.3. A word begins at each U+2581, whatever the other
-options say; a word with a character outside the alphabet is no piece, but counts in the total.
+Words, alphabet, order and scores equal sentencepiece 0.2.3's. A word begins at each U+2581, whatever the other
+options say. A word with a character outside the alphabet is no piece, but counts in the total.
 """
 
 from __future__ import annotations

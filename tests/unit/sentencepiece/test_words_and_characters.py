@@ -159,7 +159,7 @@ def test_load_names_the_face_that_runs_the_model(model_type: str, tmp_path: Path
     path.write_bytes(trained(model_type))
     with pytest.raises(fastbpe.FormatError, match=f"type {model_type}, which fastbpe.sentencepiece runs"):
         fastbpe.load(path)
-    with pytest.raises(SpecError, match="fastbpe.sentencepiece trains word and char models"):
+    with pytest.raises(SpecError, match=r"fastbpe\.sentencepiece trains word and char models"):
         fastbpe.train(SENTENCES, mode="codepoint", vocab_size=20, model_type=model_type, progress=False)
 
 
@@ -173,8 +173,8 @@ def test_files_hold_the_model_and_its_vocabulary(model_type: str, tmp_path: Path
     text = tmp_path / "text.txt"
     text.write_text("\n".join(SENTENCES))
     prefix = tmp_path / "m"
-    arg = f"--input={text} --model_prefix={prefix} --model_type={model_type} --vocab_size=20 --hard_vocab_limit=false"
-    assert SentencePieceTrainer.train(arg)
+    options = f"--model_type={model_type} --vocab_size=20 --hard_vocab_limit=false"
+    assert SentencePieceTrainer.train(f"--input={text} --model_prefix={prefix} {options}")
     made = SentencePieceProcessor(model_file=f"{prefix}.model")
     lines = (tmp_path / "m.vocab").read_text(encoding="utf-8").split("\n")
     assert [line.split("\t")[0] for line in lines[:-1]] == made.id_to_piece(list(range(len(made))))
