@@ -147,7 +147,7 @@ class Encodes(Base):
         return_type: Any = None,
         out_type: Any = None,
     ) -> Any:
-        """Raise RuntimeError: BPE models have no n-best segmentations."""
+        """Raise RuntimeError: only unigram models have n-best segmentations."""
         return_type = self._resolve_return_type(return_type, out_type)
         if return_type == "offset_mapping":
             raise ArgumentError(f"unknown return_type={return_type}")

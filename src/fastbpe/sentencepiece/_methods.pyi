@@ -40,7 +40,10 @@ class Methods:
     _nbest_size: Any
     _alpha: Any
     _num_threads: Any
-    _model: LoadedModel | None
+    @property
+    def _model(self) -> LoadedModel | None: ...
+    def _use(self, model: LoadedModel | None) -> None:
+        """Use a model from now on; None: there is none."""
 
     def encode(
         self,

@@ -135,7 +135,16 @@ def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, i
 
 
 def _merged_types(model: CodePointModel) -> bytes:
-    """Give the types for merging: pieces that no merge may make become control symbols."""
+    """Give the types for merging: pieces that no merge may make become control symbols.
+
+    In a model of characters no merge may make any piece.
+    """
+    if model.trainer["model_type"] == "char":
+        merged = (PieceType.NORMAL, PieceType.UNUSED)
+        pieces = zip(model.types, model.pieces, strict=True)
+        return bytes(
+            PieceType.CONTROL if type_ in merged and len(piece.decode()) > 1 else type_ for type_, piece in pieces
+        )
     if model.conventions is None:
         return model.types
     return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
