@@ -1,4 +1,4 @@
-"""Pieces equal those of tiktoken.
+"""Pieces equal tiktoken's.
 
 tiktoken returns ids, not pieces. So these tests give it vocabularies whose tokens are the pieces: a piece that is
 a token becomes that one id for any ranks. FASTBPE_FULL=1 runs tests that take minutes: every code point in every

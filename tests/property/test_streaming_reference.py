@@ -93,7 +93,7 @@ def twin(tokenizer: Tokenizer, errors: str, unknown_ids: str, *, skips: bool) ->
 
 
 def ids_of(tokenizer: Tokenizer, rng: random.Random, *, unknown: bool) -> list[int]:
-    """Return ids of texts, or arbitrary ids, many of which form no characters, and some unknown ids."""
+    """Return ids of texts, or arbitrary ids, and some unknown ids. Many form no characters."""
     n = tokenizer.n_vocab
     texts = ["é", "漢", "👍", " a", "  ", "a"]
     ids: list[int] = []

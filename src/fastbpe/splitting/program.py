@@ -123,7 +123,7 @@ class Program:
     tables: array[int]
     #: Targets, each list ended by a 0.
     lists: array[int]
-    #: 257 flags for each operand `follow`; the first are those of the whole pattern.
+    #: 257 flags for each operand `follow`; the first 257 belong to the whole pattern.
     follows: bytes
     set_bytes: bytes
     set_index: array[int]

@@ -68,7 +68,7 @@ _MAX_PIECES_UNCHECKED = 1 << 20  # so many pieces never make more symbols than t
 class CodePointTokenizer(Tokenizer):
     """Code-point BPE tokenizer, with the ids of sentencepiece. Made by `train` and `load`.
 
-    This class documents the methods that differ from those of `Tokenizer`.
+    This class documents the methods that differ from `Tokenizer`'s.
 
     The control symbols of the model (`<s>` and so on) are special tokens, with the rules of byte mode: an error,
     an id or any text, as the call says. (sentencepiece never finds them in text.) The text between two of them is
@@ -206,7 +206,9 @@ class CodePointTokenizer(Tokenizer):
         unknown_ids: str = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does. Arguments and errors are those of `decode`.
+        """Decode each sequence of ids, in order, as `decode` does.
+
+        Takes the arguments and raises the errors of `decode`.
 
         >>> from fastbpe import train
         >>> train(["ab ab abc"], mode="codepoint", vocab_size=10).decode_batch([[4], [4, 5]])
@@ -309,7 +311,7 @@ class CodePointTokenizer(Tokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """Number of ids, all of which have a token.
+        """Number of ids; each has a token.
 
         >>> from fastbpe import train
         >>> train(["ab ab abc"], mode="codepoint", vocab_size=10).vocab_size

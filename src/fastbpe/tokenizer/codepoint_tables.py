@@ -309,7 +309,7 @@ def _leading(
 
 
 class _Expansions:
-    """Ids in place of symbols that have none: those of its parts for an unused piece, bytes for a character."""
+    """Ids in place of symbols that have none: an unused piece gets the ids of its parts, a character its bytes."""
 
     def __init__(
         self,

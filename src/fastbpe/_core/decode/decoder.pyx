@@ -204,7 +204,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise"):
-        """Decode ids to text. The arguments are those of `Tokenizer.decode`."""
+        """Decode ids to text. Takes the arguments of `Tokenizer.decode`."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)
@@ -363,7 +363,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def tokens(self, ids, unknown_ids="raise"):
-        """List the bytes of each id; with unknown_ids="replace", those of U+FFFD for an id without a token."""
+        """List the bytes of each id; with unknown_ids="replace", U+FFFD's bytes for an id without a token."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n

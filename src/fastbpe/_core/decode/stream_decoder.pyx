@@ -96,7 +96,7 @@ cdef class StreamDecoder:
     def push(self, ids):
         """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
 
-        After an error the stream is as it was before.
+        An error leaves the stream unchanged.
 
         Raises:
             InvalidTokenError: an id has no token (a KeyError), unless unknown_ids is "skip" or "replace".
