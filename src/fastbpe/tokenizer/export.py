@@ -11,9 +11,10 @@ from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_folder
 from fastbpe.formats.gguf import pre_tokenizers
 from fastbpe.formats.gguf import write as write_gguf
-from fastbpe.formats.huggingface import tokenizer_config, write
+from fastbpe.formats.huggingface import tokenizer_config, write, write_llama
+from fastbpe.formats.sentencepiece import model_file
 from fastbpe.known_vocabularies import recognise
-from fastbpe.model import Model
+from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer import components, verify_export
 from fastbpe.tokenizer.exportable import Exportable, Files
@@ -88,6 +89,21 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     if format not in _EXPORTERS:
         raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, FORMATS))}")
     return _EXPORTERS[format](tokenizer)
+
+
+def dump_code_points(model: CodePointModel, format: str) -> Files:
+    """Make the files of a code-point model. Raises FormatError if the format cannot hold it."""
+    if format == "native":
+        return native.dump_code_points(model)
+    if format == "sentencepiece":
+        return model_file.dump(model)
+    if format == "huggingface":
+        return write_llama.dump(model)
+    if format == "gguf":
+        return write_gguf.dump_code_points(model)
+    raise FormatError(
+        f'format={format!r} holds no code points; choose "native", "sentencepiece", "huggingface" or "gguf"'
+    )
 
 
 def _native(tokenizer: Exportable) -> Files:

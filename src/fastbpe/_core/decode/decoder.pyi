@@ -18,7 +18,7 @@ class Decoder(IdReader):
         special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
         leading: spaces to leave out at the beginning of a text, for code points. None: none. False: one, at the
             beginning of the first token. True: all tokens that are only a space, and one space of the token after.
-        whole: ids that keep their space at the beginning.
+        space_keepers: frozenset of int – ids that keep their space at the beginning.
         joins: bytes on both sides of an empty token may make one character.
     """
 
@@ -28,7 +28,7 @@ class Decoder(IdReader):
         special_tokens: list[tuple[int, bytes]],
         *,
         leading: bool | None = None,
-        whole: frozenset[int] = ...,
+        space_keepers: frozenset[int] = ...,
         joins: bool = False,
     ) -> Self: ...
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
