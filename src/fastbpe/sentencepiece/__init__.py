@@ -1,6 +1,6 @@
 """sentencepiece's interface (version 0.2.3) over fastbpe, for BPE models: `import fastbpe.sentencepiece as spm`.
 
-Ids, pieces, offsets and errors are those of sentencepiece; random samples are not. Models of other types (unigram,
+Ids, pieces, offsets and errors equal sentencepiece's; random samples do not. Models of other types (unigram,
 word, char) raise a RuntimeError.
 """
 

@@ -35,7 +35,7 @@ _DEPRECATED = (
 
 
 class SentencePieceTrainer:
-    """Trains BPE models with sentencepiece's options; the files equal those of sentencepiece 0.2.3."""
+    """Trains BPE models with sentencepiece's options; the files equal sentencepiece 0.2.3's."""
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
