@@ -123,7 +123,7 @@ class Methods:
         """Return the number of pieces; 0 without a model."""
     @overload
     def piece_to_id(self, piece: _Text | bytearray) -> int:
-        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has the id of `<unk>`."""
+        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
     @overload
     def piece_to_id(self, piece: list[str] | list[bytes]) -> list[int]: ...
     @overload

@@ -316,7 +316,7 @@ cdef class Methods:
         return 0 if self._model is None else self._model._n_pieces
 
     def piece_to_id(self, piece):
-        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has the id of `<unk>`."""
+        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
         cdef PyObject* found = NULL
         if isinstance(piece, (str, bytes, bytearray)):
             if type(piece) is str and self._model is not None:
