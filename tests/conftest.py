@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from fastbpe import Tokenizer, train
 from fastbpe._utils.threads import usable_cores
-from helpers import instruction_sets, sampling
+from helpers import instruction_sets, processes, sampling
 from helpers.instruction_sets import Engine
 from helpers.shared_data import standard_library
 
@@ -16,25 +16,13 @@ settings.register_profile("fastbpe", derandomize=True, deadline=None, database=N
 settings.load_profile("fastbpe")
 
 
-# Processes of a run of the whole suite. Each needs up to 3 GB, so that more of them are for who asks: pytest -n 8.
-N_PROCESSES = 2
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Give a run of the whole suite to several processes, where pytest-xdist is installed.
-
-    A run that names files, folders or tests stays in one process: more of them would take longer to start.
-    """
-    option = config.option
-    has_xdist = hasattr(option, "numprocesses") and not hasattr(config, "workerinput")
-    whole = config.args_source is not pytest.Config.ArgsSource.ARGS and not (option.keyword or option.markexpr)
-    watched = option.usepdb or option.trace or option.collectonly or option.capture == "no"
-    if has_xdist and option.numprocesses is None and not option.tx and whole and not watched:
-        option.numprocesses = min(N_PROCESSES, usable_cores())
-        option.dist = "worksteal"
-    # Every process must draw the same sample, also after midnight.
-    os.environ["FASTBPE_SEED"] = str(sampling.SEED)
+    """Share a run of the whole suite, before pytest-xdist reads its options."""
+    n = processes.n_processes(config, usable_cores())
+    if n is not None:
+        config.option.numprocesses, config.option.dist = n, "worksteal"
+    os.environ["FASTBPE_SEED"] = str(sampling.SEED)  # every process draws the same sample, also after midnight
 
 
 def pytest_report_header() -> str:

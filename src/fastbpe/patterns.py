@@ -72,7 +72,7 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     "none": None,
 })  # fmt: skip
 
-# Names elsewhere → names here, for suggestions in errors.
+# Names in other libraries → names here, for suggestions in errors.
 _ALSO_CALLED = {
     "r50k": "gpt2",
     "p50k": "gpt2",

@@ -8,6 +8,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.rows import HandOver
 
+#: Errors for ids that fastbpe cannot decode: the original then answers, or raises its own error.
 _NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)
 
 
