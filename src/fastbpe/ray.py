@@ -41,11 +41,11 @@ _Rows = list[tuple[int, bytes]]
 
 
 def count_pieces(dataset: Dataset, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
-    """Count the pieces of a column of texts; the counts are those of `fastbpe.count_pieces` on its rows.
+    """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
     The blocks are counted as they come; tasks add up eight results at a time until one is left, which holds each
     distinct piece. Number and order of blocks do not matter, except that the order of pieces, which
-    `train(ties="first")` uses, is that of the rows in the dataset.
+    `train(ties="first")` uses, is the order of the rows in the dataset.
 
     Args:
         dataset: Dataset – the texts; each row is a document.

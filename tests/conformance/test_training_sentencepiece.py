@@ -259,7 +259,7 @@ def assert_same_outcome(*arguments: Any, make: Callable[[], dict[str, Any]] = di
         {"normalizer": sentencepiece.SentencePieceNormalizer(rule_name="nfkc"), "add_dummy_prefix": True},
         {"allow_inconsistent_pretokenization": True},
     ],
-    ids=str,
+    ids=lambda options: re.sub(" at 0x[0-9a-f]+", "", str(options)),  # the same name in each process of a run
 )
 def test_options_and_their_errors_equal_sentencepiece(options: dict[str, Any]) -> None:
     assert_same_outcome(make=lambda: {"sentence_iterator": iter(SENTENCES), **options})

@@ -19,7 +19,7 @@ def train(
     min_count: int = 1,
     max_token_length: int | None = None,
 ) -> list[Pair]:
-    """Learn up to `n_merges` merges. The rules are those of `training.train`, each sequence being a piece.
+    """Learn up to `n_merges` merges. The rules of `training.train` hold; each sequence is a piece.
 
     >>> train([[0, 0, 0, 1, 3, 0, 0, 0, 1, 0, 2]], base_size=4, n_merges=3)
     [(0, 0), (0, 1), (4, 5)]

@@ -328,7 +328,7 @@ class _Frame:
         return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
-        """Return pieces with those of the ids around them. emit_unk_piece replaces each unknown piece."""
+        """Return pieces with the pieces of the ids around them. emit_unk_piece replaces each unknown piece."""
         if not (self._bos or self._eos or self._reverse or self._emit_unk):
             return pieces
         bos, eos = self._ends()

@@ -322,7 +322,7 @@ cdef class Methods:
         return 0 if self._model is None else self._model._n_pieces
 
     def piece_to_id(self, piece):
-        """Return the id of a piece (str or bytes), or those of several; the id of `<unk>` for an unknown piece."""
+        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
         cdef PyObject* found = NULL
         if isinstance(piece, (str, bytes, bytearray)):
             if type(piece) is str and self._model is not None:
@@ -347,19 +347,19 @@ cdef class Methods:
         return self._fact(id, SCORE)
 
     def is_unknown(self, id):
-        """Tell whether an id is that of the unknown piece; a list for several ids."""
+        """Tell whether an id is the unknown piece's; a list for several ids."""
         return self._fact(id, UNKNOWN)
 
     def is_control(self, id):
-        """Tell whether an id is that of a control symbol; a list for several ids."""
+        """Tell whether an id belongs to a control symbol; a list for several ids."""
         return self._fact(id, CONTROL)
 
     def is_unused(self, id):
-        """Tell whether an id is that of an unused piece; a list for several ids."""
+        """Tell whether an id belongs to an unused piece; a list for several ids."""
         return self._fact(id, UNUSED)
 
     def is_byte(self, id):
-        """Tell whether an id is that of a byte piece; a list for several ids."""
+        """Tell whether an id belongs to a byte piece; a list for several ids."""
         return self._fact(id, BYTE)
 
     cdef object _fact(self, object id, int fact):

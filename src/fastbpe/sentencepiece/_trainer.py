@@ -38,7 +38,7 @@ _DEPRECATED = (
 
 
 class SentencePieceTrainer:
-    """Trains models of type bpe, word or char with the options of sentencepiece 0.2.3, to equal files."""
+    """Train models of type bpe, word or char with sentencepiece's options; the files equal sentencepiece 0.2.3's."""
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:

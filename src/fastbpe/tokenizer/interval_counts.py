@@ -1,6 +1,6 @@
 """Counts of the ids of any part of one text, after one pass over it: `Tokenizer.interval_counter`.
 
-Between two safe cuts inside the part, the ids are those of the whole text: a difference of two sums counts them.
+Between two safe cuts inside the part, the ids equal the whole text's: a difference of two sums counts them.
 Only the two ends, up to the first cut and from the last one on, are encoded for each question.
 """
 

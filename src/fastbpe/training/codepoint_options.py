@@ -1,4 +1,4 @@
-"""Options of code-point training, checked once: names, defaults and limits are those of sentencepiece 0.2.3."""
+"""Options of code-point training, checked once: names, defaults and limits as in sentencepiece 0.2.3."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def float32(number: float) -> float:
 
 
 def checked_trainer(values: Mapping[str, Any], base: Spec) -> Spec:
-    """Make the options of a trainer from those of a model and new ones, and check them.
+    """Make the options of a trainer from a model's and new ones, and check them.
 
     Raises SpecError: a value cannot be met.
     """
@@ -378,7 +378,7 @@ def _normalizer(rules: dict[str, Any]) -> Spec:
 
 
 def _completed(normalizer: Spec) -> Spec:
-    """Return a spec with its rules; one without rules gets those of its name."""
+    """Return a spec with its rules; one without rules gets the rules of its name."""
     if not normalizer["precompiled_charsmap"]:
         return _normalizer(dict(normalizer.values))
     return specs.make(specs.NORMALIZER, {"name": DEFAULT_RULES, **normalizer.values}, normalizer.unknown)
@@ -418,7 +418,7 @@ def _meta_pieces(trainer: Spec) -> Metas:
         if i >= trainer["vocab_size"] or i in metas or (kind != "unk" and name == unknown):
             raise SpecError(
                 f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or "
-                "id or name are those of another piece",
+                "another piece has this id or name",
                 f"[insert_id(trainer_spec_.{kind}_id(), trainer_spec_.{kind}_piece())] ",
             )
         metas[i] = name, PieceType.UNKNOWN if kind == "unk" else PieceType.CONTROL

@@ -41,7 +41,7 @@ cdef class Learner(MergeLearner):
     n_base: int – the first id that a merge may have, above all ids of `base`.
     """
 
-    cdef int64_t _n_pieces  # pieces, each as often as it was counted
+    cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
     cdef uint32_t* _rank  # rank of each id, for ties
     cdef uint32_t _max_token_length
     cdef bint _ties_first
@@ -220,7 +220,7 @@ cdef class Learner(MergeLearner):
 
     @property
     def n_pieces(self):
-        """Number of pieces, each as often as it was counted."""
+        """Number of pieces in the text: the sum of the counts."""
         return self._n_pieces
 
 
