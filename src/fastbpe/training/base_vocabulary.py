@@ -164,6 +164,24 @@ def is_plain(base: Tokenizer) -> bool:
     return not (model.normalizers or model.pre_tokenizers or model.prefix_space or model.added_tokens)
 
 
+def check_mode(base: object, mode: str) -> None:
+    """Check that a base is a tokenizer of the mode of a run: "byte", "codepoint" or "ids".
+
+    Raises:
+        TypeError: base is no tokenizer.
+        TrainingError: it is one of another mode.
+    """
+    from fastbpe.tokenizer.sequences import SequenceTokenizer  # here: the other modes need it only for this
+
+    if not isinstance(base, (Tokenizer, SequenceTokenizer)):
+        raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
+    if base.mode != mode:
+        raise TrainingError(
+            f"base= is a tokenizer of mode={base.mode!r}, and mode={mode!r} learns on after one of its own mode: "
+            f"give mode={base.mode!r}, or another base"
+        )
+
+
 def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Add the base's split pattern to the keyword arguments of `ByteOptions`.
 
@@ -172,16 +190,11 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
         keywords: the arguments that the caller of `train` gave.
 
     Raises:
-        TypeError: base is no Tokenizer.
+        TypeError: base is no tokenizer.
         TrainingError: base is no byte-level one, or keywords name another pattern than the base's.
     """
-    if not isinstance(base, Tokenizer):
-        raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
-    if base.mode != "byte":
-        raise TrainingError(
-            f'base= is a {base.mode} tokenizer, and mode="byte" learns on after a byte-level one; give '
-            f"mode={base.mode!r}"
-        )
+    check_mode(base, "byte")
+    assert isinstance(base, Tokenizer)
     if "pattern" in keywords:
         pattern = resolve_pattern(keywords["pattern"])[1]
         if pattern != base.pattern:

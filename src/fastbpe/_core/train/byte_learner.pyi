@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from typing import final
 
 from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.train.merge_learner import MergeLearner
 from fastbpe._core.train.piece_counter import PieceCounter
@@ -18,8 +19,8 @@ class Learner(MergeLearner):
     min_count: int – merge only pairs that occur at least so often.
     max_token_length: int or None – make no token of more bytes, or integers.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
-    base: Vocabulary or None – pieces are made of the tokens of this vocabulary, as it encodes them, instead of
-        bytes.
+    base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
+        as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
     """
 
@@ -32,7 +33,7 @@ class Learner(MergeLearner):
         min_count: int = 1,
         max_token_length: int | None = None,
         base_ranks: Sequence[int] | None = None,
-        base: Vocabulary | None = None,
+        base: Vocabulary | SequenceVocabulary | None = None,
         n_base: int = 256,
     ) -> None: ...
     def limits_met(self) -> tuple[bool, bool]:
