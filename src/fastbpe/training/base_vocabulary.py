@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -29,6 +29,7 @@ class BaseVocabulary:
             special tokens, old and new.
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
         special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
+        names: texts of all special and added tokens of a run with a base, old and new: no merge may make one.
         moved: name → id – those of them that the base has, and their ids there.
         vocabulary: Vocabulary or None – cuts pieces into tokens of the base; None: pieces start as bytes.
         model: Model or None – the base's model; None: there is no base.
@@ -40,6 +41,7 @@ class BaseVocabulary:
     n_known: int
     kept_special_tokens: Mapping[str, int]
     special_tokens_at_end: Sequence[str]
+    names: Collection[str] = ()
     moved: Mapping[str, int] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
     model: Model | None = None
@@ -151,6 +153,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         n_known=n_known,
         kept_special_tokens=base.special_tokens if base_special == "keep" else {},
         special_tokens_at_end=(*moved, *options.special_tokens),
+        names={*base.special_tokens, *(token.content for token in base.added_tokens), *options.special_tokens},
         moved=moved,
         vocabulary=vocabulary,
         model=replace(model_of(base), special_tokens=base.special_tokens),

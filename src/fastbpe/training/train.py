@@ -410,6 +410,7 @@ def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, rep
             base_ranks=_byte_level_ranks() if options.ties == "huggingface" else None,
             base=start.vocabulary,
             n_base=n_base,
+            taken=[name.encode() for name in start.names],
         )
         learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
     if phase.n < n_merges:

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import final
 
 from fastbpe._core.ids.sequences import Sequences
@@ -22,6 +22,7 @@ class Learner(MergeLearner):
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
+    taken: bytes – names that text becomes whatever its merges are: with a base of bytes, no merge makes one.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Learner(MergeLearner):
         base_ranks: Sequence[int] | None = None,
         base: Vocabulary | SequenceVocabulary | None = None,
         n_base: int = 256,
+        taken: Iterable[bytes] = (),
     ) -> None: ...
     def limits_met(self) -> tuple[bool, bool]:
         """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being

@@ -42,6 +42,7 @@ cdef class Learner(MergeLearner):
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
+    taken: bytes – names that text becomes whatever its merges are: with a base of bytes, no merge makes one.
     """
 
     cdef int64_t _n_pieces  # pieces, each as often as it was counted
@@ -53,7 +54,7 @@ cdef class Learner(MergeLearner):
 
     def __init__(
         self, source not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
-        max_token_length=None, base_ranks=None, base=None, uint32_t n_base=N_BYTES,
+        max_token_length=None, base_ranks=None, base=None, uint32_t n_base=N_BYTES, taken=(),
     ):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
@@ -74,7 +75,7 @@ cdef class Learner(MergeLearner):
             of_bytes = base
             self._tokens = of_bytes.tokens()
             self._tokens += [b""] * (n_base - len(self._tokens))
-            self._known = set(self._tokens)
+            self._known = {*self._tokens, *taken}
         if isinstance(source, Sequences):
             sequences = source
             n_symbols, n_pieces = sequences.items.n, sequences.n
