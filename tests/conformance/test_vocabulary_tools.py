@@ -4,10 +4,10 @@ bpe-continue 0.1.0 learns on after a tokenizer.json with the trainer of tokenize
 train(base=…, ties="pair"), if no added token stands in the text: it learns from added tokens as from any text, and
 fastbpe never merges them.
 
-bpe-tokenizer-editor 0.2.0 removes a token and all tokens that can be made in no other way. It is right where nothing
-else makes them; fastbpe keeps more, and each one more is still made. Its other changes are no peers: `add_token`
-lists merges that take text from older tokens, and `merge_from` puts the merges of the second tokenizer before those
-of the first.
+bpe-tokenizer-editor 0.2.0 removes a token and all tokens that can be made in no other way. It is right where
+nothing else makes them; fastbpe keeps more, and each one more is still made. Its other changes are no peers:
+`add_token` lists merges that take text from older tokens, and `merge_from` puts the merges of the second tokenizer
+before the merges of the first.
 """
 
 from __future__ import annotations
