@@ -481,6 +481,9 @@ CALLS: dict[str, Row] = {
     "SequenceTokenizer.decode": Row({"ids": [4]}, {"ids": [1]}),
     "SequenceTokenizer.decode_to_numpy": Row({"ids": [4]}, {"ids": [1]}),
     "SequenceTokenizer.decode_batch": Row({"batch": [[4]]}, {"batch": [[1]]}),
+    "SequenceTokenizer.id_map": Row(
+        {"old": sequence_tokenizer()}, {"old": SequenceTokenizer.from_merges([], base_size=4)}
+    ),
     "SequenceTokenizer.id_to_token": Row({"token_id": 4}, {"token_id": 1}),
     "SequenceTokenizer.token_to_id": Row({"token": [0, 1]}, {"token": [1]}),
     "AddedToken": Row(

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.removing import Remover
+    from fastbpe.tokenizer.stream_cuts import PairCuts
     from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
 
@@ -572,6 +573,13 @@ class CodePointTokenizer(Tokenizer):
 
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         return None  # a document may begin with a space that a part in its middle must not have
+
+    @cached_property
+    def _pair_cuts(self) -> PairCuts | None:
+        from fastbpe.tokenizer.stream_cuts import code_point_cuts  # here: few programs encode streams
+
+        self._prepare()
+        return code_point_cuts(self._pipeline, self._source)
 
     @cached_property
     def _completer(self) -> CharacterCompleter:

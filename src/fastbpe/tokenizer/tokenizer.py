@@ -980,7 +980,7 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.joining import joins  # here: few programs join texts
 
-        return joins(self, a, b, self._special.choose(allowed_special, ())[0])
+        return joins(self, a, b, lambda: self._pair_cuts, self._special.choose(allowed_special, ())[0])
 
     def completions(self, prefix: bytes | str) -> list[int]:
         """Give the ids of the tokens that begin with a prefix, in the order of their bytes.
@@ -1063,8 +1063,8 @@ class Tokenizer(Encoder):
     def interval_counter(self, text: str) -> IntervalCounter:
         """Make a function of (start, end) that gives `count(text[start:end])`.
 
-        One pass over the text, then microseconds for each question. If `encoder` holds back all text, a question
-        takes the time of `count`.
+        One pass over the text, then microseconds for each question. If `encoder` holds back all text, or all text
+        between the ends of a question, the question takes the time of `count`.
 
         Args:
             text: str. start and end count its characters, as in a slice.
@@ -1078,7 +1078,7 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.interval_counts import IntervalCounter  # here: few programs count intervals
 
-        return IntervalCounter(self, text)
+        return IntervalCounter(self, text, lambda: self._pair_cuts)
 
     def fits(self, text: Text, n: int) -> bool:
         """Tell whether a text has at most n ids, reading only as much of it as that takes. n: 0 or more.
@@ -1957,8 +1957,6 @@ class Tokenizer(Encoder):
         """Cuts of texts that the vocabulary allows; None: none is known."""
         from fastbpe.tokenizer.stream_cuts import pair_cuts  # here: few programs encode streams
 
-        if self.mode != "byte":
-            return None
         with_flags = any(token.lstrip or token.rstrip or token.single_word for token in self._special.added)
         return pair_cuts(self._pipeline, self._model, with_flags=with_flags)
 
