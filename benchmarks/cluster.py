@@ -7,7 +7,7 @@ The text is grown by grow.py, if the corpus is smaller, and lies in parquet file
 workers and a process of its own, and so has fastbpe alone (two threads). The total leaves out two times: start and
 pass. A pass reads the texts and hands them to Python as Arrow, and does nothing with them; counting and encoding
 include one each. The second row has the seconds of processors that all processes together used ("p"), which
-other load on the machine changes little; those of workers that an engine has ended may be missing. "spark-files"
+other load on the machine changes little; workers that an engine has ended may be missing. "spark-files"
 and "ray-files" hand out numbers of tasks alone, and the tasks read the files themselves. Peak memory is the sum of
 the proportional set sizes (PSS) of the process and what it started, sampled five times a second.
 

@@ -45,7 +45,7 @@ def count_pieces(dataset: Dataset, column: str, *, on_error: str = "raise", **op
 
     The blocks are counted as they come; tasks add up eight results at a time until one is left, which holds each
     distinct piece. Number and order of blocks do not matter, except that the order of pieces, which
-    `train(ties="first")` uses, is that of the rows in the dataset.
+    `train(ties="first")` uses, is the order of the rows in the dataset.
 
     Args:
         dataset: Dataset – the texts; each row is a document.

@@ -40,11 +40,11 @@ _INTEGERS = ("int16", "int32", "int64")
 
 
 def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
-    """Count the pieces of a column of texts; the counts are those of `fastbpe.count_pieces` on its rows.
+    """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
     One task counts a partition. The executors add up the counts, divided by hash, and the driver gets the sums: it
     holds each distinct piece and 32 bytes. Number and order of partitions do not matter, except that the order of
-    pieces, which `train(ties="first")` uses, is that of the rows in the DataFrame.
+    pieces, which `train(ties="first")` uses, is the order of the rows in the DataFrame.
 
     Args:
         df: DataFrame – the texts; each row is a document.

@@ -1,4 +1,4 @@
-"""The Python and shell blocks of the pages in docs/ run as printed, in order, those of one page in one namespace.
+"""The Python and shell blocks of the pages in docs/ run as printed, in order, each page in one namespace.
 
 Blocks run in a folder of their own, which earlier blocks of the page fill. After ```python, `needs torch` names
 packages and commands. Such a block runs in a test of its own, with those of its page that need no more; the test

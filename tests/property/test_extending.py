@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import fastbpe
-from fastbpe import SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
+from fastbpe import AddedToken, SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._reference import train as reference_train
 from helpers.sampling import n_rounds
@@ -180,6 +180,17 @@ def test_options_that_contradict_the_base_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         fastbpe.train(["abc"], **{"vocab_size": 300, "base": base_with_specials(), **options})  # type: ignore[arg-type]
+
+
+def test_no_merge_makes_the_text_of_an_added_token() -> None:
+    """The name `bc` may not stand beside letters, so the text has it as ordinary bytes, and the learner could."""
+    base = Tokenizer.from_ranks(BYTES, pattern=None).with_tokens([AddedToken("bc", single_word=True)])
+    texts = ["xbcy zbcw"] * 9
+    assert extend(texts, Tokenizer.from_ranks(BYTES, pattern=None), 1).vocab[256:] == [b"bc"]
+    longer = extend(texts, base, 3)
+    assert b"bc" not in longer.vocab[base.n_vocab :]
+    assert longer.n_vocab == base.n_vocab + 3
+    assert longer.encode("bc") == base.encode("bc") == [256]
 
 
 def test_pattern_equal_to_that_of_the_base_is_accepted() -> None:

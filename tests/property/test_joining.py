@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastbpe._core.encode.text_cuts import encode_part
 from helpers.streaming import BITS, NAMES, made
 from helpers.text_strategies import texts
 
@@ -43,6 +45,23 @@ def test_joins_agrees_at_every_position_of_a_text(name: str) -> None:
             assert tokenizer.joins(a, b) == expected, (a, b)
             answers.add(expected)
     assert answers == {False, True}
+
+
+@pytest.mark.parametrize("name", ["gpt2", "steps", "codepoint", "codepoint trimming", "codepoint unknown"])
+def test_only_the_text_around_the_joint_is_encoded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_read = []
+
+    def counting(pipeline: Any, text: str, start: int, end: int, *rest: Any) -> Any:
+        n_read.append(end - start)
+        return encode_part(pipeline, text, start, end, *rest)
+
+    monkeypatch.setattr("fastbpe.tokenizer.joining.encode_part", counting)
+    tokenizer = made(name)
+    text = "ab abc ab, " * 500
+    for a, b in [(text, text), (text, text[3:]), (text[:-1], text)]:
+        expected = tokenizer.encode_ordinary(a) + tokenizer.encode_ordinary(b) == tokenizer.encode_ordinary(a + b)
+        assert tokenizer.joins(a, b) == expected
+    assert sum(n_read) < 300
 
 
 def test_bytes_join_as_text_does() -> None:

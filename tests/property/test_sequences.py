@@ -96,6 +96,76 @@ def test_counts_weigh_sequences(counts: dict[tuple[int, ...], int], ties: Litera
     assert train(counts, 4, 20, ties=ties).merges == merges
 
 
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+@settings(deadline=None)
+@given(corpora(), st.sampled_from(TIES), st.integers(1, 3), st.none() | st.integers(1, 9), st.data())
+def test_merges_behind_a_base_are_those_of_the_slow_twin(
+    corpus: tuple[int, list[list[int]]],
+    ties: Literal["pair", "first"],
+    min_count: int,
+    longest: int | None,
+    data: st.DataObject,
+) -> None:
+    base_size, sequences = corpus
+    base = SequenceTokenizer.from_merges(data.draw(merge_lists(base_size)), base_size=base_size)
+    options: dict[str, Any] = {"ties": ties, "min_count": min_count, "max_token_length": longest}
+    extended = fastbpe.train(sequences, mode="ids", base=base, vocab_size="+12", progress=False, **options)
+    assert isinstance(extended, SequenceTokenizer)
+    learned = reference.train(sequences, base_size=base_size, n_merges=12, base=base.merges, **options)
+    assert extended.merges == [*base.merges, *learned]
+    assert extended.base_size == base_size
+    for sequence in sequences:
+        ids = extended.encode(sequence)
+        assert ids == reference.encode(extended.merges, base_size, sequence)
+        assert extended.decode(ids) == sequence
+        init_from = extended.id_map(base).init_from  # the new merges only shorten what the base gives
+        assert [old for i in ids for old in init_from[i]] == base.encode(sequence)
+
+
+@st.composite
+def merge_lists(draw: st.DrawFn, base_size: int) -> list[tuple[int, int]]:
+    """Draw merges of any origin: different ones may make the same symbols, or symbols that no text reaches."""
+    merges: list[tuple[int, int]] = []
+    for n_ids in range(base_size, base_size + draw(st.integers(0, 8))):
+        pair = draw(st.tuples(st.integers(0, n_ids - 1), st.integers(0, n_ids - 1)))
+        if pair in merges:
+            break
+        merges.append(pair)
+    return merges
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+@settings(deadline=None)
+@given(corpora(), st.sampled_from(TIES), st.integers(0, 9), st.integers(0, 9))
+def test_training_in_two_steps_is_training_in_one(
+    corpus: tuple[int, list[list[int]]], ties: str, first: int, second: int
+) -> None:
+    base_size, sequences = corpus
+    base = train(sequences, base_size, first, ties=ties)
+    total = base.vocab_size + second
+    extended = fastbpe.train(sequences, mode="ids", base=base, vocab_size=total, ties=ties, progress=False)
+    if base.vocab_size == base_size + first:  # else the first step has left no pair to merge
+        assert extended == train(sequences, base_size, first + second, ties=ties)
+    assert extended == fastbpe.train(
+        sequences, mode="ids", base=base, base_size=base_size, vocab_size=f"+{second}", ties=ties, progress=False
+    )
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=80), min_size=2, max_size=6).filter(all), st.sampled_from(TIES))
+def test_bytes_behind_a_base_give_the_merges_of_byte_mode(documents: list[bytes], ties: str) -> None:
+    texts = [bytes(byte & 0x7F for byte in document) for document in documents]
+    options: dict[str, Any] = {"ties": ties, "progress": False}
+    of_bytes = fastbpe.train(iter(texts[:1]), vocab_size=262, pattern=None, **options)
+    of_ids = train(texts[:1], 256, 6, ties=ties)
+    more_bytes = fastbpe.train(iter(texts[1:]), base=of_bytes, vocab_size="+9", **options)
+    more_ids = fastbpe.train(texts[1:], mode="ids", base=of_ids, vocab_size="+9", **options)
+    made = [more_ids.id_to_token(i) for i in range(more_ids.n_vocab)]
+    if len({*made}) == len(made):  # byte mode passes over a pair that makes the bytes of a token
+        assert more_ids.merges == more_bytes.merges
+
+
 def skewed(rng: random.Random, base_size: int, n: int) -> array[int]:
     return array("H", (int(base_size * rng.random() ** 3) for _ in range(n)))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 import fastbpe
 from fastbpe import AddedToken, Tokenizer
+from fastbpe._core.encode.text_cuts import encode_part as encode_part_of
 from fastbpe.tokenizer.stream_cuts import PairCuts
 from helpers import random_exports
 from helpers.sampling import n_rounds
@@ -30,11 +32,36 @@ def drawn(rng: random.Random) -> Tokenizer:
     return made
 
 
-def test_streams_and_conversations_equal_the_whole() -> None:
+def drawn_code_points(rng: random.Random) -> Tokenizer:
+    """Draw a code-point tokenizer whose pieces may have spaces inside."""
+    bits = rng.choices(LETTERS[:-2], k=12)
+    return fastbpe.train(
+        ["".join(rng.choices(bits, k=9)) for _ in range(30)],
+        mode="codepoint",
+        vocab_size=300,
+        hard_vocab_limit=False,
+        split_by_whitespace=False,
+        allow_whitespace_only_pieces=rng.random() < 0.5,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=rng.random() < 0.1,
+        add_dummy_prefix=rng.random() < 0.5,
+        byte_fallback=rng.random() < 0.5,
+        max_sentencepiece_length=rng.choice([2, 3, 16]),
+        control_symbols=["<s>"],
+        progress=False,
+    )
+
+
+def drawn_of(mode: str, rng: random.Random) -> Tokenizer:
+    return drawn(rng) if mode == "byte" else drawn_code_points(rng)
+
+
+@pytest.mark.parametrize("mode", ["byte", "codepoint"])
+def test_streams_and_conversations_equal_the_whole(mode: str) -> None:
     n_cut = 0
     for number in range(n_rounds(120, 800, 6000)):
         rng = random.Random(f"stream cuts {number}")
-        tokenizer = drawn(rng)
+        tokenizer = drawn_of(mode, rng)
         allowed = rng.choice(["all", frozenset()])
         stream = tokenizer.encoder(allowed_special=allowed, disallowed_special=())
         conversation = tokenizer.conversation(allowed_special=allowed, disallowed_special=())
@@ -54,6 +81,73 @@ def test_streams_and_conversations_equal_the_whole() -> None:
             conversation.text, allowed_special=allowed, disallowed_special=()
         ), (number, whole)
     assert n_cut > 100
+
+
+@pytest.mark.parametrize("mode", ["byte", "codepoint"])
+def test_interval_counts_and_joins_equal_encoding_the_parts(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastbpe.tokenizer.interval_counts._STEP", 3)
+    n_cuts = 0
+    for number in range(n_rounds(60, 400, 3000)):
+        rng = random.Random(f"intervals {number}")
+        for module in (
+            "stream_cuts",
+            "interval_counts",
+            "joining",
+        ):  # few places, so that some stretches have no cut
+            monkeypatch.setattr(f"fastbpe.tokenizer.{module}.NEARBY_CHARACTERS", rng.choice([2, 4096]))
+        tokenizer = drawn_of(mode, rng)
+        text = "".join(rng.choices(LETTERS, k=rng.randrange(40)))
+        counter = tokenizer.interval_counter(text)
+        n_cuts += len(counter._cuts)
+        allowed = rng.choice(["all", frozenset()])
+        for _ in range(20):
+            start, middle, end = sorted(rng.choices(range(len(text) + 1), k=3))
+            assert counter(start, end) == tokenizer.count(text[start:end]), (number, text, start, end)
+            a, b = text[start:middle], text[middle:end]
+            parts = [
+                tokenizer.encode(part, allowed_special=allowed, disallowed_special=()) for part in (a, b, a + b)
+            ]
+            is_sum = parts[0] + parts[1] == parts[2]
+            assert tokenizer.joins(a, b, allowed_special=allowed) == is_sum, (number, a, b)
+    assert n_cuts > 100
+
+
+@pytest.mark.parametrize("mode", ["byte", "codepoint"])
+def test_interval_counts_and_joins_without_a_pattern_encode_only_what_is_near(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"pattern": None}
+    if mode == "codepoint":
+        options = {"split_by_whitespace": False, "normalization_rule_name": "identity"}
+        options |= {"remove_extra_whitespaces": False, "hard_vocab_limit": False}
+    tokenizer = fastbpe.train(
+        ["lowest low"], mode=mode, vocab_size=262 if mode == "byte" else 270, progress=False, **options
+    )
+    text = "lowest of the low, " * 2_000
+    counter = tokenizer.interval_counter(text)
+    expected = tokenizer.count(text[100:37_000])
+    n_read = []
+
+    def encode_part(pipeline: Any, text: str, start: int, end: int, *rest: Any) -> Any:
+        n_read.append(end - start)
+        return encode_part_of(pipeline, text, start, end, *rest)
+
+    for module in ("interval_counts", "joining"):
+        monkeypatch.setattr(f"fastbpe.tokenizer.{module}.encode_part", encode_part)
+    assert counter(100, 37_000) == expected
+    assert not tokenizer.joins(text, text)  # a token has the space and the letter at the joint
+    assert tokenizer.joins(text[:-1], text) is (mode == "byte")  # a dummy prefix makes the second text another
+    assert sum(n_read) < 2_000
+
+
+def test_stretch_without_cuts_hides_none_behind_it() -> None:
+    tokenizer = fastbpe.train(["====", "low lower"], vocab_size=262, pattern=None, progress=False)
+    text = "a b c " * 100 + "=" * 9_000 + "a b c " * 500
+    counter = tokenizer.interval_counter(text)
+    assert counter._cuts[0] < 600
+    assert sum(cut > 9_600 for cut in counter._cuts) > 5
+    for start, end in [(0, len(text)), (5, 700), (9_700, 12_000), (300, 11_000)]:
+        assert counter(start, end) == tokenizer.count(text[start:end])
 
 
 def test_long_conversations_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:

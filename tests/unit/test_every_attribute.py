@@ -200,7 +200,7 @@ def test_error_for_code_point_base_in_byte_mode_names_code_point_mode() -> None:
 
 
 def test_error_for_byte_level_base_in_code_point_mode_names_byte_mode() -> None:
-    with pytest.raises(fastbpe.TrainingError, match='give mode="byte"'):
+    with pytest.raises(fastbpe.TrainingError, match="give mode='byte'"):
         fastbpe.train(["ab"], vocab_size=400, mode="codepoint", base=byte_level())
 
 

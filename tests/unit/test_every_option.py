@@ -1,7 +1,7 @@
 """Every option of every public function changes the result or is refused; none is silently ignored.
 
 `CALLS` has a row for each function, with a value for each of its parameters. With that value the outcome must
-differ from that of the base call. A parameter without a row fails the test.
+differ from the base call's. A parameter without a row fails the test.
 """
 
 from __future__ import annotations
@@ -481,6 +481,9 @@ CALLS: dict[str, Row] = {
     "SequenceTokenizer.decode": Row({"ids": [4]}, {"ids": [1]}),
     "SequenceTokenizer.decode_to_numpy": Row({"ids": [4]}, {"ids": [1]}),
     "SequenceTokenizer.decode_batch": Row({"batch": [[4]]}, {"batch": [[1]]}),
+    "SequenceTokenizer.id_map": Row(
+        {"old": sequence_tokenizer()}, {"old": SequenceTokenizer.from_merges([], base_size=4)}
+    ),
     "SequenceTokenizer.id_to_token": Row({"token_id": 4}, {"token_id": 1}),
     "SequenceTokenizer.token_to_id": Row({"token": [0, 1]}, {"token": [1]}),
     "AddedToken": Row(

@@ -18,8 +18,11 @@ def train(
     ties: Literal["pair", "first"] = "pair",
     min_count: int = 1,
     max_token_length: int | None = None,
+    base: Sequence[Pair] = (),
 ) -> list[Pair]:
-    """Learn up to `n_merges` merges. The rules are those of `training.train`, each sequence being a piece.
+    """Learn up to `n_merges` merges. The rules of `training.train` hold; each sequence is a piece.
+
+    With a base, its merges are applied first, and the new ones, which are returned, follow them.
 
     >>> train([[0, 0, 0, 1, 3, 0, 0, 0, 1, 0, 2]], base_size=4, n_merges=3)
     [(0, 0), (0, 1), (4, 5)]
@@ -27,10 +30,14 @@ def train(
     [(0, 3), (2, 1)]
     >>> train({(2, 1): 2, (0, 3): 2}, base_size=4, n_merges=2, ties="first")
     [(2, 1), (0, 3)]
+    >>> train([[2, 1, 2, 1]], base_size=4, n_merges=1, base=[(2, 1)])
+    [(4, 4)]
     """
     weighted = sequences.items() if isinstance(sequences, Mapping) else ((each, 1) for each in sequences)
-    left = [(list(sequence), count) for sequence, count in weighted]
+    left = [(encode(base, base_size, sequence), count) for sequence, count in weighted]
     lengths = [1] * base_size
+    for a, b in base:
+        lengths.append(lengths[a] + lengths[b])
     merges: list[Pair] = []
     while len(merges) < n_merges:
         counts: dict[Pair, int] = {}

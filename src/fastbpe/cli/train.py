@@ -21,7 +21,7 @@ DETAILS = f"""{documents.DETAILS}
 
 With --mode ids, FILE holds sequences of integers from 0 to --base-size - 1 (image or
 audio codes, notes, DNA): a line of text each, or a .npy array, whose rows are
-sequences if it has two dimensions. OUT is a .fbpe file."""
+sequences if it has two dimensions. OUT is a .fbpe file. A --base knows its size."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -42,6 +42,8 @@ examples:
   $ fastbpe encode -m codes.fbpe codes.txt | fastbpe decode -m codes.fbpe --lines
   0 1 2 3 0 1 2
   3 0 1 2
+  $ fastbpe train codes.txt -o longer.fbpe --mode ids --base codes.fbpe --vocab-size +1
+  longer.fbpe: 7 tokens, learned from 11 symbols in 2 sequences
 """
 _OUTPUT_HELP = (
     "file to write; its ending says the format: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; of code "

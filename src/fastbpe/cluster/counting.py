@@ -26,7 +26,7 @@ from fastbpe.training.piece_counts import PieceCounts, counts_of_table, facts_of
 NUMBERS, ERROR = -1, -2  # in place of the number of a part: numbers of a task as JSON, or its pickled error
 #: Errors that a second try would raise again, so that a task returns them. Others are left to the engine.
 LASTING = (FastbpeError, TypeError, ValueError, OverflowError)
-PLACE_BITS = 32  # of a place: the piece among those of its task; the bits above are the number of the task
+PLACE_BITS = 32  # low bits of a place: number of the piece within its task; the bits above are the task's number
 
 
 class Counting(NamedTuple):
@@ -64,7 +64,7 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
     Args:
         tables: Arrow tables or record batches.
         how: column and options.
-        number: that of the task; tasks with greater numbers have later texts.
+        number: the task's number; tasks with greater numbers have later texts.
         where: name of the part of the texts, for errors.
 
     Yields:

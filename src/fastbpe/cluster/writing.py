@@ -65,7 +65,7 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
     Args:
         tables: Arrow tables or record batches.
         how: column, tokenizer, output and options.
-        number: that of the task and of its shard.
+        number: the number of the task and of its shard.
         where: name of the part of the texts, for errors.
 
     Returns:

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from fastbpe._core.encode.encoder import Encoder
+    from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
     from fastbpe._core.split.splitter import Splitter
     from fastbpe.corpus.sources import Cut
     from fastbpe.model import AddedToken
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
+    from fastbpe.tokenizer.sequences import SequenceTokenizer
     from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 
@@ -26,6 +28,11 @@ def model_of(tokenizer: Tokenizer) -> Model:
 
 def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
     """Return the tables of tokens and merges of a tokenizer, read-only."""
+    return tokenizer._vocabulary
+
+
+def vocabulary_of_sequences(tokenizer: SequenceTokenizer) -> SequenceVocabulary:
+    """Return the merges of a tokenizer of sequences, read-only."""
     return tokenizer._vocabulary
 
 

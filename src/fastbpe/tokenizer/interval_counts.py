@@ -1,15 +1,17 @@
 """Counts of the ids of any part of one text, after one pass over it: `Tokenizer.interval_counter`.
 
-Between two safe cuts inside the part, the ids are those of the whole text: a difference of two sums counts them.
-Only the two ends, up to the first cut and from the last one on, are encoded for each question.
+Between two cuts inside the part, the ids equal the whole text's (`stream_cuts` says why): a difference of two sums
+counts them. Only the two ends, up to the first cut and from the last one on, are encoded for each question.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.text_cuts import cut_near, encode_part, may_cut
+from fastbpe._core.encode.text_cuts import encode_part, may_cut
+from fastbpe.tokenizer.stream_cuts import NEARBY_CHARACTERS, Near, PairCuts, near_of
 
 _STEP = 256  # characters between two cuts that are kept, about
 _BEFORE = "a"  # takes the place of the text before a cut, which no step reads
@@ -21,7 +23,7 @@ class IntervalCounter:
     It never changes: threads may share it. It can be pickled.
     """
 
-    def __init__(self, tokenizer: Encoder, text: str) -> None:
+    def __init__(self, tokenizer: Encoder, text: str, pairs: Callable[[], PairCuts | None]) -> None:
         if not isinstance(text, str):
             raise TypeError(f"text must be str, not {type(text).__name__}: start and end count characters")
         tokenizer.encode("")  # builds what the first call builds
@@ -29,20 +31,26 @@ class IntervalCounter:
         self._cuts: list[int] = []
         self._sums: list[int] = []  # ids before each cut
         self._states: list[bool] = []  # after_fused at each cut
-        if may_cut(tokenizer._pipeline, None, None):
-            self._count_all()
+        near = near_of(tokenizer._pipeline, pairs, None)
+        if near is not None:
+            self._count_all(near)
 
-    def _count_all(self) -> None:
+    def _count_all(self, near: Near) -> None:
         pipeline, text = self._tokenizer._pipeline, self._text
+        finds_all = may_cut(pipeline, None, None)
         at = n_ids = 0
         state = False
-        while at + _STEP < len(text):
-            cut = cut_near(pipeline, text, at, at + _STEP)
+        start = 0  # no cut lies between `at` and here
+        while start + _STEP < len(text):
+            cut = near(text, start, start + _STEP)
             if cut == len(text):
-                break
+                if finds_all:
+                    break
+                start += _STEP + NEARBY_CHARACTERS
+                continue
             ids, state = encode_part(pipeline, text, at, cut, None, state)
             n_ids += len(ids)
-            at = cut
+            at = start = cut
             self._cuts.append(cut)
             self._sums.append(n_ids)
             self._states.append(state)

@@ -1,29 +1,40 @@
 """Comparison of two texts' ids with the ids of both together: `Tokenizer.joins`.
 
-Only the text around the joint is encoded: from the last safe cut of the first text, as a part and joined, and up
-to the first safe cut of the second one. Before and behind these cuts, ids are the same.
+Only the text around the joint is encoded: from the last cut of the first text, as a part and joined, and up to the
+first cut of the second one. Before and behind these cuts, ids are the same: `stream_cuts` says why.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.pipeline import Pipeline
-from fastbpe._core.encode.text_cuts import cut_near, encode_part, may_cut
+from fastbpe._core.encode.text_cuts import encode_part, may_cut
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.tokenizer.stream_cuts import NEARBY_CHARACTERS, PairCuts, near_of
 
 
-def joins(encoder: Encoder, a: str | bytes, b: str | bytes, allowed: SpecialMatcher | None) -> bool:
-    """Tell whether the ids of a, then those of b, are the ids of a + b. See `Tokenizer.joins`."""
+def joins(
+    encoder: Encoder,
+    a: str | bytes,
+    b: str | bytes,
+    pairs: Callable[[], PairCuts | None],
+    allowed: SpecialMatcher | None,
+) -> bool:
+    """Tell whether the ids of a, then the ids of b, are the ids of a + b. See `Tokenizer.joins`."""
     first, second = (text if isinstance(text, str) else to_utf8(text).decode() for text in (a, b))
     encoder.encode("")  # builds what the first call builds
     pipeline, whole, joint = encoder._pipeline, first + second, len(first)
     start, end = 0, len(whole)
-    if may_cut(pipeline, allowed, None):
-        if joint > 1 and (cut := cut_near(pipeline, whole, 0, joint - 1)) < joint:
+    near = near_of(pipeline, pairs, allowed)
+    if near is not None:
+        before = 0 if may_cut(pipeline, allowed, None) else max(joint - NEARBY_CHARACTERS, 0)
+        if joint > 1 and (cut := near(whole, before, joint - 1)) < joint:
             start = cut
         if len(second) > 1:
-            end = cut_near(pipeline, whole, joint, joint + 1)
+            end = near(whole, joint, joint + 1)
     while True:
         # A run of unknown characters before the first cut becomes one id: try both states.
         same = {_joins(pipeline, first, whole, start, end, allowed, state) for state in {False, start > 0}}
@@ -37,7 +48,7 @@ def _joins(
 ) -> bool | None:
     """Compare the ids of whole[start:end], alone and joined; None if the ids behind may differ.
 
-    start, end: ends of the texts, or safe cuts.
+    start, end: ends of the texts, or cuts.
     state: as `after_fused` of encode_part, at `start`.
     """
     joint = len(first)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from fastbpe.vocabularies.id_map import IdMap
+
 MAX_BASE_SIZE = 1 << 20  # base symbols
 
 # A list, tuple, range, or anything with the buffer protocol or __array__ in one dimension.
@@ -137,7 +139,7 @@ class SequenceTokenizer:
     def encode_to_numpy(self, sequence: Integers, *, num_threads: int | None = None) -> npt.NDArray[np.uint32]:
         """Encode a sequence into a new array of shape (n_ids,), dtype uint32.
 
-        Arguments and errors are those of `encode`. Raises ImportError if numpy is not installed.
+        Takes the arguments and raises the errors of `encode`. Raises ImportError if numpy is not installed.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_to_numpy([0, 1, 2])
         array([4, 2], dtype=uint32)
@@ -164,7 +166,9 @@ class SequenceTokenizer:
     def encode_batch_to_numpy(
         self, batch: Iterable[Integers], *, num_threads: int | None = None
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Encode sequences into one array of ids, end to end. Arguments and errors are those of `encode_batch`.
+        """Encode sequences into one array of ids, end to end.
+
+        Takes the arguments and raises the errors of `encode_batch`.
 
         Raises ImportError if numpy is not installed.
 
@@ -182,7 +186,7 @@ class SequenceTokenizer:
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
     def count(self, sequence: Integers, *, num_threads: int | None = None) -> int:
-        """Count the ids of a sequence. Arguments and errors are those of `encode`.
+        """Count the ids of a sequence. Takes the arguments and raises the errors of `encode`.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).count([0, 1, 2])
         2
@@ -207,7 +211,9 @@ class SequenceTokenizer:
         return self._expanded(ids).lists()[0]
 
     def decode_to_numpy(self, ids: Integers) -> npt.NDArray[np.uint32]:
-        """Decode ids into a new array of symbols, dtype uint32. Arguments and errors are those of `decode`.
+        """Decode ids into a new array of symbols, dtype uint32.
+
+        Takes the arguments and raises the errors of `decode`.
 
         Raises ImportError if numpy is not installed.
 
@@ -328,6 +334,39 @@ class SequenceTokenizer:
 
         return hashlib.sha256(repr(("ids", self.base_size)).encode() + self._model.merges).hexdigest()
 
+    def id_map(self, old: SequenceTokenizer) -> IdMap:
+        """Make the map from the ids of the tokenizer that this one extends, for its embedding rows.
+
+        All old ids stay. A new id starts its row from the old ids of its symbols, whose pairs its merge joins.
+
+        Args:
+            old: SequenceTokenizer – the base that was given to `train`, or any with the same symbols and the first
+                merges of this one.
+
+        Raises:
+            ValueError: this one does not extend it.
+            TypeError: it is no SequenceTokenizer.
+
+        >>> old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> new = SequenceTokenizer.from_merges([(0, 1), (4, 4), (5, 2)], base_size=4)
+        >>> id_map = new.id_map(old)
+        >>> id_map, id_map.init_from[5:]
+        (<fastbpe.IdMap from 5 ids to 7: 5 kept, 0 removed, 2 new>, ((4, 4), (4, 4, 2)))
+        """
+        from fastbpe.vocabularies.id_map import NONE, IdMap  # here: few programs need it
+
+        if not isinstance(old, SequenceTokenizer):
+            raise TypeError(f"old must be a SequenceTokenizer, not {type(old).__name__}")
+        if self.base_size != old.base_size or not self._model.merges.startswith(old._model.merges):
+            raise ValueError(
+                f"old is {old!r}, which {self!r} does not extend: its merges are not the first of this one"
+            )
+        starts: dict[int, tuple[int, ...]] = {}
+        for token_id, pair in enumerate(self.merges[old.n_vocab - old.base_size :], old.n_vocab):
+            left, right = (starts.get(part, (part,)) for part in pair)
+            starts[token_id] = left + right
+        return IdMap(old.n_vocab, [*range(old.n_vocab), *[NONE] * len(starts)], starts)
+
     # Writing, and being a value
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -382,11 +421,11 @@ def check_base_size(base_size: object) -> int:
 
 
 def model_of_merges(
-    base_size: int, merges: Sequence[tuple[int, int, int]], training: Mapping[str, Any]
+    base_size: int, merges: Sequence[tuple[int, int, int]], training: Mapping[str, Any], before: bytes = b""
 ) -> file.SequenceModel:
-    """Make a model of learned merges, (left id, right id, count) each."""
+    """Make a model of learned merges, (left id, right id, count) each, behind the packed merges `before`."""
     flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
-    return file.SequenceModel(base_size, _little_endian(flat), training)
+    return file.SequenceModel(base_size, before + _little_endian(flat), training)
 
 
 def _little_endian(ids: array[int]) -> bytes:

@@ -12,6 +12,10 @@ have some: between two bytes that stand side by side in no token. Let x and y be
   pattern that is a run of a set, as `[a-z]+`; Splitter.by_neighbours). Other patterns may look at any text before
   and after a place, so no cut is known for these.
 
+The same holds in code-point mode, where merging makes pieces, and no whole piece is looked up before. Spaces are
+U+2581 in pieces: they stand for both here. A text that follows an added token may be given a space, which a text
+that follows a cut is not, so there are no such cuts where added tokens are found.
+
 Two characters beside a position decide whether it is a cut, in either case.
 """
 
@@ -25,13 +29,14 @@ from typing import TYPE_CHECKING
 from fastbpe._core.encode.text_cuts import cut_near, may_cut
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8
 from fastbpe.tokenizer.merges_as_ranks import made_by, unmade
 
 if TYPE_CHECKING:
     from fastbpe._core.encode.pipeline import Pipeline
-    from fastbpe.model import Model
+    from fastbpe.model import CodePointModel, Model
 
-_NEARBY_CHARACTERS = 1 << 12  # where cuts are rarer, looking for them would take longer than encoding the text
+NEARBY_CHARACTERS = 1 << 12  # where cuts are rarer, looking for them would take longer than encoding the text
 Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
@@ -55,12 +60,14 @@ class PairCuts:
     def near(self, text: str, start: int, near: int) -> int:
         """Find the last cut in (start, near], or else the next one nearby, or else the text's length.
 
+        Nearby: among the NEARBY_CHARACTERS places behind the later of start and near.
+
         >>> PairCuts([b"ab", b"bc"]).near("abcabc", 0, 5)
         3
         """
         last = min(near, len(text) - 1)
         first_behind = max(last, start) + 1
-        behind = range(first_behind, min(first_behind + _NEARBY_CHARACTERS, len(text)))
+        behind = range(first_behind, min(first_behind + NEARBY_CHARACTERS, len(text)))
         for places in (range(last, start, -1), behind):
             for at in places:
                 if self._is_cut(text[at - 1], text[at]):
@@ -93,6 +100,20 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
     return PairCuts(vocabulary.tokens())
 
 
+def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | None:
+    """Make the cuts of a code-point vocabulary; None: none is known.
+
+    Args:
+        pipeline: the steps of its tokenizer.
+        model: its model.
+    """
+    normalizing = pipeline.normalizing
+    if normalizing is None or normalizing.normalizer is not None or normalizing.symbols is not None:
+        return None
+    pieces = model.pieces
+    return PairCuts([*pieces, *(piece.replace(METASPACE_UTF8, b" ") for piece in pieces)])
+
+
 def near_of(
     pipeline: Pipeline, pairs: Callable[[], PairCuts | None], allowed: SpecialMatcher | None
 ) -> Near | None:
@@ -112,4 +133,6 @@ def near_of(
     finder = pipeline.always if allowed is None else allowed
     if finder is None:
         return found.near
-    return None if finder.then is not None else found.without(finder.tokens).near
+    if finder.then is not None or pipeline.normalizing is not None:
+        return None
+    return found.without(finder.tokens).near

@@ -58,7 +58,7 @@ class StreamEncoder:
             SpecialTokenError: the text so far holds a disallowed special token (a ValueError).
             ValueError: the bytes are not UTF-8, or a str follows half a character.
             TypeError: the text is neither str nor bytes.
-            An error leaves the stream as it was.
+            An error leaves the stream unchanged.
         """
         new, partial = self._decoded(text)
         self._check(new)
@@ -76,14 +76,14 @@ class StreamEncoder:
             )
             self._held = [whole[cut:]]
             self._is_first = False
-        self._end = (self._end + new)[-self._overlap :]
+        self._end = (self._end + new if len(new) < self._overlap else new)[-self._overlap :]
         self._partial = partial
         return ids
 
     def finish(self) -> list[int]:
         """Return the ids of the rest, and begin anew.
 
-        Raises ValueError, and leaves the stream as it was, if the bytes end within a character.
+        Raises ValueError, and leaves the stream unchanged, if the bytes end within a character.
         """
         if self._partial:
             raise ValueError(f"the text ends within a character: its bytes {self._partial!r} are no UTF-8")
@@ -119,9 +119,13 @@ class StreamEncoder:
             raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode())
 
     def _cut(self, new: str) -> int | None:
-        """Find the last cut, as an index into the new text; None if there is none."""
-        text = self._end[-1:] + new
-        if self._near is None or len(text) < 2:
+        """Find the last cut, as an index into the new text; None if there is none.
+
+        A cut at 0 has the last character of the text before beside it. The new text, perhaps long, is not copied.
+        """
+        if self._near is None or not new:
             return None
-        cut = self._near(text, 0, len(text) - 1)
-        return None if cut == len(text) else cut - (len(text) - len(new))
+        if len(new) > 1 and (cut := self._near(new, 0, len(new) - 1)) < len(new):
+            return cut
+        around = self._end[-1:] + new[:1]
+        return 0 if len(around) == 2 and self._near(around, 0, 1) == 1 else None

@@ -18,12 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from fastbpe._core.encode.count_limits import count_part, cut_range, furthest_place, inside, takes_plain_text
+from fastbpe._core.encode.count_limits import (
+    count_part,
+    cut_range,
+    furthest_place,
+    inside,
+    parts_within,
+    takes_plain_text,
+)
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import sizes_of_tokens
 from fastbpe._core.encode.pipeline import Pipeline
+from fastbpe._core.encode.text_cuts import may_cut
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import note_place
@@ -37,7 +45,7 @@ _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the id
 _MAX_GUESSES = 8  # guesses before bisection: guesses alone may approach in small steps
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
 _END_SEARCH_IDS = 200  # room from which only the end of a text is counted again for each guess
-_END_MARGIN = 128  # characters before the end searched, within which its tokens become those of the whole text
+_END_MARGIN = 128  # characters before the end searched: within them, its tokens become the whole text's
 _END_FRACTION = 16  # the end searched is at most 1/16 of the text
 
 #: Counts the ids up to a position, at most one more than the limit: (position, limit) -> n_ids.
@@ -60,7 +68,10 @@ def truncate(
 ) -> str | tuple[str, int]:
     """Cut a text off. See `Tokenizer.truncate`."""
     n_ids, kinds = _checked(max_tokens, side, boundary)
-    part, total = _truncated(encoder, _as_str(text), n_ids, side, kinds, with_total=with_total)
+    plain_text = _as_str(text)
+    if not with_total and (found := _parts_within(encoder, [plain_text], n_ids, side, kinds)[0]) is not None:
+        return found
+    part, total = _truncated(encoder, plain_text, n_ids, side, kinds, with_total=with_total)
     return part if total is None else (part, total)
 
 
@@ -71,14 +82,27 @@ def truncate_batch(
     n_ids, kinds = _checked(max_tokens, side, boundary)
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a list of texts, not one text: give [text]")
-    parts = []
-    for index, text in enumerate(texts):
+    listed = list(texts)
+    parts = _parts_within(encoder, listed, n_ids, side, kinds)
+    for index, part in enumerate(parts):
+        if part is not None:
+            continue
         try:
-            parts.append(_truncated(encoder, _as_str(text), n_ids, side, kinds, with_total=False)[0])
+            parts[index] = _truncated(encoder, _as_str(listed[index]), n_ids, side, kinds, with_total=False)[0]
         except (TypeError, ValueError) as error:
             note_place(error, f"texts[{index}]")
             raise
-    return parts
+    return cast("list[str]", parts)
+
+
+def _parts_within(
+    encoder: Encoder, texts: list[Any], n_ids: int, side: str, kinds: Sequence[str]
+) -> list[str | None]:
+    """Give the parts of the texts that take no search or boundary of a kind; None for the other texts."""
+    pipeline = _pipeline(encoder)
+    if kinds or not (takes_plain_text(pipeline) and may_cut(pipeline, None, None)):
+        return [None] * len(texts)
+    return parts_within(pipeline, texts, n_ids, side == "left", TRIED)
 
 
 def _checked(max_tokens: int, side: str, boundary: str) -> tuple[int, Sequence[str]]:

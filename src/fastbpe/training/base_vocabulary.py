@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -29,7 +29,8 @@ class BaseVocabulary:
             special tokens, old and new.
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
         special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
-        moved: name → id – those of them that the base has, and their ids there.
+        names: texts of all special and added tokens of a run with a base, old and new: no merge may make one.
+        moved: name → id – the ones that the base has, and their ids there.
         vocabulary: Vocabulary or None – cuts pieces into tokens of the base; None: pieces start as bytes.
         model: Model or None – the base's model; None: there is no base.
         texts: BaseTexts or None – way from documents to pieces; None: the split pattern and the special tokens are
@@ -40,6 +41,7 @@ class BaseVocabulary:
     n_known: int
     kept_special_tokens: Mapping[str, int]
     special_tokens_at_end: Sequence[str]
+    names: Collection[str] = ()
     moved: Mapping[str, int] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
     model: Model | None = None
@@ -112,7 +114,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         base: the tokenizer to extend.
         base_special: one of BASE_SPECIAL – "keep": its special tokens keep their ids; "end": they get new ids
             after the merges.
-        options: those of the run; its special tokens are new ones.
+        options: options of the run; its special tokens are new ones.
 
     Raises:
         TrainingError: vocab_size leaves no id for a merge, or ties="huggingface".
@@ -151,6 +153,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         n_known=n_known,
         kept_special_tokens=base.special_tokens if base_special == "keep" else {},
         special_tokens_at_end=(*moved, *options.special_tokens),
+        names={*base.special_tokens, *(token.content for token in base.added_tokens), *options.special_tokens},
         moved=moved,
         vocabulary=vocabulary,
         model=replace(model_of(base), special_tokens=base.special_tokens),
@@ -164,6 +167,24 @@ def is_plain(base: Tokenizer) -> bool:
     return not (model.normalizers or model.pre_tokenizers or model.prefix_space or model.added_tokens)
 
 
+def check_mode(base: object, mode: str) -> None:
+    """Check that a base is a tokenizer of the mode of a run: "byte", "codepoint" or "ids".
+
+    Raises:
+        TypeError: base is no tokenizer.
+        TrainingError: it is one of another mode.
+    """
+    from fastbpe.tokenizer.sequences import SequenceTokenizer  # here: the other modes need it only for this
+
+    if not isinstance(base, (Tokenizer, SequenceTokenizer)):
+        raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
+    if base.mode != mode:
+        raise TrainingError(
+            f"base= is a tokenizer of mode={base.mode!r}, and mode={mode!r} learns on after one of its own mode: "
+            f"give mode={base.mode!r}, or another base"
+        )
+
+
 def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Add the base's split pattern to the keyword arguments of `ByteOptions`.
 
@@ -172,16 +193,11 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
         keywords: the arguments that the caller of `train` gave.
 
     Raises:
-        TypeError: base is no Tokenizer.
+        TypeError: base is no tokenizer.
         TrainingError: base is no byte-level one, or keywords name another pattern than the base's.
     """
-    if not isinstance(base, Tokenizer):
-        raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
-    if base.mode != "byte":
-        raise TrainingError(
-            f'base= is a {base.mode} tokenizer, and mode="byte" learns on after a byte-level one; give '
-            f"mode={base.mode!r}"
-        )
+    check_mode(base, "byte")
+    assert isinstance(base, Tokenizer)
     if "pattern" in keywords:
         pattern = resolve_pattern(keywords["pattern"])[1]
         if pattern != base.pattern:

@@ -15,6 +15,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
 from fastbpe.errors import TrainingError, TrainingWarning
+from fastbpe.tokenizer.internals import vocabulary_of_sequences
 from fastbpe.tokenizer.sequence_batches import dimensions, each_sequence
 from fastbpe.tokenizer.sequences import MAX_BASE_SIZE, SequenceTokenizer, model_of_merges
 
@@ -71,24 +72,46 @@ class SequenceOptions:
             raise TrainingError(f"max_token_length={self.max_token_length}: give 1 or more, or None")
 
 
-def train_sequences(source: Any, options: SequenceOptions, reporter: Reporter) -> SequenceTokenizer:
+def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the base's number of symbols to the keyword arguments of `SequenceOptions`.
+
+    Raises:
+        TrainingError: they have another number.
+    """
+    if "base_size" in keywords and integer("base_size", keywords["base_size"]) != base.base_size:
+        raise TrainingError(
+            f"base_size={keywords['base_size']} is not the base's, which has {base.base_size} symbols: its merges "
+            "have the ids behind them; leave base_size= out"
+        )
+    return {**keywords, "base_size": base.base_size}
+
+
+def train_sequences(
+    source: Any, options: SequenceOptions, reporter: Reporter, base: SequenceTokenizer | None = None
+) -> SequenceTokenizer:
     """Learn a tokenizer from sequences of integers.
 
     Args:
         source: an iterable of sequences, an array of one or two dimensions, or a mapping of sequences to counts.
         options: what to learn.
         reporter: gets the phases "counting" (in symbols) and "learning" (in merges).
+        base: the tokenizer to extend, with as many symbols as the options say. It encodes the sequences, and the
+            new merges follow its own.
 
     Raises:
         ValueError, TypeError: a sequence holds something else than symbols; the message has the place.
-        TrainingError: there is no symbol to learn from.
+        TrainingError: there is no symbol to learn from, or vocab_size is less than the base has.
     """
+    vocabulary = None if base is None else vocabulary_of_sequences(base)
+    n_known = options.base_size if vocabulary is None else vocabulary.n_ids
+    if options.vocab_size < n_known:
+        raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens")
     with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
         sequences = _read(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
     n_symbols, n_sequences = sequences.n_items, len(sequences)
     if not n_symbols:
         raise TrainingError("there is nothing to learn from: the source holds no sequence, or only empty ones")
-    n_merges = options.vocab_size - options.base_size
+    n_merges = options.vocab_size - n_known
     with reporter.phase("learning", n_merges, unit=" merges") as phase:
         learner = Learner(
             sequences,
@@ -96,17 +119,19 @@ def train_sequences(source: Any, options: SequenceOptions, reporter: Reporter) -
             ties_first=options.ties == "first",
             min_count=options.min_count,
             max_token_length=options.max_token_length,
-            n_base=options.base_size,
+            base=vocabulary,
+            n_base=n_known,
         )
-        learner.learn(lambda n_ids: phase.update(n_ids - options.base_size - phase.n))
+        learner.learn(lambda n_ids: phase.update(n_ids - n_known - phase.n))
     merges = learner.merges()
     if len(merges) < n_merges:
-        _warn(options, learner, len(merges))
+        _warn(options, learner, n_known + len(merges))
     report = asdict(options) | {
         "library": __version__,
         "n_symbols": n_symbols,
         "n_sequences": n_sequences,
         "n_merges": len(merges),
+        **({} if base is None else {"base": base.fingerprint}),
     }
     reporter.summarise(
         {
@@ -114,7 +139,8 @@ def train_sequences(source: Any, options: SequenceOptions, reporter: Reporter) -
             "learning": f"{len(merges):,} merges",
         }
     )
-    return SequenceTokenizer(model_of_merges(options.base_size, merges, report))
+    before = b"" if vocabulary is None else vocabulary.packed_merges
+    return SequenceTokenizer(model_of_merges(options.base_size, merges, report, before))
 
 
 def _read(source: Any, base_size: int, report: Any) -> Sequences:
@@ -141,7 +167,7 @@ def _read(source: Any, base_size: int, report: Any) -> Sequences:
 _SEQUENCES_PER_REPORT = 1024
 
 
-def _warn(options: SequenceOptions, learner: Learner, n_merges: int) -> None:
+def _warn(options: SequenceOptions, learner: Learner, n_tokens: int) -> None:
     """Warn that there are fewer merges than the options ask for."""
     limits = [
         f"{name}={getattr(options, name)}"
@@ -151,7 +177,7 @@ def _warn(options: SequenceOptions, learner: Learner, n_merges: int) -> None:
     allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
     way_out = f"{'change that limit, ' if limits else ''}give more sequences, or ask for fewer"
     warnings.warn(
-        f"no pair is left to merge{allowed}: the vocabulary has {options.base_size + n_merges} entries, not the "
+        f"no pair is left to merge{allowed}: the vocabulary has {n_tokens} entries, not the "
         f"{options.vocab_size} asked for; {way_out}",
         TrainingWarning,
         stacklevel=_CALLER,

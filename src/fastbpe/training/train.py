@@ -20,6 +20,7 @@ from fastbpe.training.base_vocabulary import (
     BaseVocabulary,
     add_pattern_of_base,
     byte_vocabulary,
+    check_mode,
     vocabulary_of_base,
 )
 from fastbpe.training.options import N_BYTES, ByteOptions, ReadingOptions, TrainingKeywords, check_special_tokens
@@ -52,7 +53,7 @@ def train(
     *,
     vocab_size: int | str,
     mode: str = "byte",
-    base: Tokenizer | None = None,
+    base: Tokenizer | SequenceTokenizer | None = None,
     base_special: str | None = None,
     progress: Progress = None,
     num_threads: int | None = None,
@@ -92,7 +93,8 @@ def train(
             tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
             vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
             than it has. special_tokens are only the new ones. In code-point mode its pieces and scores stay, new
-            scores are below the lowest one, and options that are not given are the base's.
+            scores are below the lowest one, and options that are not given are the base's. With mode="ids" a
+            `SequenceTokenizer`, whose base_size the run has, too.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
             behind.
@@ -118,7 +120,8 @@ def train(
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="ids":
-            base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required.
+            base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required, but
+            for a run with base=.
             ties, min_count: as in byte mode, without "huggingface".
             max_token_length: int – symbols beyond which no token is made. Default: None, no limit.
 
@@ -163,9 +166,14 @@ def train(
         errors=errors,
     )
     reporter = Reporter(progress)
+    if base is not None:
+        check_mode(base, mode)
     if mode == "ids":
-        return cast("Tokenizer", _train_sequences(source, base, vocab_size, options, reading, reporter))
-    source = cast("Source | PieceCounts", source)
+        if base_special is not None:
+            raise TrainingError(f'base_special={base_special!r}: mode="ids" has no special tokens; leave it out')
+        of_sequences = cast("SequenceTokenizer | None", base)
+        return cast("Tokenizer", _train_sequences(source, of_sequences, vocab_size, options, reading, reporter))
+    source, base = cast("Source | PieceCounts", source), cast("Tokenizer | None", base)
     if isinstance(vocab_size, str) and vocab_size.startswith("+"):
         vocab_size = _total(vocab_size, base)
     if mode == "codepoint":
@@ -190,14 +198,14 @@ def train(
     return _train_bytes(source, start, byte_options, reading, reporter, facts)
 
 
-def _total(vocab_size: str, base: Tokenizer | None) -> int:
+def _total(vocab_size: str, base: Tokenizer | SequenceTokenizer | None) -> int:
     """Give the vocab_size that "+N" means.
 
     Raises TrainingError: there is no base, or N is no number.
     """
     if not vocab_size[1:].isdecimal() or not vocab_size.isascii():
         raise TrainingError(f"vocab_size={vocab_size!r}: give a number behind the '+'")
-    if not isinstance(base, Tokenizer):
+    if base is None:
         raise TrainingError(f"vocab_size={vocab_size!r} is so many more than a base has; give base=, or a number")
     return base.vocab_size + int(vocab_size)
 
@@ -278,24 +286,26 @@ def _train_code_points(
 
 def _train_sequences(
     source: Any,
-    base: Tokenizer | None,
+    base: SequenceTokenizer | None,
     vocab_size: int | str,
     keywords: Mapping[str, Any],
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> SequenceTokenizer:
-    from fastbpe.training.sequence_training import (
-        SequenceOptions,
-        train_sequences,
-    )  # here: other modes need it not
+    # Imported here: other modes need none of it.
+    from fastbpe.training.sequence_training import SequenceOptions, add_base_size, train_sequences
 
-    if base is not None:
-        raise TrainingError('base= with mode="ids": leave it out, and train on the old sequences and the new ones')
     replace(reading, num_threads=None).check_unused("the source is sequences of integers")
-    if "base_size" not in keywords:
-        raise OptionError('mode="ids" needs base_size=: the number of symbols, one more than the greatest integer')
+    if isinstance(vocab_size, str) and vocab_size.startswith("+"):
+        vocab_size = _total(vocab_size, base)
+    if base is not None:
+        keywords = add_base_size(base, keywords)
+    elif "base_size" not in keywords:
+        raise OptionError(
+            'mode="ids" needs base_size=: the number of symbols, one more than the greatest integer; or base='
+        )
     options = SequenceOptions(vocab_size=vocab_size, **keywords)  # type: ignore[arg-type]  # checked there
-    return train_sequences(source, options, reporter)
+    return train_sequences(source, options, reporter, base)
 
 
 def _train_bytes(
@@ -400,6 +410,7 @@ def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, rep
             base_ranks=_byte_level_ranks() if options.ties == "huggingface" else None,
             base=start.vocabulary,
             n_base=n_base,
+            taken=[name.encode() for name in start.names],
         )
         learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
     if phase.n < n_merges:

@@ -12,6 +12,7 @@ from fastbpe.errors import SpecError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.base_vocabulary import check_mode
 from fastbpe.training.codepoint_base import CodePointBase
 from fastbpe.training.codepoint_counting import CountedWords, SentenceSource, character_classes, count_words
 from fastbpe.training.codepoint_counts import WordFacts, check_counting_names
@@ -74,12 +75,9 @@ def counted_words(counts: PieceCounts) -> CountedWords:
 
 
 def code_point_base(base: Tokenizer) -> CodePointBase:
-    """Return the base of a run. Raises TrainingError for a tokenizer of bytes."""
-    if not isinstance(base, CodePointTokenizer):
-        raise TrainingError(
-            'base= is a byte-level tokenizer, and mode="codepoint" learns on after a code-point one; '
-            'give mode="byte"'
-        )
+    """Return the base of a run. Raises TrainingError for a tokenizer of another mode, TypeError for none."""
+    check_mode(base, "codepoint")
+    assert isinstance(base, CodePointTokenizer)
     return CodePointBase(base)
 
 

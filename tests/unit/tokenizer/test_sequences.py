@@ -216,12 +216,82 @@ def test_ids_that_are_no_integers_raise_type_error() -> None:
         ({"ties": "last"}, "choose one of 'pair', 'first'"),
         ({"separator": "x"}, "the source is sequences of integers: leave out separator"),
         ({"max_memory_bytes": 5}, "leave out max_memory_bytes"),
-        ({"base": fastbpe.Tokenizer.from_merges([], pattern=None)}, "leave it out"),
+        ({"base": fastbpe.Tokenizer.from_merges([], pattern=None)}, "mode='byte', and mode='ids' learns on after"),
+        ({"base": TOKENIZER, "vocab_size": 5}, "vocab_size=5 is too small: the base has 6 tokens"),
+        (
+            {"base": TOKENIZER, "vocab_size": 9, "base_size": 5},
+            "base_size=5 is not the base's, which has 4 symbols",
+        ),
+        ({"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"}, 'mode="ids" has no special tokens'),
+        ({"base": TOKENIZER, "vocab_size": "+x"}, "give a number behind the '\\+'"),
+        ({"vocab_size": "+1"}, r"vocab_size='\+1' is so many more than a base has; give base="),
+        ({"base": TOKENIZER, "vocab_size": 1 << 21}, "too large: the limit is 2097151"),
     ],
 )
 def test_bad_option_of_training_raises_training_error(options: dict[str, Any], message: str) -> None:
     with pytest.raises(TrainingError, match=message):
         train([[0, 1]], **options)
+
+
+@pytest.mark.parametrize(("mode", "other"), [("byte", "codepoint"), ("codepoint", "byte")])
+def test_base_of_another_mode_raises_value_error_that_names_both_modes(mode: str, other: str) -> None:
+    options: dict[str, Any] = {"vocab_size": 300, "progress": False}
+    bases: dict[str, Any] = {"byte": fastbpe.Tokenizer.from_merges([], pattern=None), "ids": TOKENIZER}
+    bases["codepoint"] = fastbpe.train(
+        ["ab abc"], vocab_size=12, mode="codepoint", byte_fallback=False, progress=False
+    )
+    for kind in (other, "ids"):
+        with pytest.raises(ValueError, match=f"base= is a tokenizer of mode='{kind}', and mode='{mode}' learns"):
+            fastbpe.train(["ab"], mode=mode, base=bases[kind], **options)
+        with pytest.raises(ValueError, match=f"base= is a tokenizer of mode='{kind}'"):
+            fastbpe.count_pieces(["ab"], mode=mode, base=bases[kind])
+    with pytest.raises(ValueError, match=f"base= is a tokenizer of mode='{mode}', and mode='ids' learns"):
+        fastbpe.train([[0, 1]], mode="ids", base=bases[mode], **options)
+
+
+def test_symbols_beyond_the_base_raise_value_error_and_leave_the_base_as_it_was() -> None:
+    before = TOKENIZER.merges
+    with pytest.raises(ValueError, match="4 at position 1 of sequence 0 is no symbol: base_size=4 allows 0 to 3"):
+        fastbpe.train([[0, 4]], mode="ids", base=TOKENIZER, vocab_size="+1", progress=False)
+    assert TOKENIZER.merges == before
+
+
+def test_base_keeps_its_ids_and_the_report_names_it() -> None:
+    extended: Any = fastbpe.train([[0, 1, 2, 3] * 4], mode="ids", base=TOKENIZER, vocab_size="+2", progress=False)
+    assert extended.merges == [(0, 1), (4, 2), (5, 3), (6, 6)]
+    report = extended.training_report
+    assert (report["base"], report["n_merges"], report["vocab_size"]) == (TOKENIZER.fingerprint, 2, 8)
+    same: Any = fastbpe.train([[0]], mode="ids", base=TOKENIZER, vocab_size="+0", progress=False)
+    assert same == TOKENIZER
+
+
+def test_id_map_keeps_old_ids_and_starts_new_rows_from_the_old_ids_of_their_symbols() -> None:
+    numpy = pytest.importorskip("numpy")
+    extended: Any = fastbpe.train([[0, 1, 2, 3] * 4], mode="ids", base=TOKENIZER, vocab_size="+2", progress=False)
+    id_map = extended.id_map(TOKENIZER)
+    assert id_map.old_to_new.tolist() == [*range(6)]
+    assert id_map.init_from[6:] == ((5, 3), (5, 3, 5, 3))
+    assert [*id_map.init_from[6:]] == [tuple(TOKENIZER.encode(extended.id_to_token(i))) for i in (6, 7)]
+    assert id_map.resize(numpy.arange(6.0))[6:].tolist() == [4, 4]
+    with pytest.raises(ValueError, match="6 ids"):
+        id_map.resize(numpy.zeros((8, 2)))
+
+
+@pytest.mark.parametrize(
+    ("merges", "base_size"), [([(0, 1), (4, 3)], 4), ([(0, 1), (4, 2), (5, 5)], 4), ([(0, 1), (4, 2)], 5)]
+)
+def test_id_map_of_a_tokenizer_that_is_not_extended_raises_value_error(
+    merges: list[tuple[int, int]], base_size: int
+) -> None:
+    with pytest.raises(ValueError, match="does not extend"):
+        TOKENIZER.id_map(SequenceTokenizer.from_merges(merges, base_size=base_size))
+    with pytest.raises(TypeError, match="old must be a SequenceTokenizer, not Tokenizer"):
+        TOKENIZER.id_map(fastbpe.Tokenizer.from_merges([], pattern=None))  # type: ignore[arg-type]
+
+
+def test_too_little_to_merge_behind_a_base_warns_of_the_size_reached() -> None:
+    with pytest.warns(fastbpe.TrainingWarning, match="has 7 entries, not the 9 asked for"):
+        fastbpe.train([[0, 1, 2, 3]], mode="ids", base=TOKENIZER, vocab_size=9, progress=False)
 
 
 @pytest.mark.parametrize("name", ["base_size", "vocab_size", "min_count", "max_token_length"])

@@ -19,6 +19,8 @@ making its entry, and entries of tokens that no text has crowd out the others.
 # Lost: keys made a fixed number of pieces ahead instead of in groups: no gain; groups of 1,024 pieces leave the
 #   L1 cache.
 # Lost: keys hashed by AES instructions, keys of eight pieces by two gathers, other prefetch hints: no gain.
+# Lost: a table of 8 bytes a piece for counting alone: 1.1 times the speed at best, and 1.05 if no id is written
+#   (benchmarks/records/2026-11-25-token-work.md).
 # Lost: a list's items written during the look-up instead of ids first: slower for short strings.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t

@@ -18,3 +18,14 @@ def furthest_place(pipeline: Pipeline, text: str, origin: int, near: int, far: i
 
 def inside(text: str, place: int) -> bool:
     """Tell whether a position lies between the two surrogates of a pair."""
+
+def parts_within(
+    pipeline: Pipeline, texts: list[object], n_ids: int, backward: bool, max_tried: int
+) -> list[str | None]:
+    """List the longest part of each text from its start (backward: up to its end) with at most n_ids ids.
+
+    None stands for a text that this function leaves to its caller: no str, or more than max_tried characters lie
+    between the two safe cuts around the end of its part.
+
+    Requires: takes_plain_text() and may_cut().
+    """

@@ -10,6 +10,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from fastbpe._core.text.safe_cuts cimport ANY_SAFE_CUT, safe_cut
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.merge.vocabulary cimport token_length
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -25,6 +26,7 @@ cdef enum:
     MIN_STEP_UNITS = 32  # of _search()
 
 cdef double STEP_SHARE = 0.875  # share of the estimated distance that a step of _search() takes
+cdef double PASS_SHARE = 1.0625  # the same of _pass_over()
 
 
 cdef size_t count_up_to(
@@ -118,15 +120,22 @@ def furthest_place(
         scratch.cache.skips_long = True
         try:
             with nogil:
-                while far != near:
-                    if not _is_inside(&view, far):
-                        if _count_part(pipeline, &view, origin, near, far, limit, scratch) <= limit:
-                            break
-                    far = far - 1 if near < far else far + 1
+                far = _furthest(pipeline, &view, origin, near, far, limit, scratch)
         finally:
             pipeline.pool.give(scratch)
     finally:
         text_release(&view)
+    return far
+
+
+cdef size_t _furthest(
+    Pipeline pipeline, const Text* text, size_t origin, size_t near, size_t far, size_t limit, Scratch* scratch
+) except? 0 nogil:
+    while far != near:
+        if not _is_inside(text, far):
+            if _count_part(pipeline, text, origin, near, far, limit, scratch) <= limit:
+                break
+        far = far - 1 if near < far else far + 1
     return far
 
 
@@ -193,14 +202,175 @@ def cut_range(
         try:
             with nogil:
                 if backward:
-                    _search(pipeline, &part, part.n, 0, n_ids, scratch, &found)
+                    _search(pipeline, &part, part.n, 0, n_ids, n_ids // 2, scratch, &found)
                 else:
-                    _search(pipeline, &part, 0, part.n, n_ids, scratch, &found)
+                    _search(pipeline, &part, 0, part.n, n_ids, n_ids // 2, scratch, &found)
         finally:
             pipeline.pool.give(scratch)
     finally:
         text_release(&view)
     return start + found.near, found.n_near, start + found.far
+
+
+def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, bint backward, size_t max_tried):
+    """List the longest part of each text from its start (backward: up to its end) with at most n_ids ids.
+
+    None stands for a text that this function leaves to its caller: no str, or more than max_tried characters lie
+    between the two safe cuts around the end of its part.
+
+    Requires: takes_plain_text() and may_cut().
+    """
+    cdef Text view
+    cdef Scratch* scratch
+    cdef CutRange found
+    cdef size_t origin, last, place
+    cdef double units_per_id = UNITS_PER_ID  # of the text before
+    cdef list parts = []
+    for text in texts:
+        if type(text) is not str:
+            parts.append(None)
+            continue
+        text_of(text, &view)
+        try:
+            origin = view.n if backward else 0
+            last = view.n - origin
+            scratch = pipeline.pool.take()
+            try:
+                with nogil:
+                    if backward:
+                        _search(pipeline, &view, origin, last, n_ids, n_ids // 2, scratch, &found)
+                    else:
+                        _pass_over(pipeline, &view, n_ids, units_per_id, scratch, &found)
+                    place = found.near
+                    if found.n_near < n_ids and 0 < _distance(found.near, found.far) <= max_tried:
+                        scratch.cache.skips_long = True  # as in count_part()
+                        place = _furthest(
+                            pipeline, &view, origin, found.near, found.far, n_ids - found.n_near, scratch
+                        )
+            finally:
+                pipeline.pool.give(scratch)
+        finally:
+            text_release(&view)
+        if found.n_near < n_ids and _distance(found.near, found.far) > max_tried:
+            parts.append(None)
+        elif place == last:
+            parts.append(text)
+        else:
+            parts.append(text[place:] if backward else text[:place])
+        if found.n_near:
+            units_per_id = <double> _distance(origin, found.near) / found.n_near
+    return parts
+
+
+cdef int _pass_over(
+    Pipeline pipeline, const Text* text, size_t n_ids, double units_per_id, Scratch* scratch, CutRange* found
+) except -1 nogil:
+    """Find what _search() finds from the start of a text, and encode hardly more of it than fits.
+
+    units_per_id: estimate.
+
+    Requires: as parts_within(). scratch.ids is empty, and is so afterwards.
+    """
+    cdef size_t near = 0, n_near = 0, far, room
+    cdef double ahead
+    cdef bint is_found
+    while near < text.n:
+        room = n_ids - n_near
+        if n_near:
+            units_per_id = <double> near / n_near
+        ahead = min(room * units_per_id * PASS_SHARE, <double> MAX_STRETCH_UNITS) + MIN_STEP_UNITS
+        far = _cut_ahead(pipeline, text, near, text.n, <size_t> ahead)
+        if far == near:
+            return _search(pipeline, text, 0, text.n, n_ids, n_ids // 2, scratch, found)
+        pipeline.encode(text, near, far, None, None, scratch)
+        if scratch.ids.n > room:
+            is_found = _divide(pipeline, text, near, far, room, scratch, found)
+            scratch.ids.n = 0
+            if not is_found:
+                return _search(pipeline, text, 0, text.n, n_ids, n_ids // 2, scratch, found)
+            found.n_near += n_near
+            return 0
+        n_near += scratch.ids.n
+        scratch.ids.n = 0
+        near = far
+        check_signals(&scratch.watch)
+    found[0] = CutRange(text.n, n_near, text.n)
+    return 0
+
+
+cdef bint _divide(
+    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t room, Scratch* scratch, CutRange* found
+) noexcept nogil:
+    """Find the safe cuts around the end of the first `room` ids; n_near counts from start.
+
+    start, end: safe cuts or ends of the text, whose ids are in scratch.ids, more than room.
+
+    Returns False, with nothing found, if the tokens are not the bytes of the text: a pattern leaves some text out.
+    """
+    cdef const uint32_t* ids = scratch.ids.items
+    cdef size_t n_before = 0, n_all, near, far, place, i
+    for i in range(room):
+        n_before += token_length(&pipeline.vocabulary.tables, ids[i])
+    n_all = n_before
+    for i in range(room, scratch.ids.n):
+        n_all += token_length(&pipeline.vocabulary.tables, ids[i])
+    if n_all != _utf8_bytes(text, start, end):
+        return False
+    place = _place_of_byte(text, start, end, n_before)
+    near = start
+    far = _cut_within(pipeline, text, start, max(place, start + 1), end)
+    if far <= place:
+        near = far
+        far = _cut_within(pipeline, text, place, place + 1, end)
+    n_all = _utf8_bytes(text, start, near)
+    while n_before > n_all:
+        room -= 1
+        n_before -= token_length(&pipeline.vocabulary.tables, ids[room])
+    found[0] = CutRange(near, room, far)
+    return n_before == n_all
+
+
+cdef size_t _utf8_bytes(const Text* text, size_t start, size_t end) noexcept nogil:
+    """Count the bytes of UTF-8 of units start to end."""
+    cdef size_t n = 0
+    if text.is_utf8:
+        return end - start
+    while start < end:
+        n += _character_bytes(text, start, &start)
+    return n
+
+
+cdef size_t _place_of_byte(const Text* text, size_t start, size_t end, size_t n_bytes) noexcept nogil:
+    """Find the last position to which at most n_bytes of UTF-8 lead from start, between two characters."""
+    cdef size_t n = 0, place = start
+    if text.is_utf8:
+        return start + n_bytes
+    while place < end:
+        n += _character_bytes(text, place, &start)
+        if n > n_bytes:
+            break
+        place = start
+    return place
+
+
+cdef inline size_t _character_bytes(const Text* text, size_t place, size_t* behind) noexcept nogil:
+    """Return the bytes of the character at a position, and set *behind to the position after it."""
+    cdef uint32_t c
+    if text.unit == 1:
+        c = (<const uint8_t*> text.data)[place]
+    elif text.unit == 2:
+        c = (<const uint16_t*> text.data)[place]
+    else:
+        c = (<const uint32_t*> text.data)[place]
+    behind[0] = place + 1
+    if c < 0x80:
+        return 1
+    if c < 0x800:
+        return 2
+    if c >> 11 == 0x1B and place + 1 < text.n and _is_inside(text, place + 1):
+        behind[0] = place + 2
+        return 4
+    return 3 if c < 0x10000 else 4
 
 
 cdef struct CutRange:
@@ -210,15 +380,16 @@ cdef struct CutRange:
 
 
 cdef int _search(
-    Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, Scratch* scratch, CutRange* found
+    Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, size_t step, Scratch* scratch,
+    CutRange* found,
 ) except -1 nogil:
     """Search from near towards last, which may lie before it: in steps up to the limit, then by bisection.
 
-    A step takes most of the distance that is left by the ids per unit so far: few ids are counted in vain.
+    step: units of the first step. A later step takes most of the distance that is left by the ids per unit so far: few ids are counted in vain.
 
     Requires: may_cut().
     """
-    cdef size_t first = near, far = near, n_near = 0, count, middle, min_step = MIN_STEP_UNITS, step = n_ids // 2
+    cdef size_t first = near, far = near, n_near = 0, count, middle, min_step = MIN_STEP_UNITS
     cdef double distance
     while near != last:
         step = max(step, min_step)

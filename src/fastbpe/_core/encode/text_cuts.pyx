@@ -37,9 +37,10 @@ def encode_part(
 ):
     """Encode text[start:end] as a part of the text, which begins at 0 or a cut and ends at a cut or the text's end.
 
-    after_fused: the second result for the part before; False at the beginning of a text.
+    after_fused: the second result for the part before; False at the beginning of a text. Without effect if the
+        tokenizer makes no several ids one.
 
-    Returns (ids, after_fused): after_fused tells whether the last id is one of which several in a row become one.
+    Returns (ids, after_fused): after_fused tells whether the last id is `Normalizing.fused`.
     """
     cdef Text view
     cdef Scratch* scratch
@@ -48,7 +49,7 @@ def encode_part(
         end = min(end, view.n)
         scratch = pipeline.pool.take()
         try:
-            scratch.after_fused = after_fused
+            scratch.after_fused = after_fused and not pipeline.may_defer
             if end < start + NOGIL_UNITS:
                 pipeline.encode(&view, start, end, allowed, None, scratch)
             else:

@@ -1,7 +1,8 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import final
 
 from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.train.merge_learner import MergeLearner
 from fastbpe._core.train.piece_counter import PieceCounter
@@ -18,9 +19,10 @@ class Learner(MergeLearner):
     min_count: int – merge only pairs that occur at least so often.
     max_token_length: int or None – make no token of more bytes, or integers.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
-    base: Vocabulary or None – pieces are made of the tokens of this vocabulary, as it encodes them, instead of
-        bytes.
+    base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
+        as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
+    taken: bytes – names that text becomes whatever its merges are: with a base of bytes, no merge makes one.
     """
 
     def __init__(
@@ -32,8 +34,9 @@ class Learner(MergeLearner):
         min_count: int = 1,
         max_token_length: int | None = None,
         base_ranks: Sequence[int] | None = None,
-        base: Vocabulary | None = None,
+        base: Vocabulary | SequenceVocabulary | None = None,
         n_base: int = 256,
+        taken: Iterable[bytes] = (),
     ) -> None: ...
     def limits_met(self) -> tuple[bool, bool]:
         """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being
@@ -44,4 +47,4 @@ class Learner(MergeLearner):
 
     @property
     def n_pieces(self) -> int:
-        """Number of pieces, each as often as it was counted."""
+        """Number of pieces in the text: the sum of the counts."""

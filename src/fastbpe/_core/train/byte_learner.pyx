@@ -2,19 +2,22 @@
 
 Two different pairs of bytes never make the same bytes (`fastbpe._reference.training` proves it), so every merge
 has an id of its own. This does not hold if merges continue a base vocabulary of any origin: then a pair whose
-bytes are a token already is passed over.
+bytes are a token already is passed over. Merges over sequences are known by their pairs, not by what they make, so
+a pair that makes the symbols of a token of the base is merged like any other.
 """
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.ids.sequences cimport Sequences, sequence_start
+from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.merge_piece cimport encode_piece
+from fastbpe._core.merge.sequence_vocabulary cimport SequenceVocabulary
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, Pair, stands
 from fastbpe._core.common.hash_tables cimport NONE
@@ -36,21 +39,22 @@ cdef class Learner(MergeLearner):
     min_count: int – merge only pairs that occur at least so often.
     max_token_length: int or None – make no token of more bytes, or integers.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
-    base: Vocabulary or None – pieces are made of the tokens of this vocabulary, as it encodes them, instead of
-        bytes.
+    base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
+        as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
+    taken: bytes – names that text becomes whatever its merges are: with a base of bytes, no merge makes one.
     """
 
-    cdef int64_t _n_pieces  # pieces, each as often as it was counted
+    cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
     cdef uint32_t* _rank  # rank of each id, for ties
     cdef uint32_t _max_token_length
     cdef bint _ties_first
-    cdef list _tokens  # bytes of each id, if there is a base; else None
+    cdef list _tokens  # bytes of each id, if there is a base of bytes; else None
     cdef set _known  # the same as a set
 
     def __init__(
         self, source not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
-        max_token_length=None, base_ranks=None, Vocabulary base=None, uint32_t n_base=N_BYTES,
+        max_token_length=None, base_ranks=None, base=None, uint32_t n_base=N_BYTES, taken=(),
     ):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
@@ -58,13 +62,20 @@ cdef class Learner(MergeLearner):
         self._min_count = max(min_count, 1)
         self._max_token_length = NONE if max_token_length is None else min(max_token_length, NONE)
         self._ties_first = self._keys_change = ties_first
-        if base is not None:
-            self._tokens = base.tokens()
-            self._tokens += [b""] * (n_base - len(self._tokens))
-            self._known = set(self._tokens)
         cdef PieceCounter counter = None
         cdef Sequences sequences = None
+        cdef Vocabulary of_bytes = None
+        cdef SequenceVocabulary of_sequences = None
         cdef size_t n_symbols, n_pieces
+        if isinstance(source, Sequences):
+            of_sequences = base
+            if of_sequences is not None and n_base != of_sequences.tables.n_ids:
+                raise ValueError(f"n_base={n_base}: the base has {of_sequences.tables.n_ids} ids")
+        elif base is not None:
+            of_bytes = base
+            self._tokens = of_bytes.tokens()
+            self._tokens += [b""] * (n_base - len(self._tokens))
+            self._known = {*self._tokens, *taken}
         if isinstance(source, Sequences):
             sequences = source
             n_symbols, n_pieces = sequences.items.n, sequences.n
@@ -81,13 +92,22 @@ cdef class Learner(MergeLearner):
         self._rank = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
         cdef uint32_t i
         for i in range(n_base):
-            self._state.length[i] = 1 if base is None else len(self._tokens[i])
+            self._state.length[i] = 1
+        if of_bytes is not None:
+            for i in range(n_base):
+                self._state.length[i] = len(self._tokens[i])
+        if of_sequences is not None:
+            memcpy(self._state.length, of_sequences.lengths, n_base * sizeof(uint32_t))
         for i in range(self._max_ids):
             self._rank[i] = base_ranks[i] if base_ranks is not None and i < N_BYTES else i
-        cdef const Tables* tables = NULL if base is None else &base.tables
+        cdef const Tables* tables = NULL
+        if of_bytes is not None:
+            tables = &of_bytes.tables
+        if of_sequences is not None:
+            tables = &of_sequences.tables
         if sequences is not None:
             with nogil:
-                self._lay_out_sequences(sequences)
+                self._lay_out_sequences(sequences, tables)
             sequences.clear()  # the cells take its place
         else:
             with nogil:
@@ -136,21 +156,32 @@ cdef class Learner(MergeLearner):
         self._n_cells = cell - cells + 1
         return 0
 
-    cdef int _lay_out_sequences(self, Sequences sequences) except -1 nogil:
+    cdef int _lay_out_sequences(self, Sequences sequences, const Tables* base) except -1 nogil:
         """Write every sequence as symbols; ensures what _lay_out() does."""
         cdef Cell* cell = self._state.cells
         cdef const uint32_t* symbols = sequences.items.items
-        cdef size_t i, k, start
-        for i in range(sequences.n):
-            cell.symbol = NONE
-            cell += 1
-            self._state.weights[i] = sequences.counts[i]
-            self._n_pieces += sequences.counts[i]
-            start = sequence_start(sequences, i)
-            for k in range(start, sequences.ends[i]):
-                cell.symbol = symbols[k]
+        cdef size_t i, k, n
+        cdef Ids ids
+        memset(&ids, 0, sizeof(ids))
+        try:
+            for i in range(sequences.n):
+                cell.symbol = NONE
                 cell += 1
-            self._note_work(sequences.ends[i] - start + 1)
+                self._state.weights[i] = sequences.counts[i]
+                self._n_pieces += sequences.counts[i]
+                n = sequences.ends[i] - sequence_start(sequences, i)
+                if base == NULL:
+                    for k in range(n):
+                        cell[k].symbol = symbols[k]
+                elif n:
+                    ids.n = 0
+                    merge_symbols(base, symbols, n, &ids)
+                    self._write_tokens(cell, &ids)
+                symbols += n
+                cell += n
+                self._note_work(n + 1)
+        finally:
+            ids_free(&ids)
         cell.symbol = NONE
         self._n_cells = cell - self._state.cells + 1
         return 0
@@ -158,7 +189,7 @@ cdef class Learner(MergeLearner):
     cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil:
         """Write tokens as symbols: the id in the first cell, id | TAIL in the last, DEAD between.
 
-        Requires: `cell` has space for their bytes.
+        Requires: `cell` has space for their bytes, or integers.
         """
         cdef size_t i, k, length
         for i in range(ids.n):
@@ -220,7 +251,7 @@ cdef class Learner(MergeLearner):
 
     @property
     def n_pieces(self):
-        """Number of pieces, each as often as it was counted."""
+        """Number of pieces in the text: the sum of the counts."""
         return self._n_pieces
 
 
