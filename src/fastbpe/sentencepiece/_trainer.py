@@ -38,7 +38,7 @@ _DEPRECATED = (
 
 
 class SentencePieceTrainer:
-    """Train models of type bpe, word or char with sentencepiece's options; the files equal sentencepiece 0.2.3's."""
+    """Train models of type bpe, word or char with sentencepiece's options, to files equal to 0.2.3's."""
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
