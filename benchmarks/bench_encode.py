@@ -35,7 +35,7 @@ def bench_encode_one_text_to_numpy(benchmark: Any, tokenizer: fastbpe.Tokenizer,
 
 
 def bench_lists_of_one_text(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
-    """Use one thread. The time above that of bench_ids_of_one_text goes into the list."""
+    """Use one thread. The time beyond bench_ids_of_one_text goes into the list."""
     benchmark(tokenizer.encode_ordinary, text, num_threads=1)
 
 

@@ -1,20 +1,25 @@
 """Compare counting, learning and encoding with Spark and with Ray on this machine to fastbpe alone.
 
     python benchmarks/cluster.py [--n-bytes 2000000000] [--text english] [--engine single spark spark-files …]
-        [--vocab-size 32000] [--folder FOLDER]
+        [--vocab-size 32000 100000] [--folder FOLDER]
 
 The text is grown by grow.py, if the corpus is smaller, and lies in parquet files of documents. Each engine has two
 workers and a process of its own, and so has fastbpe alone (two threads). The total leaves out two times: start and
 pass. A pass reads the texts and hands them to Python as Arrow, and does nothing with them; counting and encoding
 include one each. The second row has the seconds of processors that all processes together used ("p"), which
-other load on the machine changes little; those of workers that an engine has ended may be missing. "spark-files"
+other load on the machine changes little; workers that an engine has ended may be missing. "spark-files"
 and "ray-files" hand out numbers of tasks alone, and the tasks read the files themselves. Peak memory is the sum of
 the proportional set sizes (PSS) of the process and what it started, sampled five times a second.
+
+Vocabularies of all sizes are learned from the same counts; the last encodes. The last column must be equal for all
+engines: counts, fingerprints of the vocabularies, number of ids, and the sum of the hashes of all documents' ids.
+It is a sum, since Spark puts the largest files first.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -28,7 +33,6 @@ from typing import Any
 
 N_WORKERS = 2
 N_TASKS = 4  # of the engines that hand out files
-STEPS = ("start", "pass", "count", "learn", "encode")
 DOCUMENT_CHARACTERS = 4000
 FILE_DOCUMENTS = 8000  # about 32 MB
 GROW = Path(__file__).with_name("grow.py")
@@ -38,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n-bytes", type=int, default=2_000_000_000)
     parser.add_argument("--text", default="english")
-    parser.add_argument("--vocab-size", type=int, default=32_000)
+    parser.add_argument("--vocab-size", type=int, nargs="+", default=[32_000, 100_000])
     parser.add_argument("--engine", nargs="*", default=["single", "spark", "spark-files", "ray", "ray-files"])
     parser.add_argument("--run", help=argparse.SUPPRESS)  # in the process of one engine
     parser.add_argument("--folder", help="keep the text there, for the next run (default: nowhere)")
@@ -53,15 +57,21 @@ def main() -> None:
         if not size.exists():
             size.write_text(str(write_corpus(folder, args)))
         n_bytes = int(size.read_text())
-        print(f"{n_bytes:,} bytes of text, {N_WORKERS} workers, vocabulary of {args.vocab_size:,}")
-        print("    " + "".join(f"{name:>8}" for name in ("", *STEPS, "total", "memory")) + "    counts, ids")
+        names = ["start", "pass", "count", *map(learning, args.vocab_size), "encode"]
+        print(f"{n_bytes:,} bytes of text, {N_WORKERS} workers")
+        print(" " * 12 + "".join(f"{name:>11}" for name in (*names, "total", "memory")) + "  counts, ids")
         for engine in args.engine:
             done, peak = measured(engine, folder, args.vocab_size)
-            seconds = [done[step] for step in STEPS]
-            row = "".join(f"{second:7.1f}s" for second in [*seconds, sum(seconds[2:])])
-            print(f"{engine:>12}{row}{peak / 1e6:7,.0f} MB  {done['check']}", flush=True)
-            spent = [done[f"{step} cpu"] for step in STEPS]
-            print(f"{'':>12}" + "".join(f"{second:7.1f}p" for second in [*spent, sum(spent[2:])]), flush=True)
+            seconds = [done[step] for step in names]
+            row = "".join(f"{second:10.1f}s" for second in [*seconds, sum(seconds[2:])])
+            print(f"{engine:>12}{row}{peak / 1e6:8,.0f} MB  {done['check']}", flush=True)
+            spent = [done[f"{step} cpu"] for step in names]
+            print(f"{'':>12}" + "".join(f"{second:10.1f}p" for second in [*spent, sum(spent[2:])]), flush=True)
+
+
+def learning(vocab_size: int) -> str:
+    """Name the step that learns a vocabulary."""
+    return f"learn {vocab_size / 1000:g}k"
 
 
 def write_corpus(folder: Path, args: argparse.Namespace) -> int:
@@ -84,9 +94,18 @@ def write_corpus(folder: Path, args: argparse.Namespace) -> int:
     return n_bytes
 
 
-def measured(engine: str, folder: Path, vocab_size: int) -> tuple[dict[str, Any], int]:
+def measured(engine: str, folder: Path, sizes: list[int]) -> tuple[dict[str, Any], int]:
     """Run an engine in a process of its own; returns its seconds and its peak memory in bytes."""
-    command = [sys.executable, __file__, "--run", engine, "--folder", str(folder), "--vocab-size", str(vocab_size)]
+    command = [
+        sys.executable,
+        __file__,
+        "--run",
+        engine,
+        "--folder",
+        str(folder),
+        "--vocab-size",
+        *map(str, sizes),
+    ]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=out, stderr=log)
         peak = 0
@@ -134,7 +153,7 @@ def processor_seconds(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def single(folder: Path, vocab_size: int) -> None:
+def single(folder: Path, sizes: list[int]) -> None:
     steps = Steps()
     import fastbpe
 
@@ -147,15 +166,14 @@ def single(folder: Path, vocab_size: int) -> None:
     steps.end("pass")
     counts = fastbpe.count_pieces(folder / "corpus", num_threads=N_WORKERS, progress=False)
     steps.end("count")
-    tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
-    steps.end("learn")
+    learned = learn(steps, counts, sizes)
     out = folder / "single.bin"
-    done = tokenizer.encode_files(folder / "corpus", out, num_threads=N_WORKERS, progress=False, overwrite=True)
+    learned[-1].encode_files(folder / "corpus", out, num_threads=N_WORKERS, progress=False, overwrite=True)
     steps.end("encode")
-    steps.tell(counts, tokenizer, done)
+    steps.tell(counts, learned, out)
 
 
-def spark(folder: Path, vocab_size: int) -> None:
+def spark(folder: Path, sizes: list[int]) -> None:
     steps = Steps()
     from pyspark.sql import SparkSession
 
@@ -169,10 +187,10 @@ def spark(folder: Path, vocab_size: int) -> None:
     table = session.read.parquet(str(folder / "corpus"))
     table.select("text").mapInArrow(map_rows, "n long").groupBy().sum().collect()
     steps.end("pass")
-    engine(steps, fastbpe.spark, table, folder / "spark", vocab_size)
+    engine(steps, fastbpe.spark, table, folder / "spark", sizes)
 
 
-def ray(folder: Path, vocab_size: int) -> None:
+def ray(folder: Path, sizes: list[int]) -> None:
     steps = Steps()
     import ray
 
@@ -185,7 +203,7 @@ def ray(folder: Path, vocab_size: int) -> None:
     table = ray.data.read_parquet(str(folder / "corpus"))
     table.select_columns(["text"]).map_batches(n_rows, batch_format="pyarrow", batch_size=None).sum("n")
     steps.end("pass")
-    engine(steps, fastbpe.ray, table, folder / "ray", vocab_size)
+    engine(steps, fastbpe.ray, table, folder / "ray", sizes)
 
 
 def map_rows(batches: Any) -> Any:
@@ -201,7 +219,7 @@ def n_rows(table: Any) -> Any:
     return pyarrow.table({"n": [table.num_rows]})
 
 
-def spark_files(folder: Path, vocab_size: int) -> None:
+def spark_files(folder: Path, sizes: list[int]) -> None:
     steps = Steps()
     from pyspark.sql import SparkSession
 
@@ -210,21 +228,21 @@ def spark_files(folder: Path, vocab_size: int) -> None:
     context = builder.getOrCreate().sparkContext
     context.parallelize(range(N_WORKERS), N_WORKERS).foreach(lambda _: None)
     steps.end("start")
-    scheduler(steps, folder, vocab_size, lambda task, n: context.parallelize(range(n), n).foreach(task))
+    scheduler(steps, folder, sizes, lambda task, n: context.parallelize(range(n), n).foreach(task))
 
 
-def ray_files(folder: Path, vocab_size: int) -> None:
+def ray_files(folder: Path, sizes: list[int]) -> None:
     steps = Steps()
     import ray
 
     ray.init(num_cpus=N_WORKERS, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
     ray.get([ray.remote(lambda: None).remote() for _ in range(N_WORKERS)])
     steps.end("start")
-    scheduler(steps, folder, vocab_size, lambda task, n: ray.get([ray.remote(task).remote(i) for i in range(n)]))
+    scheduler(steps, folder, sizes, lambda task, n: ray.get([ray.remote(task).remote(i) for i in range(n)]))
 
 
 def scheduler(
-    steps: Steps, folder: Path, vocab_size: int, run: Callable[[Callable[[int], object], int], object]
+    steps: Steps, folder: Path, sizes: list[int], run: Callable[[Callable[[int], object], int], object]
 ) -> None:
     """Count and encode with tasks that read files themselves: the engine handles their numbers alone.
 
@@ -247,31 +265,37 @@ def scheduler(
     fastbpe.PieceCounts.merge([out / f"{i}.pieces" for i in range(N_TASKS)], out / "all.pieces", progress=False)
     counts = fastbpe.PieceCounts.load(out / "all.pieces")
     steps.end("count")
-    tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
-    steps.end("learn")
+    learned = learn(steps, counts, sizes)
 
     def encode(i: int) -> None:
-        tokenizer.encode_files(files, out / "a.bin", shard=(i, N_TASKS), num_threads=1, progress=False)
+        learned[-1].encode_files(files, out / "a.bin", shard=(i, N_TASKS), num_threads=1, progress=False)
 
     run(encode, N_TASKS)
     steps.end("encode")
-    n_ids = fastbpe.open_ids(out / "a.bin").n_ids
-    steps.tell(counts, tokenizer, argparse.Namespace(n_ids=n_ids))
+    steps.tell(counts, learned, out / "a.bin")
 
 
-def engine(steps: Steps, module: Any, table: Any, out: Path, vocab_size: int) -> None:
+def engine(steps: Steps, module: Any, table: Any, out: Path, sizes: list[int]) -> None:
     """Count, learn and encode into shards with Spark or Ray."""
-    import fastbpe
-
     counts = module.count_pieces(table, "text")
     steps.end("count")
-    tokenizer = fastbpe.train(counts, vocab_size=vocab_size, progress=False)
-    steps.end("learn")
+    learned = learn(steps, counts, sizes)
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    done = module.write_shards(table, "text", tokenizer, out / "a.bin")
+    module.write_shards(table, "text", learned[-1], out / "a.bin")
     steps.end("encode")
-    steps.tell(counts, tokenizer, done)
+    steps.tell(counts, learned, out / "a.bin")
+
+
+def learn(steps: Steps, counts: Any, sizes: list[int]) -> list[Any]:
+    """Learn a vocabulary of each size."""
+    import fastbpe
+
+    learned = []
+    for size in sizes:
+        learned.append(fastbpe.train(counts, vocab_size=size, progress=False))
+        steps.end(learning(size))
+    return learned
 
 
 class Steps:
@@ -287,15 +311,19 @@ class Steps:
         spent = sum(map(processor_seconds, family_of(os.getpid())))
         self._seconds[f"{step} cpu"], self._spent = spent - self._spent, spent
 
-    def tell(self, counts: Any, tokenizer: Any, done: Any) -> None:
+    def tell(self, counts: Any, learned: list[Any], out: Path) -> None:
         """Print the seconds, and what must be equal for all engines."""
-        check = (
-            f"{len(counts):,} distinct of {counts.n_pieces:,}, {done.n_ids:,} ids, {tokenizer.fingerprint[:12]}"
-        )
+        import fastbpe
+
+        ids = fastbpe.open_ids(out, tokenizer=learned[-1])
+        hashes = (hashlib.blake2b(memoryview(document).cast("B"), digest_size=8).digest() for document in ids)
+        whole = sum(int.from_bytes(found, "little") for found in hashes) % (1 << 64)
+        vocabularies = " ".join(tokenizer.fingerprint[:12] for tokenizer in learned)
+        check = f"{len(counts):,} distinct of {counts.n_pieces:,}, {vocabularies}, {ids.n_ids:,} ids {whole:016x}"
         print(json.dumps({**self._seconds, "check": check}), flush=True)
 
 
-RUNS: dict[str, Callable[[Path, int], None]] = {
+RUNS: dict[str, Callable[[Path, list[int]], None]] = {
     "single": single,
     "spark": spark,
     "spark-files": spark_files,

@@ -23,7 +23,7 @@ STRING_CHARACTERS, DOCUMENT_CHARACTERS, SHORT_TEXT_CHARACTERS = 100, 2_000, 1_00
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocab", choices=NAMES, default="cl100k", help="the vocabulary (cl100k)")
-    parser.add_argument("--calls", type=int, default=9, help="calls of each kind, the median of which counts (9)")
+    parser.add_argument("--calls", type=int, default=9, help="calls of each kind; their median counts (9)")
     chosen = parser.parse_args()
     report.print_machine(report.machine(threads=2))
     print("\n| call | ms, median |\n|---|---:|")

@@ -9,7 +9,7 @@ MAX_RARE_COUNT occurrences in the corpus. In copy k, every occurrence of a rare 
 - otherwise by its replacement in an earlier copy, each with equal probability.
 
 Heaps: n words of text have K n^b distinct words. b is measured on the corpus: log2 of the distinct words of the
-whole divided by those of its first half (a fair sample, since the corpora are shuffled). q(k) is chosen so that k
+whole divided by its first half's (a fair sample, since the corpora are shuffled). q(k) is chosen so that k
 copies have k^b times the distinct words of one.
 
 Zipf: common words keep their share of the text. A replacement is chosen again in proportion to its use so far

@@ -7,7 +7,7 @@ doublings of the text (its first 1/16, 1/8, 1/4, 1/2, and all: the corpora are s
 sample). "of two" are pieces that occur twice or more: those that `PieceCounts.merge(min_count=2)` keeps. The
 predictions are what the fitted law gives for far more text than was read.
 
-Processor time of counting and encoding is that of a text file, all threads together.
+Processor time of counting and encoding is measured on a text file, all threads together.
 
 The learner's cost is measured in a process of its own: it loads counts of so many distinct pieces, made of two
 rare pieces of the text each, and learns. Memory is the growth of the peak resident set since before it loads them.
@@ -125,7 +125,7 @@ def print_learner(name: str, n_pieces: int, vocab_size: int) -> None:
 
 
 def made_counts(name: str, n_pieces: int) -> fastbpe.PieceCounts:
-    """Make counts: those of a text, and new pieces of two rare ones each, with counts of a power law."""
+    """Make counts: a text's, and new pieces of two rare ones each, with counts of a power law."""
     counts = dict(fastbpe.count_pieces(iter([texts.read(name, texts.ALL)]), pattern="o200k", progress=False))
     rare = [piece for piece, count in counts.items() if count <= 8]
     rng = random.Random(0)
@@ -137,7 +137,7 @@ def made_counts(name: str, n_pieces: int) -> fastbpe.PieceCounts:
 
 def learn(path: Path, vocab_size: int) -> dict[str, float]:
     fastbpe.train(["low lower"], vocab_size=258, progress=False)  # whatever is loaded once
-    Path("/proc/self/clear_refs").write_text("5")  # resets the peak, which is that of the parent at first
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak, which is the parent's at first
     before = peak()
     began = time.perf_counter()
     tokenizer = fastbpe.train(fastbpe.PieceCounts.load(path), vocab_size=vocab_size, progress=False)

@@ -1,7 +1,7 @@
 """Peak memory of a part of a process, from the kernel's record of resident memory; None outside Linux.
 
 VmHWM is reset at the start of the part and read at its end. (ru_maxrss cannot be reset: the memory of loading
-would hide that of later parts.)
+would hide the peak of later parts.)
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def ratio(self) -> float | None:
-        """Speed of fastbpe divided by that of the best peer."""
+        """Speed of fastbpe divided by the best peer's."""
         others = [timing.speed for name, timing in self.timings.items() if name != "fastbpe"]
         if "fastbpe" not in self.timings or not others:
             return None
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def times(outcome: Outcome, peer: str) -> float | None:
-    """Return the speed of fastbpe divided by that of a peer."""
+    """Return the speed of fastbpe divided by a peer's."""
     timings = outcome.timings
     return timings["fastbpe"].speed / timings[peer].speed if {"fastbpe", peer} <= timings.keys() else None
 

@@ -1,4 +1,4 @@
-"""Splitting alone: every kind of splitter of fastbpe compared with those of other libraries."""
+"""Splitting alone: every kind of splitter of fastbpe compared with other libraries."""
 
 from __future__ import annotations
 

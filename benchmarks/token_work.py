@@ -1,8 +1,8 @@
 """Work with tokens, each method compared with the plain encode of the same text: `compare.py tokens`.
 
 Surgery on vocabularies follows (surgery.py). One thread. Each round times a method right before its plain encode,
-so that a slow moment affects both. The ratio is the time of the plain encode divided by that of the method, from
-the medians.
+so that a slow moment affects both. The ratio is the time of the plain encode divided by the time of the method,
+from the medians.
 """
 
 from __future__ import annotations

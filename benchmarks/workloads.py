@@ -74,7 +74,7 @@ class Row:
         run: the timed call.
         plain: convert an output into the form in which peers are compared.
         expected: output of the reference in that form.
-        threads: number of threads; 0 for that of compare.py's argument.
+        threads: number of threads; 0 for compare.py's argument.
         against: bars against peers by name, in place of `bar`.
         n_bytes: bytes of text that a call works on.
     """

@@ -1,7 +1,7 @@
 """Configuration of the documentation site: Sphinx reads MyST Markdown and the docstrings of the built package.
 
 `just docs` builds the site and serves it; `.ci/run` builds it with warnings as errors. Sphinx, because its autodoc
-asks the imported package, and so reads signatures and docstrings of compiled classes like those of Python;
+asks the imported package, and so reads signatures and docstrings of compiled classes as it reads Python's;
 generators that parse sources see a .pyx file as no code at all.
 """
 

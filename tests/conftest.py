@@ -1,17 +1,28 @@
 """Fixtures and hypothesis settings of all tests."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from fastbpe import Tokenizer, train
-from helpers import instruction_sets, sampling
+from fastbpe._utils.threads import usable_cores
+from helpers import instruction_sets, processes, sampling
 from helpers.instruction_sets import Engine
 from helpers.shared_data import standard_library
 
 settings.register_profile("fastbpe", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("fastbpe")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Share a run of the whole suite, before pytest-xdist reads its options."""
+    n = processes.n_processes(config, usable_cores())
+    if n is not None:
+        config.option.numprocesses, config.option.dist = n, "worksteal"
+    os.environ["FASTBPE_SEED"] = str(sampling.SEED)  # every process draws the same sample, also after midnight
 
 
 def pytest_report_header() -> str:

@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
     base, longer, small: before, after learning, after pruning.
     id_map: from base to small.
-    embedding: a random matrix of the base, and resized: that of small.
+    embedding: a random matrix of the base, and resized: small's matrix.
     changes: the lines of the other text that got other ids by learning.
     """
 

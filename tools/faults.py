@@ -106,7 +106,7 @@ def linear(tokenizers: dict[str, Tokenizer]) -> list[str]:
 def keep_memory() -> list[tuple[int]]:
     """Make this process keep the memory that it frees from now on, so that every call finds it.
 
-    Otherwise the objects of the shorter text use memory left by other calls, and those of the longer text partly
+    Otherwise the objects of the shorter text use memory left by other calls, and the longer text's partly
     use pages that the system creates for each call; then even a Python loop that makes tuples grows by 2.5. This
     hides the cost of memory that is new to a call, such as a buffer allocated twice. Python keeps its own memory
     as long as the returned list lives.
@@ -231,7 +231,7 @@ def batches(tokenizers: dict[str, Tokenizer]) -> list[str]:
 
 
 def batch_to_loop(t: Tokenizer, texts: list[str], num_threads: int | None, repeats: int) -> float:
-    """Return the time of a batch divided by that of the loop: the median of seven pairs."""
+    """Return the time of a batch divided by the time of the loop: the median of seven pairs."""
     return median(
         seconds(in_batches, t, texts, num_threads, repeats) / seconds(in_a_loop, t, texts, num_threads, repeats)
         for _ in range(7)

@@ -2,7 +2,7 @@
 
     python tools/fuzz_splitting.py --seconds 60
 
-Prints the seed; --seed repeats the same texts. Texts and comparison are those of tests/helpers/split_oracles.py.
+Prints the seed; --seed repeats the same texts. Texts and comparison come from tests/helpers/split_oracles.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 The rules are facts about code points, read from sentencepiece 0.2.3 rule by rule. Rules that follow from others
 are left out: Hangul, sequences with characters that have rules of their own, and the targets of the _cf rules,
-which are those of the others with case folded. Their compiled form, equal to sentencepiece's to the byte, is in
+which are the others' with case folded. Their compiled form, equal to sentencepiece's to the byte, is in
 files beside them. The tool checks that the package gives back all rules and all bytes.
 """
 

@@ -4,7 +4,7 @@
     python tools/gen_script_table.py --check    exit with 1 if it would change
 
 sentencepiece 0.2.3 is asked about every code point: only two characters of one script become a piece. So the
-table tells which characters belong together, not the name of the script; the scripts are those of Unicode 9.0.0,
+table tells which characters belong together, not the name of the script; the scripts come from Unicode 9.0.0,
 with Hiragana and Katakana counted as Han. The scripts of the `regex` package are only a first guess. Characters
 that the trainer reserves (NUL, U+001F, space, U+2581, U+2585) get no script.
 """
@@ -85,7 +85,7 @@ def classes() -> dict[int, int]:
         c: "a" if chr(c) + "a" in answers else asked[2][1] for c, asked in questions.items() if c not in found
     }
     by_sample = defaultdict(list)
-    for c in open_ones:  # a script other than that of `regex`: ask about all
+    for c in open_ones:  # a script other than `regex`'s: ask about all
         by_sample[c] = [chr(c) + sample for sample in samples.values()]
     answers = joined(question for asked in by_sample.values() for question in asked)
     for c, asked in by_sample.items():

@@ -3,7 +3,7 @@
     python tools/time_sequences.py 1024 32000 [--n-symbols 100000000]
 
 The sequence holds base_size * x**4, rounded down, for x drawn from 0 to 1. Each run should be a new process, since
-the peak of memory is that of the whole process.
+the peak of memory counts the whole process.
 """
 
 from __future__ import annotations

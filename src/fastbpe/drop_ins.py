@@ -22,7 +22,7 @@ from fastbpe._utils.threads import ForkSafeLock
 class _Face(NamedTuple):
     """A module of fastbpe that can stand for another.
 
-    submodules: names below both; those of the face are modules of fastbpe.
+    submodules: names below both; fastbpe has a module for each.
     borrowed: names below the original that are its own, if it is installed.
     """
 

@@ -55,7 +55,7 @@ class SpecialTokenError(FastbpeError, ValueError):
     def disallowed(cls, token: str) -> SpecialTokenError:
         """Make the error for a text with a special token that is not allowed.
 
-        The message is that of tiktoken 0.14.0, letter for letter, since callers match on it.
+        The message equals tiktoken 0.14.0's, letter for letter, since callers match on it.
 
         Args:
             token: str – the special token.
@@ -71,7 +71,7 @@ class SpecialTokenError(FastbpeError, ValueError):
 
     @classmethod
     def is_ordinary(cls, token: str, token_id: int) -> SpecialTokenError:
-        """Make the error for a special token whose bytes are those of an ordinary token.
+        """Make the error for a special token that has the bytes of an ordinary token.
 
         Args:
             token: str – the special token.

@@ -31,7 +31,7 @@ def release_memory() -> int:
 
     Given back and counted in the result:
 
-    - The memory of the array of ids, and of that of spans, that was freed last: up to 32 MB each a process.
+    - The memory of the array of ids that was freed last, and of the array of spans: up to 32 MB each a process.
     - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
       ids, and up to 4 MB each of text, pieces and offsets. For batches one block that the threads share, as large

@@ -91,7 +91,7 @@ class Model:
             the list decides.
         whole_piece_first: bool – a piece that is a token is that id, without merging.
         drops_bytes: bool – bytes that are no token are left out of text; False: every byte is a token.
-        tables: name → ready-made buffer of the core: those of the tokens, or all; None: `tokens` is given.
+        tables: name → ready-made buffer of the core: the buffers of the tokens, or all; None: `tokens` is given.
         name: str or None – name of the vocabulary.
         pre_tokenizers: steps of a tokenizer.json that split instead of `pattern`.
         normalizers: steps of a tokenizer.json that change text before it is split.
@@ -207,7 +207,7 @@ class CodePointModel:
         added_tokens: as in Model; the text between added tokens is normalized by itself.
         template, pair_template: as in Model; None: the file does not have it. See `templates`.
         roles: as in Model, without those that the model's options name.
-        conventions: those of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED are
+        conventions: a tokenizer.json's; None: sentencepiece's. With them, pieces of type USER_DEFINED are
             found if they are added tokens, and never merged.
     """
 

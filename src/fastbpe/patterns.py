@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from fastbpe.errors import PatternError
 
-#: A split pattern: a regex; several regexes, each of which splits the pieces of the one before; None: no
+#: A split pattern: a regex; several regexes: each splits the pieces of the one before; None: no
 #: splitting.
 Pattern: TypeAlias = str | tuple[str, ...] | None
 #: A split pattern as an argument: a name in `PATTERNS`, a regex, a sequence of these, or None.
@@ -72,7 +72,7 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     "none": None,
 })  # fmt: skip
 
-# Names elsewhere → names here, for suggestions in errors.
+# Names in other libraries → names here, for suggestions in errors.
 _ALSO_CALLED = {
     "r50k": "gpt2",
     "p50k": "gpt2",

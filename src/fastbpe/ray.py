@@ -41,31 +41,27 @@ _Rows = list[tuple[int, bytes]]
 
 
 def count_pieces(dataset: Dataset, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
-    """Count the pieces of a column of texts; the counts are those of `fastbpe.count_pieces` on its rows.
+    """Count the pieces of a column of texts, with the arguments and the result of `fastbpe.spark.count_pieces`.
 
     The blocks are counted as they come; tasks add up eight results at a time until one is left, which holds each
     distinct piece. Number and order of blocks do not matter, except that the order of pieces, which
-    `train(ties="first")` uses, is that of the rows in the dataset.
+    `train(ties="first")` uses, is the order of the rows in the dataset.
 
     Args:
         dataset: Dataset – the texts; each row is a document.
-        column: str – name of the column, of strings or of binary that is UTF-8.
-        on_error: str – "skip": leave out null rows, and count them in `PieceCounts.n_skipped`; "raise": they are a
-            FormatError.
-        **options: keyword arguments of `fastbpe.count_pieces`, such as mode, pattern, special_tokens, errors and
-            max_memory_bytes (of one task). num_threads is 1 if it is not given.
+        column, on_error, **options: as in `fastbpe.spark.count_pieces`.
 
     Raises:
         ImportError: ray is not installed.
-        TypeError: the column holds no texts.
-        ValueError: there is no such column, or an option has no such value.
-        FormatError: a row is null.
-        FastbpeError: as `fastbpe.count_pieces` raises it.
+        TypeError, ValueError, FastbpeError: as in `fastbpe.spark.count_pieces`.
 
-    Example::
-
-        counts = fastbpe.ray.count_pieces(ray.data.read_parquet("corpus/"), "text", pattern="o200k")
-        tokenizer = fastbpe.train(counts, vocab_size=100_000)
+    >>> import fastbpe.ray, ray.data
+    >>> dataset = ray.data.from_items([{"text": "low lower"}, {"text": "lowest"}])  # or read_parquet(…)
+    >>> counts = fastbpe.ray.count_pieces(dataset, "text", pattern="o200k")
+    >>> counts == fastbpe.count_pieces(["low lower", "lowest"], pattern="o200k")
+    True
+    >>> fastbpe.train(counts, vocab_size=258, progress=False).encode("low")
+    [257]
     """
     ray = _require_ray()
     _check_text_column(dataset, column)
@@ -101,24 +97,21 @@ def encode(
 
     Args:
         dataset: Dataset – the texts.
-        column: str – name of the column of texts.
-        tokenizer: Tokenizer – of either mode.
-        output: str – name of the new column.
         dtype: str – integer dtype of the ids.
-        allowed_special, disallowed_special: as in `Tokenizer.encode`; the default reads special tokens in texts as
-            the text they are, for texts of a corpus are not to be trusted.
         concurrency: int or (int, int) – number of actors, or the least and the most. None: 1 to the number of CPUs
             of the cluster.
+        column, tokenizer, output, allowed_special, disallowed_special: as in `fastbpe.spark.encode`.
 
     Raises:
         ImportError: ray is not installed.
-        TypeError: the column holds no texts.
-        ValueError: there is no such column, the new one exists, or the dtype is none.
+        TypeError, ValueError: as in `fastbpe.spark.encode`.
 
-    Example::
-
-        ids = fastbpe.ray.encode(ray.data.read_parquet("corpus/"), "text", fastbpe.load("o200k_base"))
-        ids.write_parquet("ids/")
+    >>> import fastbpe.ray, ray.data
+    >>> dataset = ray.data.from_items([{"text": "low lower"}])  # or read_parquet(…)
+    >>> tokenizer = fastbpe.train(["low lower lowest"], vocab_size=258, progress=False)  # or fastbpe.load(…)
+    >>> ids = fastbpe.ray.encode(dataset, "text", tokenizer)  # ids.write_parquet("ids/") stores them
+    >>> list(ids.take_all()[0]["input_ids"])
+    [257, 32, 257, 101, 114]
     """
     ray = _require_ray()
     check_output(output, _check_text_column(dataset, column))
@@ -143,31 +136,28 @@ def write_shards(
 ) -> FilesSummary:
     """Encode a column of texts into shards of ids on a file system that all nodes share.
 
-    Each block becomes a shard with its manifest, as of `Tokenizer.write_shard`: the third of ten is
-    OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
-    `fastbpe.merge_shards` makes one file of them, as one machine does. Use `dataset.repartition(n)` for n
-    shards. The dataset is executed and held in Ray's object store, which spills to disk.
+    Each block becomes a shard, as each partition does in `fastbpe.spark.write_shards`. Use
+    `dataset.repartition(n)` for n shards. The dataset is executed and held in Ray's object store, which spills to
+    disk: each shard has the number of all shards in its name, and Ray knows it when it has made the last block.
 
     Args:
         dataset: Dataset – the texts; each row is a document.
-        column: str – name of the column of texts.
-        tokenizer: Tokenizer – of either mode.
-        out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on.
-        **options: document_start, document_end, dtype, on_error and errors of `Tokenizer.write_shard`.
+        column, tokenizer, out, **options: as in `fastbpe.spark.write_shards`.
 
     Returns:
         FilesSummary – of all shards together.
 
     Raises:
         ImportError: ray is not installed.
-        TypeError: the column holds no texts, or there is no such option.
-        ValueError: there is no such column, or an option has no such value.
-        FormatError: a row is null.
+        TypeError, ValueError, FormatError: as in `fastbpe.spark.write_shards`.
 
-    Example::
-
-        fastbpe.ray.write_shards(dataset.repartition(64), "text", tokenizer, "/shared/ids/train.bin")
-        fastbpe.open_ids("/shared/ids")
+    >>> import fastbpe.ray, ray.data, tempfile
+    >>> dataset = ray.data.from_items([{"text": "low lower"}, {"text": "lowest"}])
+    >>> tokenizer = fastbpe.train(["low lower lowest"], vocab_size=258, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     summary = fastbpe.ray.write_shards(dataset.repartition(2), "text", tokenizer, f"{folder}/train.bin")
+    ...     len(fastbpe.open_ids(folder).paths), summary.n_documents
+    (2, 2)
     """
     ray = _require_ray()
     _check_text_column(dataset, column)

@@ -1,6 +1,6 @@
 r"""rustbpe's Tokenizer over fastbpe: `import fastbpe.rustbpe as rustbpe`.
 
-Merges, ranks and ids are those of rustbpe 0.1.0. Training counts in threads and reads the iterator once.
+Merges, ranks and ids equal rustbpe 0.1.0's. Training counts in threads and reads the iterator once.
 
 >>> tokenizer = Tokenizer()
 >>> tokenizer.train_from_iterator(["low lower lowest", "new newer"], vocab_size=260)
@@ -72,13 +72,13 @@ class Tokenizer:
     ) -> None:
         r"""Learn merges from texts. Of equally frequent pairs, the one of smaller ids merges first.
 
-        A call that raises an error leaves the tokenizer as it was.
+        A call that raises an error leaves the tokenizer unchanged.
 
         Args:
             iterator: iterable of str – texts; each is read once, and few are held at a time.
             vocab_size: int – 256 bytes and the merges to learn. The text may have fewer.
             buffer_size: int, 1 or more – texts that rustbpe holds at a time. Checked, and without effect here.
-            pattern: str or None – regex whose matches are the pieces; None: that of GPT-4.
+            pattern: str or None – regex whose matches are the pieces; None: GPT-4's.
 
         Raises:
             ValueError: vocab_size is below 256 (rustbpe panics), or the pattern cannot be used.

@@ -40,11 +40,11 @@ _INTEGERS = ("int16", "int32", "int64")
 
 
 def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
-    """Count the pieces of a column of texts; the counts are those of `fastbpe.count_pieces` on its rows.
+    """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
     One task counts a partition. The executors add up the counts, divided by hash, and the driver gets the sums: it
     holds each distinct piece and 32 bytes. Number and order of partitions do not matter, except that the order of
-    pieces, which `train(ties="first")` uses, is that of the rows in the DataFrame.
+    pieces, which `train(ties="first")` uses, is the order of the rows in the DataFrame.
 
     Args:
         df: DataFrame – the texts; each row is a document.
@@ -61,10 +61,15 @@ def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **optio
         FormatError: a row is null.
         FastbpeError: as `fastbpe.count_pieces` raises it.
 
-    Example::
-
-        counts = fastbpe.spark.count_pieces(spark.read.parquet("corpus/"), "text", pattern="o200k")
-        tokenizer = fastbpe.train(counts, vocab_size=100_000)
+    >>> import fastbpe.spark
+    >>> from pyspark.sql import SparkSession
+    >>> spark = SparkSession.builder.master("local[2]").getOrCreate()
+    >>> df = spark.createDataFrame([("low lower",), ("lowest",)], "text string")  # or spark.read.parquet(…)
+    >>> counts = fastbpe.spark.count_pieces(df, "text", pattern="o200k")
+    >>> counts == fastbpe.count_pieces(["low lower", "lowest"], pattern="o200k")
+    True
+    >>> fastbpe.train(counts, vocab_size=258, progress=False).encode("low")
+    [257]
     """
     _require_pyspark()
     _check_text_column(df, column)
@@ -107,10 +112,14 @@ def encode(
         TypeError: the column holds no texts.
         ValueError: there is no such column, the new one exists, or the dtype is none of these.
 
-    Example::
-
-        ids = fastbpe.spark.encode(spark.read.parquet("corpus/"), "text", fastbpe.load("o200k_base"))
-        ids.write.parquet("ids/")
+    >>> import fastbpe.spark
+    >>> from pyspark.sql import SparkSession
+    >>> spark = SparkSession.builder.master("local[2]").getOrCreate()
+    >>> df = spark.createDataFrame([("low lower",), (None,)], "text string")  # or spark.read.parquet(…)
+    >>> tokenizer = fastbpe.train(["low lower lowest"], vocab_size=258, progress=False)  # or fastbpe.load(…)
+    >>> ids = fastbpe.spark.encode(df, "text", tokenizer)  # ids.write.parquet("ids/") stores them
+    >>> [row.input_ids for row in ids.collect()]
+    [[257, 32, 257, 101, 114], None]
     """
     _require_pyspark()
     from pyspark.sql.types import ArrayType, IntegerType, LongType, ShortType, StructField, StructType
@@ -159,10 +168,15 @@ def write_shards(
         ValueError: there is no such column, or an option has no such value.
         FormatError: a row is null.
 
-    Example::
-
-        fastbpe.spark.write_shards(df.repartition(64), "text", tokenizer, "/shared/ids/train.bin")
-        fastbpe.open_ids("/shared/ids")
+    >>> import fastbpe.spark, tempfile
+    >>> from pyspark.sql import SparkSession
+    >>> spark = SparkSession.builder.master("local[2]").getOrCreate()
+    >>> df = spark.createDataFrame([("low lower",), ("lowest",)], "text string")
+    >>> tokenizer = fastbpe.train(["low lower lowest"], vocab_size=258, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     summary = fastbpe.spark.write_shards(df.repartition(2), "text", tokenizer, f"{folder}/train.bin")
+    ...     len(fastbpe.open_ids(folder).paths), summary.n_documents
+    (2, 2)
     """
     _require_pyspark()
     _check_text_column(df, column)

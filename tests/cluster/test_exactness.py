@@ -65,10 +65,23 @@ def test_counts_and_vocabularies_equal_those_of_one_machine(cluster: Cluster, mo
         assert learned(counts, mode).training_report == whole.training_report
 
 
-def test_counting_within_little_memory_spills_to_the_same_counts(cluster: Cluster) -> None:
+def test_counting_within_little_memory_spills_to_the_same_counts(cluster: Cluster, mode: str) -> None:
     texts = [f"word{i} " * 3 for i in range(9000)]
-    counts = cluster.module.count_pieces(cluster.table(texts), "text", max_memory_bytes=1, pattern="gpt2")
-    assert list(counts.items()) == list(fastbpe.count_pieces(iter(texts), pattern="gpt2").items())
+    counts = cluster.module.count_pieces(cluster.table(texts), "text", max_memory_bytes=1, **MODES[mode])
+    one = fastbpe.count_pieces(iter(texts), **MODES[mode])
+    assert counts == one
+    if mode == "byte":
+        assert list(counts.items()) == list(one.items())
+
+
+def test_order_of_documents_changes_no_byte_of_the_vocabulary(cluster: Cluster, mode: str, tmp_path: Path) -> None:
+    counts = cluster.module.count_pieces(
+        cluster.table(random.Random(3).sample(TEXTS, 400), 3), "text", **MODES[mode]
+    )
+    for options in [{"ties": "pair"}, {"ties": "huggingface"}] if mode == "byte" else [{}]:
+        learned(counts, mode, **options).save(tmp_path / "engine.fbpe")
+        learned(iter(TEXTS), mode, **options, **strip(MODES[mode])).save(tmp_path / "one.fbpe")
+        assert (tmp_path / "engine.fbpe").read_bytes() == (tmp_path / "one.fbpe").read_bytes()
 
 
 def test_binary_columns_and_nulls_are_counted(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""The statistics of dropout are those of tokenizers (bytes) and of sentencepiece (code points).
+"""The statistics of dropout equal the statistics of tokenizers (bytes) and of sentencepiece (code points).
 
 A text is encoded n times by both sides. Each way to cut it has some frequency on either side; the difference of
 two frequencies of the same probability p has the standard deviation sqrt(2 p (1 - p) / n). Six of them are

@@ -220,7 +220,7 @@ def test_published_tokenizer_json_can_be_extended(name: str, tmp_path: Path) -> 
     assert longer.n_vocab == base.n_vocab + 50
     assert longer.count(text) < base.count(text)
     if name == "whisper_large_v3":
-        return  # its ids have a gap, and so have those of the extended one: no tokenizer.json holds that
+        return  # its ids have a gap, and so have the extended one's: no tokenizer.json holds that
     longer.export(tmp_path / "tokenizer.json", format="huggingface", verify=False)
     peer = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     lines = text.splitlines(keepends=True)[::5]

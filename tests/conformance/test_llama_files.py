@@ -1,4 +1,4 @@
-"""Random tokenizer.json files of the Llama kind: ids, offsets and decoded text equal those of tokenizers."""
+"""Random tokenizer.json files of the Llama kind: ids, offsets and decoded text equal tokenizers'."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def test_encoding_and_decoding_twice_reaches_a_fixed_point() -> None:
         assert us.decode(us.encode(twice)) == twice
 
 
-# Rules that implementations often get wrong; test_sentencepiece_decoding.py has those of decoding.
+# Rules of encoding that implementations often get wrong; for decoding see test_sentencepiece_decoding.py.
 
 
 def scored(**scores: float) -> list[tuple[bytes, float, PieceType]]:

@@ -538,10 +538,9 @@ def test_failed_load_behaves_as_in_sentencepiece() -> None:
             processor.encode("ab")
 
 
-@pytest.mark.parametrize("model_type", ["unigram", "word", "char"])
-def test_other_model_types_raise_runtime_error(model_type: str) -> None:
-    data = trained(["ab ab abc", "abcd ab cd"] * 9, vocab_size=13, model_type=model_type)
-    with pytest.raises(RuntimeError, match=f"not a BPE model, but one of type {model_type}") as info:
+def test_unigram_model_raises_runtime_error() -> None:
+    data = trained(["ab ab abc", "abcd ab cd"] * 9, vocab_size=13, model_type="unigram")
+    with pytest.raises(RuntimeError, match="not a BPE model, but one of type unigram") as info:
         drop_in.SentencePieceProcessor(model_proto=data)
     assert isinstance(info.value, fastbpe.FastbpeError)
 

@@ -1,4 +1,4 @@
-"""Pieces equal those of tiktoken.
+"""Pieces equal tiktoken's.
 
 tiktoken returns ids, not pieces. So these tests give it vocabularies whose tokens are the pieces: a piece that is
 a token becomes that one id for any ranks. FASTBPE_FULL=1 runs tests that take minutes: every code point in every
@@ -209,10 +209,10 @@ def test_case_folding_equals_tiktoken():
     everything = "".join(ANY)
     cased = "".join(c for c in everything if len(CharSet.of(c).case_closure()) > 1)
     assert matched(f"(?i:{as_class(CharSet.of(cased))})", everything) == cased
-    for character in some(cased, 300):
+    for character in some(cased, 100):
         partners = CharSet.of(character).case_closure()
         assert matched(f"(?i:{character})", cased) == "".join(partners)
-    for start in some(range(0, 0x110000, 0x1000), 60):
+    for start in some(range(0, 0x110000, 0x1000), 20):
         block = CharSet.from_ranges([(start, start + 0xFFF)])
         if block:
             assert matched(f"(?i:{as_class(block)})", everything) == "".join(block.case_closure())

@@ -1,4 +1,4 @@
-"""Pieces equal those of tokenizers' pre-tokenizers: each step, each behavior, sequences, every code point.
+"""Pieces equal the pieces of tokenizers' pre-tokenizers: each step, each behavior, sequences, every code point.
 
 FASTBPE_FULL=1 takes more random texts, and every code point for every step; without it, the ends of each run of
 one general category stand for all code points, unless the step has classes of its own.
@@ -108,7 +108,7 @@ def to_bytes(shown: str) -> bytes:
 
 
 def assert_same(steps: Sequence[Step], texts: Iterable[str]) -> None:
-    """Compare the pieces of each text with those of tokenizers: their offsets, or their content after ByteLevel.
+    """Compare the pieces of each text with tokenizers' pieces: their offsets, or their content after ByteLevel.
 
     tokenizers counts characters, and after ByteLevel a piece may begin within one.
     """

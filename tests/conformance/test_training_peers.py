@@ -57,7 +57,7 @@ def test_corpora_train_as_the_peers(name: str, vocab_size: int) -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
 def test_corpora_train_as_minbpe(name: str) -> None:
-    """The rule of minbpe is greedy: the first merges of a long run are those of a short run."""
+    """The rule of minbpe is greedy: a long run begins with the merges of a short run."""
     text = corpus(name, N_BYTES)
     expected = minbpe_merges(pieces_in_order(text), SIZES[-1] - 256)
     for vocab_size in SIZES:

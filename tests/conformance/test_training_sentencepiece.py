@@ -12,7 +12,8 @@ import sentencepiece
 
 import fastbpe.sentencepiece
 from fastbpe._utils.progress import Reporter
-from fastbpe.training.codepoint_train import make_options, train_model, vocabulary_text
+from fastbpe.training.codepoint_model import vocabulary_text
+from fastbpe.training.codepoint_train import make_options, train_model
 from fastbpe.training.options import ReadingOptions
 from helpers.codepoint_models import FULL
 from helpers.random_training import difference
@@ -258,7 +259,7 @@ def assert_same_outcome(*arguments: Any, make: Callable[[], dict[str, Any]] = di
         {"normalizer": sentencepiece.SentencePieceNormalizer(rule_name="nfkc"), "add_dummy_prefix": True},
         {"allow_inconsistent_pretokenization": True},
     ],
-    ids=str,
+    ids=lambda options: re.sub(" at 0x[0-9a-f]+", "", str(options)),  # the same name in each process of a run
 )
 def test_options_and_their_errors_equal_sentencepiece(options: dict[str, Any]) -> None:
     assert_same_outcome(make=lambda: {"sentence_iterator": iter(SENTENCES), **options})

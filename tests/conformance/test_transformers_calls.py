@@ -88,7 +88,13 @@ POST_PROCESSORS = {
 
 @pytest.mark.parametrize("name", POST_PROCESSORS)
 @pytest.mark.parametrize("kind", ["small_bytes", "small_llama"])
-def test_parts_of_random_pairs_are_in_the_order_of_stock(name: str, kind: str) -> None:
+def test_parts_of_random_pairs_are_in_the_order_of_stock(
+    name: str,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Two pairs may fail differently. In parallel, stock raises for whichever fails first.
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     rng = random.Random(f"{SEED} {name} {kind}")
     ours, stock = accelerate(make(kind)), make(kind)
     for tokenizer in (ours, stock):

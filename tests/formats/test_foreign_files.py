@@ -36,7 +36,7 @@ FILES = {
     "blank": (b" \n\n", "an empty file, no vocabulary"),
     "html": (
         b"\n<!DOCTYPE html>\n<html>",
-        "an HTML page, no vocabulary: the address was that of a page, or asked for",
+        "an HTML page, no vocabulary: the address leads to a page, or asked for",
     ),
     "html without doctype": (b"<html lang=en>", "download the file itself (/resolve/ on huggingface.co, /raw/ on"),
     "xml": (

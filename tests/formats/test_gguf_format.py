@@ -1,4 +1,4 @@
-"""GGUF's tokenizer.ggml keys, with the package gguf as the judge of files, and the originals as those of ids."""
+"""GGUF's tokenizer.ggml keys, with the package gguf as the judge of files, and the originals as judges of ids."""
 
 from __future__ import annotations
 
@@ -352,7 +352,10 @@ def test_every_truncation_and_random_damage_raises_format_error_or_loads() -> No
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Tokenizer.from_merges([(97, 98)], pattern="cl100k"), "llama.cpp has no name for that of this"),
+        (
+            lambda: Tokenizer.from_merges([(97, 98)], pattern="cl100k"),
+            "llama.cpp has no name for this tokenizer's",
+        ),
         (lambda: Tokenizer.from_merges([(97, 98)], pattern=None), "names for gpt2, o200k, llama3"),
         (lambda: Tokenizer.from_merges([(97, 98)], pattern="tekken"), "with the split pattern tekken, llama.cpp"),
         (

@@ -187,7 +187,7 @@ def test_merge_lists_without_ranks_equal_tokenizers(vocab: dict[str, int], merge
 @given(st.data())
 @settings(max_examples=150)
 def test_random_merge_lists_equal_tokenizers(data: st.DataObject) -> None:
-    """Ranks if they give the same ids, else the list: either way the ids are those of tokenizers."""
+    """Ranks if they give the same ids, else the list: either way the ids equal tokenizers'."""
     tokens = dict.fromkeys("abc")
     merges = []
     for _ in range(data.draw(st.integers(1, 8))):

@@ -14,7 +14,7 @@ class Server(ThreadingHTTPServer):
 
     Attributes:
         files: path → content. It is sent in two halves, `pause` seconds apart.
-        halved: paths in `files` of which only the first half is sent.
+        halved: paths in `files`; only the first half of these files is sent.
         moved: path → address.
         gated: paths.
         asked: (path, Authorization header or None) of each request, in order.

@@ -272,7 +272,7 @@ def normalized_tokens(made: dict[str, Any]) -> list[str]:
 
 
 def with_post_processor(made: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """The file with post-processors, most of which leave white space out of offsets."""
+    """The file with post-processors; most of them leave white space out of offsets."""
 
     def flags() -> dict[str, bool]:
         return {"trim_offsets": rng.random() < 0.8, "add_prefix_space": rng.random() < 0.5}

@@ -19,7 +19,7 @@ from helpers.shared_data import data_file, published, standard_library
 
 Call = Callable[[Any], Any]
 
-#: Local models by name: those of files, and those that are made of a vocabulary.
+#: Local models by name: read from files, and made of a vocabulary.
 FILES = {
     "phi2": "phi2_tokenizer.json",
     "phi3": "phi3_mini_tokenizer.json",

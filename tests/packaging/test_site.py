@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SRC = ROOT / "src" / "fastbpe"
 NOT_DOCUMENTED = {"fastbpe.cli.main"}  # the function behind the command line
-EXAMPLES_ON_A_PAGE = {"fastbpe.ray", "fastbpe.spark"}  # they need an engine: docs/many-machines.md, .ci/cluster
 FOR_OLD_PICKLES = {"codepoint_tokenizer", "counts", "files"}  # modules that hold names of earlier layouts
 PUBLIC_MODULES = [
     "fastbpe",
@@ -90,7 +89,7 @@ def test_public_name_has_a_page(module: str) -> None:
     assert not sorted(where - documented), "add it to a page in docs/reference/"
 
 
-@pytest.mark.parametrize("module", [name for name in PUBLIC_MODULES if name not in EXAMPLES_ON_A_PAGE])
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
 def test_public_function_and_class_has_an_example(module: str) -> None:
     """Methods have theirs in the docstring of the class or in their own."""
     loaded = importlib.import_module(module)

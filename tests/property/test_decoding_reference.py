@@ -65,7 +65,7 @@ def tokenizer() -> Tokenizer:
 def outcome(make: Callable[[], str]) -> tuple[object, ...]:
     """Return a text with its width in memory and its hash, or an error with its arguments.
 
-    The width is that of a copy twice as long: a str may cache its UTF-8, which counts too, and CPython shares
+    The width comes from a copy twice as long: a str may cache its UTF-8, which counts too, and CPython shares
     one-character strings.
     """
     try:

@@ -127,7 +127,7 @@ def test_random_lists_of_splits_cover_both_outcomes() -> None:
 
 
 def test_bytes_may_have_any_ids() -> None:
-    """Byte ids may follow those of the tokens if the last merge makes the last token; else the list stays."""
+    """Byte ids may follow the ids of the tokens if the last merge makes the last token; else the list stays."""
     tokens = [bytes([byte]) for byte in reversed(range(256))]
     for before, rule in ((True, "ranks"), (False, "merges")):
         order = [*tokens, b"ab", b"abab"] if before else [b"ab", b"abab", *tokens]

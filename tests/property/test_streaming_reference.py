@@ -86,14 +86,14 @@ def twin(tokenizer: Tokenizer, errors: str, unknown_ids: str, *, skips: bool) ->
         unknown_ids,
         joins=decoding is not None,
         leading=parts.leading,
-        whole=parts.whole,
-        runs=decoding.bytes if decoding is not None and in_runs else None,
-        firsts=None if decoding is None else decoding.firsts,
+        space_keepers=parts.space_keepers,
+        byte_ids=decoding.byte_ids if decoding is not None and in_runs else None,
+        first_texts=None if decoding is None else decoding.first_texts,
     )
 
 
 def ids_of(tokenizer: Tokenizer, rng: random.Random, *, unknown: bool) -> list[int]:
-    """Return ids of texts, or arbitrary ids, many of which form no characters, and some unknown ids."""
+    """Return ids of texts, or arbitrary ids, and some unknown ids. Many form no characters."""
     n = tokenizer.n_vocab
     texts = ["é", "漢", "👍", " a", "  ", "a"]
     ids: list[int] = []

@@ -61,7 +61,7 @@ def random_ranks(rng: random.Random, letters: str, pattern: object) -> Tokenizer
 
 
 def extended(letters: str) -> str:
-    """Add characters that share bytes with those of some letters, or that end a piece."""
+    """Add characters that share bytes with some letters, or that end a piece."""
     more = {"é": "è", "漢": "字", "\u0301": "\u0302"}
     return letters + "".join(more.get(letter, "") for letter in letters)
 

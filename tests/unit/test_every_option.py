@@ -1,7 +1,7 @@
 """Every option of every public function changes the result or is refused; none is silently ignored.
 
 `CALLS` has a row for each function, with a value for each of its parameters. With that value the outcome must
-differ from that of the base call. A parameter without a row fails the test.
+differ from the base call's. A parameter without a row fails the test.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def test_decode_undoes_encode() -> None:
 
 
 def test_cl100k_ids_equal_those_of_tiktoken() -> None:
-    """The expected ids are those of tiktoken 0.14.0."""
+    """The expected ids come from tiktoken 0.14.0."""
     lines = map(str.split, data_file("vocab", "cl100k_base.tiktoken").read_text().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     pattern = regex.compile(

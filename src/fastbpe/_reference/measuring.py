@@ -10,7 +10,7 @@ def offsets(text: str, tokens: Iterable[bytes], sources: Iterable[int] | None = 
 
     Args:
         text: the text.
-        tokens: bytes, which end to end are the text's UTF-8, or that of its normalized form.
+        tokens: bytes, which end to end are the UTF-8 of the text or of its normalized form.
         sources: origin in the text of each character of the normalized form; None: the tokens are the text's own.
 
     >>> offsets("aé", [b"a\\xc3", b"\\xa9"])

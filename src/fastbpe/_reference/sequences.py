@@ -20,7 +20,7 @@ def train(
     max_token_length: int | None = None,
     base: Sequence[Pair] = (),
 ) -> list[Pair]:
-    """Learn up to `n_merges` merges. The rules are those of `training.train`, each sequence being a piece.
+    """Learn up to `n_merges` merges. The rules of `training.train` hold; each sequence is a piece.
 
     With a base, its merges are applied first, and the new ones, which are returned, follow them.
 

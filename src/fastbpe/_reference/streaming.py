@@ -20,18 +20,18 @@ class SlowStream:
         *,
         joins: bool = True,
         leading: bool | None = None,
-        whole: frozenset[int] = frozenset(),
-        runs: frozenset[int] | None = None,
-        firsts: Mapping[int, bytes] | None = None,
+        space_keepers: frozenset[int] = frozenset(),
+        byte_ids: frozenset[int] | None = None,
+        first_texts: Mapping[int, bytes] | None = None,
     ) -> None:
         self._token = token
         self._pending = codecs.getincrementaldecoder("utf-8")(errors)
         self._unknown_ids = unknown_ids
         self._joins = joins
         self._leading = leading
-        self._whole = whole
-        self._runs = runs
-        self._firsts = firsts or {}
+        self._space_keepers = space_keepers
+        self._byte_ids = byte_ids
+        self._first_texts = first_texts or {}
         self._begin()
 
     def _begin(self) -> None:
@@ -50,12 +50,12 @@ class SlowStream:
                     raise
                 if self._unknown_ids == "replace":
                     tokens.append((-1, "\ufffd".encode()))
-        add = self._add if self._runs is None else self._add_to_runs
+        add = self._add if self._byte_ids is None else self._add_to_runs
         return "".join([add(*token) for token in tokens])
 
     def finish(self) -> str:
         """Return the text of the bytes that wait."""
-        if self._runs is not None:
+        if self._byte_ids is not None:
             text = self._first("\ufffd" * len(self._run))
         else:
             text = self._pending.decode(b"", final=True)
@@ -65,29 +65,29 @@ class SlowStream:
 
     def _add(self, token_id: int, token: bytes) -> str:
         if not token:
-            if not self._leading and token_id in self._whole:
+            if not self._leading and token_id in self._space_keepers:
                 self._is_start = False
             return "" if self._joins else self._pending.decode(b"", final=True)
         if self._is_start:
-            if token_id in self._firsts:
+            if token_id in self._first_texts:
                 self._is_start = False
-                return self._firsts[token_id].decode()
-            has_space = token.startswith(b" ") and token_id not in self._whole
+                return self._first_texts[token_id].decode()
+            has_space = token.startswith(b" ") and token_id not in self._space_keepers
             token = token[1:] if has_space else token
             self._is_start = bool(self._leading) and has_space and not token
         return self._pending.decode(token)
 
     def _add_to_runs(self, token_id: int, token: bytes) -> str:
-        assert self._runs is not None
+        assert self._byte_ids is not None
         if not token:
             return ""
-        if token_id in self._runs:
+        if token_id in self._byte_ids:
             return self._first(self._add_byte(token))
         text = "\ufffd" * len(self._run)
         self._run, self._is_broken = b"", False
-        if self._is_start and not text and token_id in self._firsts:
+        if self._is_start and not text and token_id in self._first_texts:
             self._is_start = False
-            return self._firsts[token_id].decode()
+            return self._first_texts[token_id].decode()
         return self._first(text + token.decode())
 
     def _add_byte(self, byte: bytes) -> str:

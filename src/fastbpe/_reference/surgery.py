@@ -67,7 +67,7 @@ def without(
         cut: cuts a token into symbols.
 
     Returns:
-        What is left by that, and those of it that merging made before and makes no more.
+        The tokens that are left; and, of these, the tokens that merging made before and makes no more.
 
     >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"ab": 3, b"abc": 4, b"bc": 5, b"aba": 6}
     >>> without(ranks, [b"ab"])[1]  # abc is made of a and bc now

@@ -87,7 +87,7 @@ class Phase:
 
     def __enter__(self) -> Self:
         if self._reporter.shown:
-            from tqdm import tqdm  # here: its import takes as long as that of fastbpe
+            from tqdm import tqdm  # here: its import takes as long as fastbpe's own
 
             self._bar = tqdm(desc=self._name, total=self._total, **self._options)
         self._started = self._called = time.perf_counter()

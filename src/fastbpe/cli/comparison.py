@@ -173,7 +173,7 @@ def _count_batch(groups: dict[str, Counts], batch: list[Text], models: Sequence[
 
 
 def ending_of(name: str) -> str:
-    """Return the ending of a file's name, without that of its packing.
+    """Return the ending of a file's name, without the ending of its packing.
 
     >>> ending_of("a/b.TXT.gz"), ending_of("Makefile")
     ('.txt', '(none)')

@@ -17,7 +17,7 @@ NAME is one of
   {", ".join([*VOCABULARIES][7:])},
 a model of OpenAI's (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co,
 whose tokenizer.json is taken (HF_TOKEN and HF_ENDPOINT count). A file is kept
-only if its SHA-256 is the published one; that of a repository, which publishes
+only if its SHA-256 is the published one; the file of a repository, which publishes
 none, is printed. Files go into a folder of the user's cache (XDG_CACHE_HOME, or
 ~/.cache/fastbpe). No other command downloads anything; with FASTBPE_OFFLINE=1
 neither does this one. A NAME that fails is reported, the others are fetched all

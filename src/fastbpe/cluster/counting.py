@@ -17,6 +17,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_records, write_by_position, write_parts
 from fastbpe.cluster.columns import texts_of
+from fastbpe.cluster.workers import naming_lack_of_memory
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.errors import FastbpeError
 from fastbpe.training.piece_counting import count_pieces
@@ -25,7 +26,7 @@ from fastbpe.training.piece_counts import PieceCounts, counts_of_table, facts_of
 NUMBERS, ERROR = -1, -2  # in place of the number of a part: numbers of a task as JSON, or its pickled error
 #: Errors that a second try would raise again, so that a task returns them. Others are left to the engine.
 LASTING = (FastbpeError, TypeError, ValueError, OverflowError)
-PLACE_BITS = 32  # of a place: the piece among those of its task; the bits above are the number of the task
+PLACE_BITS = 32  # low bits of a place: number of the piece within its task; the bits above are the task's number
 
 
 class Counting(NamedTuple):
@@ -63,11 +64,14 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
     Args:
         tables: Arrow tables or record batches.
         how: column and options.
-        number: that of the task; tasks with greater numbers have later texts.
+        number: the task's number; tasks with greater numbers have later texts.
         where: name of the part of the texts, for errors.
 
     Yields:
         (part, records), and at the end (NUMBERS, JSON); or (ERROR, the pickled error) alone.
+
+    Raises:
+        MemoryError: the worker has too little memory; the message names the part of the texts.
     """
     n_skipped = 0
 
@@ -76,14 +80,15 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
         n_skipped += 1
 
     texts = texts_of(tables, how.column, where, skip if how.skips else None)
+    rows: list[tuple[int, bytes]] = []
     try:
-        counts = count_pieces(texts, progress=False, **how.options)
+        with naming_lack_of_memory(where):
+            counts = count_pieces(texts, progress=False, **how.options)
+            table, place = table_of(counts), number << PLACE_BITS
+            write_parts(table, how.bits, how.seed, lambda part, records: rows.append((part, records)), place=place)
     except LASTING as error:
         yield ERROR, pickle.dumps(error)
         return
-    rows: list[tuple[int, bytes]] = []
-    table, place = table_of(counts), number << PLACE_BITS
-    write_parts(table, how.bits, how.seed, lambda part, records: rows.append((part, records)), place=place)
     yield from rows
     facts = facts_of(counts)
     numbers = {} if facts is None else dict(facts.numbers)

@@ -1,9 +1,10 @@
-"""Tokenizers of a worker process, kept from task to task with their caches warm."""
+"""The process of a worker: tokenizers that it keeps from task to task with warm caches, and its memory."""
 
 from __future__ import annotations
 
+import contextlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -33,6 +34,21 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
         return _load(key)
     finally:
         del key.pickled  # the cache keeps the key
+
+
+@contextlib.contextmanager
+def naming_lack_of_memory(where: str) -> Iterator[None]:
+    """Name the part of the texts in a MemoryError, which goes to the engine: it may run the task once more.
+
+    Args:
+        where: name of the part.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        raise MemoryError(
+            f"{where}: no memory for its texts; give tasks more memory, or divide the texts into more parts"
+        ) from error
 
 
 @lru_cache(maxsize=4)

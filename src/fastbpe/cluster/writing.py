@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fastbpe._utils.own_places import remove_leftovers
 from fastbpe.cluster.columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING
-from fastbpe.cluster.workers import tokenizer_of
+from fastbpe.cluster.workers import naming_lack_of_memory, tokenizer_of
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
+from fastbpe.id_files.parts import shard_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
@@ -63,17 +65,22 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
     Args:
         tables: Arrow tables or record batches.
         how: column, tokenizer, output and options.
-        number: that of the task and of its shard.
+        number: the number of the task and of its shard.
         where: name of the part of the texts, for errors.
 
     Returns:
         (number of the shard, JSON of its counts), or (ERROR, the pickled error).
+
+    Raises:
+        MemoryError: the worker has too little memory; the message names the part of the texts and the shard.
     """
-    made = tokenizer_of(how.fingerprint, how.tokenizer)
     skips = how.options.get("on_error") == "skip"
     texts = rows_of(tables, how.column) if skips else texts_of(tables, how.column, where, None)
+    shard = number, how.n_shards
     try:
-        done = made.write_shard(texts, how.out, (number, how.n_shards), num_threads=1, **how.options)
+        with naming_lack_of_memory(f"{where}, shard {number} of {how.n_shards}"):
+            made = tokenizer_of(how.fingerprint, how.tokenizer)
+            done = made.write_shard(texts, how.out, shard, num_threads=1, **how.options)
     except LASTING as error:
         return ERROR, pickle.dumps(error)
     skipped = done.n_skipped, [f"{where}: {named}" for named in done.skipped]
@@ -81,7 +88,7 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -> FilesSummary:
-    """Add up what tasks returned.
+    """Add up what tasks returned, and remove what killed ones left.
 
     Args:
         rows: what `write_part` returned for each shard.
@@ -92,6 +99,7 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -
         FastbpeError, TypeError, ValueError: a task returned an error.
         FormatError: the engine ran tasks for other shards.
     """
+    remove_leftovers(shard_path(out, (number, n_shards)) for number in range(n_shards))
     if errors := [pickle.loads(bytes(data)) for part, data in rows if part == ERROR]:
         raise min(errors, key=str)
     if sorted(part for part, _ in rows) != list(range(n_shards)):

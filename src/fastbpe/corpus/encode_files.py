@@ -124,7 +124,7 @@ class _Batch:
         progress: position after the batch: "file" (its index), "offset" and "number" of the `Stretch`, and
             "in_document" (bool: the document goes on).
         n_stored: int – bytes of all input files, as stored, up to there.
-        skipped: documents that were left out; those of `lines`, once they are encoded.
+        skipped: documents that were left out; lines that `lines` skips appear once they are encoded.
     """
 
     texts: list[Document] = field(default_factory=list)

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from fastbpe._utils.optional_imports import require_fsspec
+from fastbpe._utils.own_places import own_folder
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters and more: C:// is a drive
 
@@ -207,7 +208,7 @@ def staged(path: AnyPath) -> Iterator[tuple[Path, list[Path]]]:
     if isinstance(path, Path):
         yield path, uploads
         return
-    with tempfile.TemporaryDirectory(prefix="fastbpe-") as folder:
+    with own_folder(os.path.join(tempfile.gettempdir(), path.name)) as folder:
         yield Path(folder, path.name), uploads
         for file in uploads:
             path.with_name(file.name).upload(file)

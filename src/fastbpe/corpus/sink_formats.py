@@ -38,7 +38,7 @@ def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]
         path: the file.
         ids: file of all ids, little-endian.
         offsets: file of int64: where each document begins and the last ends.
-        about: metadata; its "dtype" is that of the ids.
+        about: metadata; its "dtype" is the dtype of the ids.
     """
     arrow = require_pyarrow(path)
     schema = _schema(arrow, about)
@@ -52,7 +52,7 @@ def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]
 def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
     """Write an Arrow IPC file with the rows of `write_parquet`; uncompressed, so that readers can map it.
 
-    Arguments are those of `write_parquet`.
+    Takes the arguments of `write_parquet`.
     """
     arrow = require_pyarrow(path)
     schema = _schema(arrow, about).with_metadata({"fastbpe": json.dumps(about)})

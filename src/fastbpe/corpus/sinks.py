@@ -57,7 +57,7 @@ def ids_path(out: P) -> P:
 
 
 def paths_of(out: P) -> list[P]:
-    """List the files of an output: that of the ids first, then those that describe it."""
+    """List the files of an output: first the file of ids, then the files that describe it."""
     ids = ids_path(out)
     endings = () if out.suffix in TABLES else (".offsets", ".json")
     return [ids, *(beside(ids, ids.name + ending) for ending in endings), *([out] if ids != out else [])]
@@ -342,7 +342,7 @@ def _sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def _adding_filename(folder: Path) -> Iterator[None]:
-    """Add the folder to errors of open files, such as that of a full disk, which name no file."""
+    """Add the folder to errors of open files, such as a full disk's, which name no file."""
     try:
         yield
     except OSError as error:

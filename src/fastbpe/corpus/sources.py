@@ -101,7 +101,7 @@ def _files_and_documents(items: Iterable[Any], str_are_paths: bool) -> Iterator[
 
 
 def _total_size(files: Iterable[AnyPath]) -> int | None:
-    """Add up the sizes of files; None: one is packed, so its size is not that of its text, or one is missing."""
+    """Add up the sizes of files; None: one is packed, so that its text is larger, or one is missing."""
     try:
         return None if any(_is_packed(path) for path in files) else sum(path.stat().st_size for path in files)
     except OSError:  # reading the file will raise it
@@ -305,7 +305,7 @@ def _kind(path: AnyPath) -> tuple[str, str]:
 
 
 def _is_packed(path: AnyPath) -> bool:
-    """Tell whether the size of a file is not that of its text."""
+    """Tell whether the size of a file is not the size of its text."""
     kind, packing = _kind(path)
     return kind == "parquet" or packing != ""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BACKGROUNDS = (153, 229, 146, 215)
 #: Backgrounds of the kinds that have their own, under white text: violet, dark blue, dark red.
 KIND_BACKGROUNDS = {"special": 54, "added": 24, "unknown": 88}
-_BLACK, _GREY, _WHITE = 16, 238, 231
+_BLACK, _GREY, _WHITE = 16, 238, 231  # colours of text, as numbers of the same 256
 _BAR = "|"
 PLAIN_COLUMNS = 100  # of a line with details, where no terminal says otherwise
 
@@ -58,7 +58,7 @@ def _escape(code: str, text: str) -> str:
 
 
 def _sgr(segment: Segment) -> str:
-    """Return the numbers of the escape sequence for a segment; "" for none."""
+    """Return the numbers of the escape sequence (SGR, ECMA-48) for a segment; "" for none."""
     if segment.kind in ("gap", "detail"):
         return ""
     ink, background, underlined = _colours(segment)

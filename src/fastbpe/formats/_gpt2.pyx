@@ -241,10 +241,10 @@ cdef bint _read_merge(Files* files, const uint8_t* at, const uint8_t* end) noexc
 
 
 cdef inline uint32_t _guess_merged(const Files* files, size_t n) noexcept nogil:
-    """Try the token whose id follows that of the line before: nearly always the right one, found without hashing.
+    """Try the token whose id follows the id of the line before: nearly always right, and found without hashing.
 
     Returns:
-        Its index in `tokens` plus one; 0 if its bytes are not those of the line.
+        Its index in `tokens` plus one; 0 if its bytes differ from the line's.
     """
     cdef uint32_t token_id, at
     if not files.n_merges:

@@ -8,8 +8,10 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import methodcaller
 from typing import IO
 
+from fastbpe._utils.own_places import own_file
 from fastbpe.model import Buffer
 
 
@@ -34,8 +36,9 @@ def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
 def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
     """Write a file whole or not at all.
 
-    The bytes go into a file beside it, which is then renamed, so that no reader sees half a file. A link keeps
-    pointing to its target. A device or a pipe is written into.
+    The bytes go into a file beside it, which is then renamed, so that no reader sees half a file. The next call
+    for the same path removes such a file if the process was killed. A link keeps pointing to its target. A device
+    or a pipe is written into.
 
     Args:
         path: the file; it is replaced if it exists.
@@ -69,52 +72,50 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
     is_new = not os.path.isdir(folder)
     if is_new:
         os.mkdir(folder)
-    places = {os.path.realpath(os.path.join(folder, name)): data for name, data in files.items()}
-    beside = {target: _place_beside(target) for target in places}
-    kept = {target: _place_beside(target) for target in places if os.path.isfile(target)}
-    undo: list[Callable[[], object]] = []
     try:
-        for target, data in places.items():
-            undo.append(partial(os.unlink, beside[target]))
-            with open(beside[target], "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if target in kept:
-                undo.append(partial(os.unlink, kept[target]))
-                shutil.copyfile(target, kept[target])
-        for target in places:
-            os.replace(beside[target], target)
-            undo.append(
-                partial(os.replace, kept[target], target) if target in kept else partial(os.unlink, target)
-            )
+        _write_all({os.path.realpath(os.path.join(folder, name)): data for name, data in files.items()})
     except BaseException as error:
-        for step in reversed(undo):
-            with contextlib.suppress(OSError):
-                step()
         if is_new:
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, error.strerror, folder) from error
         raise
-    for place in kept.values():
-        os.unlink(place)
 
 
-def _place_beside(target: str) -> str:
-    return os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
+def _write_all(places: Mapping[str, bytes]) -> None:
+    undo: list[Callable[[], object]] = []
+    with contextlib.ExitStack() as own:
+        try:
+            beside: dict[str, str] = {}
+            kept: dict[str, str] = {}
+            for target, data in places.items():
+                beside[target] = own.enter_context(own_file(target))
+                _fill(beside[target], methodcaller("write", data))
+                if os.path.isfile(target):
+                    kept[target] = own.enter_context(own_file(target))
+                    shutil.copyfile(target, kept[target])
+            for target in places:
+                os.replace(beside[target], target)
+                undo.append(
+                    partial(os.replace, kept[target], target) if target in kept else partial(os.unlink, target)
+                )
+        except BaseException:
+            for step in reversed(undo):
+                with contextlib.suppress(OSError):
+                    step()
+            raise
 
 
 def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
-    beside = _place_beside(target)
-    try:
-        with open(beside, "xb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
+    with own_file(target) as beside:
+        _fill(beside, fill)
         os.replace(beside, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
+
+
+def _fill(path: str, fill: Callable[[IO[bytes]], object]) -> None:
+    """Fill a file, and wait until it is on the disk."""
+    with open(path, "wb") as file:
+        fill(file)
+        file.flush()
+        os.fsync(file.fileno())

@@ -69,7 +69,7 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
         start = text[:64].lower()
         if start.startswith((b"<!doctype html", b"<html", b"<head")):
             way_out = (
-                "the address was that of a page, or asked for a login; download the file itself (/resolve/ on "
+                "the address leads to a page, or asked for a login; download the file itself (/resolve/ on "
                 "huggingface.co, /raw/ on github.com)"
             )
             return "an HTML page", way_out

@@ -113,7 +113,7 @@ def parse(
         vocab: bytes of vocab.json.
         merges: bytes of merges.txt.
         where: names of the two files in errors.
-        pattern: split pattern; None: that of the published vocabulary with these merges.
+        pattern: split pattern; None: the pattern of the published vocabulary with these merges.
         special_tokens: name → id, in place of all that the files seem to hold.
         also_special: name → id of more special tokens; None if the file has the id.
 

@@ -91,7 +91,7 @@ def judge(piece_bytes, piece_ends, types, merges, splits, seed):
     """Give scores to pieces, and tell whether they say exactly what the merges say.
 
     The scores rank the pieces that merges make in the order in which they are first made, then the others. They
-    say the same if the merges are all pairs of symbols that make a piece, and those of one piece stand together.
+    say the same if the merges are all pairs of symbols that make a piece, each piece's pairs side by side.
 
     Args:
         piece_bytes, piece_ends: pieces as `CodePointModel` has them.

@@ -1,7 +1,7 @@
 """The `.tiktoken` format: one token a line, its bytes in base64, a space, its rank.
 
 The file holds neither the split pattern nor the special tokens: the caller gives them, or the SHA-256 of the file
-is that of a published vocabulary (`fastbpe.known_vocabularies`).
+equals a published vocabulary's (`fastbpe.known_vocabularies`).
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def shard_path(out: P, shard: tuple[int, int]) -> P:
 
 
 def shard_of(path: P) -> tuple[P, int, int] | None:
-    """Return output, number and count of shards that a name says; None: it is not that of a shard.
+    """Return output, number and count of shards that a name says; None: the name is not a shard's.
 
     >>> output, index, n = shard_of(Path("ids/train-00003-of-00010.bin"))
     >>> output.as_posix(), index, n, shard_of(Path("train.bin"))

@@ -15,13 +15,14 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe._utils.progress import Progress
 from fastbpe.corpus import encode_files as whole
 from fastbpe.corpus.encode_files import FilesSummary, Job, checked_files
@@ -114,6 +115,8 @@ def encode_files(
         named, digest = plan(files, number)
         mine = [file for _, file in named]
         settings = manifests.settings_of(job, number, digest)
+        if isinstance(path, Path):
+            remove_leftovers([path, beside(ids_path(path), MANIFEST)])
         if (done := _done(path, settings, overwrite=overwrite)) is not None:
             return done
         at_end = _Manifest(settings, named)
@@ -201,8 +204,9 @@ def write_shard(
     if isinstance(path, Path) and not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(path.parent))
     settings = manifests.settings_of(job, number, "")
-    with _own_folder(path) as folder:
-        made = encode_texts(texts, folder / path.name, job, encoder, num_threads=num_threads)
+    where = path.parent if isinstance(path, Path) else tempfile.gettempdir()
+    with own_folder(os.path.join(where, path.name)) as folder:
+        made = encode_texts(texts, Path(folder, path.name), job, encoder, num_threads=num_threads)
         manifest = beside(ids_path(made.path), MANIFEST)
         manifests.write(manifest, settings, made, (), _outputs(made.path))
         former = beside(ids_path(path), MANIFEST)
@@ -214,14 +218,6 @@ def write_shard(
             else:
                 path.with_name(file.name).upload(file)
     return replace(made, path=cast("Path", path), seconds=time.perf_counter() - started)
-
-
-@contextlib.contextmanager
-def _own_folder(path: AnyPath) -> Iterator[Path]:
-    """Make a folder beside a file, or on this machine for a remote one; remove it in the end."""
-    where = path.parent if isinstance(path, Path) else None
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".fastbpe", dir=where) as folder:
-        yield Path(folder)
 
 
 def _remove(paths: Iterable[AnyPath]) -> None:

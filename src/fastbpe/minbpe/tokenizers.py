@@ -181,7 +181,7 @@ class RegexTokenizer(Tokenizer):
     """Tokenizer with a split pattern and special tokens. Text that the pattern does not match is left out.
 
     Args:
-        pattern: a regex; None: that of GPT-4.
+        pattern: a regex; None: GPT-4's pattern.
 
     >>> tokenizer = RegexTokenizer()
     >>> tokenizer.train("hello hello hello", 258)
@@ -212,7 +212,7 @@ class RegexTokenizer(Tokenizer):
     def register_special_tokens(self, special_tokens: dict[str, int]) -> None:
         """Replace the special tokens, name → id.
 
-        If an id or a name is that of a token, the next call that encodes raises SpecialTokenError (a ValueError).
+        If an id or a name belongs to a token, the next call that encodes raises SpecialTokenError (a ValueError).
         """
         self.special_tokens = special_tokens
         self.inverse_special_tokens = {token_id: name for name, token_id in special_tokens.items()}

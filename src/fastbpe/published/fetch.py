@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from fastbpe._utils.own_places import own_file
 from fastbpe.errors import DownloadError, FormatError
 from fastbpe.formats import detect
 from fastbpe.known_vocabularies import VOCABULARIES
@@ -191,17 +192,12 @@ def _keep(path: str, content: bytes) -> None:
     for part in Path(folder).relative_to(root).parts:
         made = os.path.join(made, part)
         _make_private_folder(made)
-    beside = os.path.join(folder, f".{os.urandom(8).hex()}.fastbpe")
-    try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    with own_file(path, 0o600) as beside:
+        with open(beside, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)  # replaces a symbolic link, and does not follow it
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
 
 
 def _make_private_folder(folder: str) -> None:

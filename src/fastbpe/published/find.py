@@ -76,7 +76,7 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
     Args:
         name: str – a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or one of the user's.
         pattern: the split pattern, for files that hold none.
-        special_tokens: name → id, for files that hold none; None: those of the vocabulary.
+        special_tokens: name → id, for files that hold none; None: the vocabulary's.
 
     Raises:
         VocabularyNotFoundError: no folder has it; the message lists the paths that were tried.
@@ -238,7 +238,7 @@ def find_local(name: str, revision: str = "main") -> str:
         way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
     else:
         way_out = (
-            f"known names are {', '.join(VOCABULARIES)}, those of OpenAI's models, and ORG/NAME, a repository on "
+            f"known names are {', '.join(VOCABULARIES)}, OpenAI's models, and ORG/NAME, a repository on "
             "huggingface.co"
         )
     raise VocabularyNotFoundError(

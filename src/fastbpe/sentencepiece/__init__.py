@@ -1,7 +1,8 @@
-"""sentencepiece's interface (version 0.2.3) over fastbpe, for BPE models: `import fastbpe.sentencepiece as spm`.
+"""sentencepiece's interface (version 0.2.3) over fastbpe, for BPE, word and char models.
 
-Ids, pieces, offsets and errors are those of sentencepiece; random samples are not. Models of other types (unigram,
-word, char) raise a RuntimeError.
+Write `import fastbpe.sentencepiece as spm`.
+
+Ids, pieces, offsets and errors equal sentencepiece's; random samples do not. Unigram models raise a RuntimeError.
 """
 
 from fastbpe.sentencepiece._module import (

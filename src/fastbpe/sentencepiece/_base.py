@@ -6,11 +6,14 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fastbpe.sentencepiece._errors import ArgumentError, not_loaded
+from fastbpe.errors import FastbpeError
+from fastbpe.formats.sentencepiece import model_file as model_format
+from fastbpe.sentencepiece._errors import ArgumentError, ModelError, not_loaded
 from fastbpe.sentencepiece._files import proto_bytes, read_model
 from fastbpe.sentencepiece._methods import Methods
-from fastbpe.sentencepiece._model import LoadedModel
+from fastbpe.sentencepiece._model import MODEL_TYPES, LoadedModel
 from fastbpe.sentencepiece._threads import n_threads
+from fastbpe.sentencepiece._words import WordModel
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,7 +39,7 @@ class Base(Methods):
         num_threads: int = -1,
         return_type: Any = None,
     ) -> None:
-        self._model = None
+        self._use(None)
         self._return_type = int
         self._return_type = self._resolve_return_type(return_type, out_type)
         self._add_bos = add_bos
@@ -87,8 +90,8 @@ class Base(Methods):
     def load_from_file(self, filename: str | bytes | os.PathLike[str]) -> bool:
         """Load the model of a file. Returns True, or raises RuntimeError."""
         data, where = read_model(filename)
-        self._model = None  # after a failed load there is no model, as in sentencepiece
-        self._model = LoadedModel(data, where)
+        self._use(None)  # after a failed load there is no model, as in sentencepiece
+        self._use(_model_of(data, where))
         return True
 
     def load_from_serialized_proto(self, serialized: Any) -> bool:
@@ -97,8 +100,8 @@ class Base(Methods):
         Returns True, or raises.
         """
         data = proto_bytes(serialized)
-        self._model = None
-        self._model = LoadedModel(data, "<bytes>")
+        self._use(None)
+        self._use(_model_of(data, "<bytes>"))
         return True
 
     def _loaded(self) -> LoadedModel:
@@ -136,3 +139,12 @@ class Base(Methods):
     Load = load
     LoadFromFile = load_from_file
     LoadFromSerializedProto = load_from_serialized_proto
+
+
+def _model_of(data: bytes, where: str) -> LoadedModel:
+    """Read a model from the bytes of its file; `where` names the file in errors."""
+    try:
+        model = model_format.parse(data, where, model_types=MODEL_TYPES)
+        return WordModel(model) if model.trainer["model_type"] == "word" else LoadedModel(model)
+    except FastbpeError as error:
+        raise ModelError(f"INTERNAL: {error}") from error

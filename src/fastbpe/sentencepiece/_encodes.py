@@ -147,7 +147,7 @@ class Encodes(Base):
         return_type: Any = None,
         out_type: Any = None,
     ) -> Any:
-        """Raise RuntimeError: BPE models have no n-best segmentations."""
+        """Raise RuntimeError: only unigram models have n-best segmentations."""
         return_type = self._resolve_return_type(return_type, out_type)
         if return_type == "offset_mapping":
             raise ArgumentError(f"unknown return_type={return_type}")
@@ -328,7 +328,7 @@ class _Frame:
         return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
-        """Return pieces with those of the ids around them. emit_unk_piece replaces each unknown piece."""
+        """Return pieces with the pieces of the ids around them. emit_unk_piece replaces each unknown piece."""
         if not (self._bos or self._eos or self._reverse or self._emit_unk):
             return pieces
         bos, eos = self._ends()

@@ -10,8 +10,11 @@ class Facts:
 
     A derived class has the attributes `tokenizer`, `names`, `piece_bytes`, `ids_by_piece`, `scores` and
     `special_ids`.
+
+    encoder: encodes texts; None: the derived class does it.
+    types: a PieceType for each id.
     """
 
-    def __init__(self, encoder: Encoder, types: bytes) -> None: ...
+    def __init__(self, encoder: Encoder | None, types: bytes) -> None: ...
     def bytes_of_ids(self, ids: list[int]) -> list[bytes] | None:
         """Return the piece of each id as bytes; None if one is no plain int below the number of pieces."""

@@ -21,9 +21,12 @@ cdef class Facts:
 
     A derived class has the attributes `tokenizer`, `names`, `piece_bytes`, `ids_by_piece`, `scores` and
     `special_ids`.
+
+    encoder: encodes texts; None: the derived class does it.
+    types: a PieceType for each id.
     """
 
-    def __init__(self, Encoder encoder not None, bytes types not None):
+    def __init__(self, Encoder encoder, bytes types not None):
         self._encoder = encoder
         self._types = types
         self._n_pieces = len(types)

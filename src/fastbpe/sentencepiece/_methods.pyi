@@ -40,7 +40,10 @@ class Methods:
     _nbest_size: Any
     _alpha: Any
     _num_threads: Any
-    _model: LoadedModel | None
+    @property
+    def _model(self) -> LoadedModel | None: ...
+    def _use(self, model: LoadedModel | None) -> None:
+        """Use a model from now on; None: there is none."""
 
     def encode(
         self,
@@ -123,7 +126,7 @@ class Methods:
         """Return the number of pieces; 0 without a model."""
     @overload
     def piece_to_id(self, piece: _Text | bytearray) -> int:
-        """Return the id of a piece (str or bytes), or those of several; the id of `<unk>` for an unknown piece."""
+        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
     @overload
     def piece_to_id(self, piece: list[str] | list[bytes]) -> list[int]: ...
     @overload
@@ -138,22 +141,22 @@ class Methods:
     def get_score(self, id: Sequence[int] | npt.NDArray[Any]) -> list[float]: ...
     @overload
     def is_unknown(self, id: int) -> bool:
-        """Tell whether an id is that of the unknown piece; a list for several ids."""
+        """Tell whether an id is the unknown piece's; a list for several ids."""
     @overload
     def is_unknown(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     @overload
     def is_control(self, id: int) -> bool:
-        """Tell whether an id is that of a control symbol; a list for several ids."""
+        """Tell whether an id belongs to a control symbol; a list for several ids."""
     @overload
     def is_control(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     @overload
     def is_unused(self, id: int) -> bool:
-        """Tell whether an id is that of an unused piece; a list for several ids."""
+        """Tell whether an id belongs to an unused piece; a list for several ids."""
     @overload
     def is_unused(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     @overload
     def is_byte(self, id: int) -> bool:
-        """Tell whether an id is that of a byte piece; a list for several ids."""
+        """Tell whether an id belongs to a byte piece; a list for several ids."""
     @overload
     def is_byte(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     def unk_id(self) -> int:

@@ -83,7 +83,13 @@ cdef class Methods:
 
     cdef public object _return_type, _add_bos, _add_eos, _reverse, _emit_unk_piece
     cdef public object _enable_sampling, _nbest_size, _alpha, _num_threads
-    cdef public Facts _model  # None until a model is loaded
+    cdef readonly Facts _model  # None until a model is loaded
+    cdef Encoder _encoder  # of the model; None also if the model has none
+
+    def _use(self, Facts model):
+        """Use a model from now on; None: there is none."""
+        self._model = model
+        self._encoder = None if model is None else model._encoder
 
     # Encoding
 
@@ -112,7 +118,7 @@ cdef class Methods:
         if nbest_size is None and alpha is None and thread_pool is None and return_bytes is None:
             if add_bos is None and add_eos is None and reverse is None and enable_sampling is None \
                     and num_threads is None and return_type is None and out_type is None and self._is_plain(input):
-                return self._model._encoder._to_list(input, None, None, None)
+                return self._encoder._to_list(input, None, None, None)
             if return_type is None or out_type is None:
                 out = self._encoded(
                     input, add_bos, add_eos, reverse, emit_unk_piece, enable_sampling, num_threads,
@@ -131,7 +137,7 @@ cdef class Methods:
             type(input) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> input) and len(input) <= SHORT_UNITS
             and self._return_type is int and self._add_bos is False and self._add_eos is False
             and self._reverse is False and self._enable_sampling is False and type(self._num_threads) is int
-            and self._model is not None
+            and self._encoder is not None
         )
 
     cdef object _encoded(
@@ -157,7 +163,7 @@ cdef class Methods:
             enable_sampling = self._enable_sampling
         if num_threads is None:
             num_threads = self._num_threads
-        if model is None or enable_sampling is not False or type(num_threads) is not int:
+        if self._encoder is None or enable_sampling is not False or type(num_threads) is not int:
             return None
         if (kind is not int or emit_unk_piece is not True) and emit_unk_piece is not False:
             return None
@@ -177,13 +183,13 @@ cdef class Methods:
                 return None
             if len(input) > SHORT_UNITS:
                 threads = _threads(num_threads)
-            ids = model._encoder._to_list(input, None, None, threads)
+            ids = self._encoder._to_list(input, None, None, threads)
             return _finished(model, ids, kind, plain, first, last, reverse)
         texts = list(input)
         for text in texts:
             if not _is_sound(text):
                 return None
-        outs = model._encoder._to_lists(texts, None, None, _threads(num_threads))
+        outs = self._encoder._to_lists(texts, None, None, _threads(num_threads))
         if kind is int and plain:
             return outs
         texts = []
@@ -199,7 +205,7 @@ cdef class Methods:
         if not _is_sound(text):
             return None
         numpy = require_numpy("return_type='numpy'")
-        ids = self._model._encoder._encode_to_array((text,), frozenset(), (), _threads(num_threads))[0]
+        ids = self._encoder._encode_to_array((text,), frozenset(), (), _threads(num_threads))[0]
         return numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
 
     def encode_as_ids(self, input, **kwargs):
@@ -316,7 +322,7 @@ cdef class Methods:
         return 0 if self._model is None else self._model._n_pieces
 
     def piece_to_id(self, piece):
-        """Return the id of a piece (str or bytes), or those of several; the id of `<unk>` for an unknown piece."""
+        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
         cdef PyObject* found = NULL
         if isinstance(piece, (str, bytes, bytearray)):
             if type(piece) is str and self._model is not None:
@@ -341,19 +347,19 @@ cdef class Methods:
         return self._fact(id, SCORE)
 
     def is_unknown(self, id):
-        """Tell whether an id is that of the unknown piece; a list for several ids."""
+        """Tell whether an id is the unknown piece's; a list for several ids."""
         return self._fact(id, UNKNOWN)
 
     def is_control(self, id):
-        """Tell whether an id is that of a control symbol; a list for several ids."""
+        """Tell whether an id belongs to a control symbol; a list for several ids."""
         return self._fact(id, CONTROL)
 
     def is_unused(self, id):
-        """Tell whether an id is that of an unused piece; a list for several ids."""
+        """Tell whether an id belongs to an unused piece; a list for several ids."""
         return self._fact(id, UNUSED)
 
     def is_byte(self, id):
-        """Tell whether an id is that of a byte piece; a list for several ids."""
+        """Tell whether an id belongs to a byte piece; a list for several ids."""
         return self._fact(id, BYTE)
 
     cdef object _fact(self, object id, int fact):

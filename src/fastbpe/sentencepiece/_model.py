@@ -12,9 +12,8 @@ from fastbpe._core.encode.codepoint_pieces import TokenEncoder, Tokens
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.text.utf8_text import has_surrogates, n_valid, plain
 from fastbpe._utils.caching import cached_property
-from fastbpe.errors import FastbpeError, InvalidTokenError
-from fastbpe.formats.sentencepiece import model_file as model_format
-from fastbpe.model import PieceType
+from fastbpe.errors import InvalidTokenError
+from fastbpe.model import CodePointModel, PieceType
 from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces
 from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._facts import Facts
@@ -25,6 +24,8 @@ from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
 
 Text = str | bytes
 Name = TypeVar("Name", str, bytes)
+
+MODEL_TYPES = ("bpe", "word", "char")  # that this face runs and trains
 
 _MAX_NBEST = 512
 
@@ -41,19 +42,19 @@ class Sampling:
 
 
 class LoadedModel(Facts):
-    """BPE model from the bytes of its file.
+    """Model of type bpe or char, which the same engine runs: no characters of a char model merge.
+
+    The methods that read texts are for bpe and char; `WordModel` has its own.
 
     Raises:
-        ModelError: the bytes hold no BPE model.
+        VocabularyError: the model contradicts itself.
     """
 
-    def __init__(self, data: bytes, where: str) -> None:
-        try:
-            self.model = model_format.parse(data, where)
-            self.tokenizer = CodePointTokenizer(self.model)
-        except FastbpeError as error:
-            raise ModelError(f"INTERNAL: {error}") from error
-        super().__init__(self.tokenizer, self.model.types)
+    def __init__(self, model: CodePointModel) -> None:
+        self.model = model
+        self.tokenizer = CodePointTokenizer(model)
+        is_word = model.trainer["model_type"] == "word"
+        super().__init__(None if is_word else self.tokenizer, model.types)
 
     # Encoding
 
@@ -87,6 +88,8 @@ class LoadedModel(Facts):
 
     def tokens(self, text: Text, sampling: Sampling | None, *, offsets: bool = False) -> Tokens:
         data = to_bytes(text)
+        if sampling is not None and self.model.trainer["model_type"] != "bpe":
+            raise ModelError("INTERNAL: SampleEncode is not available for the current model.")
         if sampling is None or sampling.alpha == 0:
             return self._tokens.encode(data, offsets=offsets)
         return self._tokens.encode(data, offsets=offsets, dropout=sampling.alpha, seed=draw_seed())
@@ -192,7 +195,7 @@ class LoadedModel(Facts):
         return (unknown, *(self._special_id(option, PieceType.CONTROL) for option in controls))
 
     def _special_id(self, option: str, piece_type: PieceType) -> int:
-        found = self.ids_by_piece.get(self.model.trainer[option].encode("utf-8", "surrogateescape"), -1)
+        found = self.id_or_unknown(self.model.trainer[option].encode("utf-8", "surrogateescape"))
         return found if found >= 0 and self.model.types[found] == piece_type else -1
 
     @cached_property

@@ -15,7 +15,7 @@ def set_min_log_level(level: int, /) -> None:
 
 
 def set_nbest_timeout(seconds: int, /) -> None:
-    """Bound the time of n-best encoding. It has no effect: BPE models have none."""
+    """Bound the time of n-best encoding. It has no effect: only unigram models have them."""
     operator.index(seconds)
 
 

@@ -1,9 +1,10 @@
-"""SentencePieceProcessor: the interface of sentencepiece 0.2.3 over fastbpe's engine, for BPE models."""
+"""SentencePieceProcessor: the interface of sentencepiece 0.2.3 over fastbpe's engine, without unigram models."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fastbpe.sentencepiece._binding import Binding
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._methods import Methods
@@ -23,7 +24,9 @@ _SETTINGS = (
 
 
 class SentencePieceProcessor(Encodes, Decodes):
-    """Encodes and decodes with a BPE model of sentencepiece. Every method has a CamelCase twin.
+    """Encodes and decodes with a model of sentencepiece of type bpe, word or char.
+
+    Every method has a CamelCase twin.
 
     Args:
         model_file: path of a `.model` file.
@@ -33,13 +36,14 @@ class SentencePieceProcessor(Encodes, Decodes):
         add_bos, add_eos: put the ids of `<s>` and `</s>` around the ids of a text.
         reverse: return ids or pieces from last to first.
         emit_unk_piece: return `<unk>` for pieces that the model does not know.
-        enable_sampling: skip merges at random (BPE dropout); nbest_size must then be -1, or 2 to 512.
+        enable_sampling: skip merges at random (BPE dropout); nbest_size must then be -1, or 2 to 512. Encoding
+            then raises RuntimeError with a word or char model.
         alpha: probability of skipping a merge.
         num_threads: threads for a batch; -1: one for each core.
         return_type: another name of out_type.
 
     Raises:
-        RuntimeError: the model cannot be read, or is not of type BPE.
+        RuntimeError: the model cannot be read, or is a unigram model.
 
     >>> processor = SentencePieceProcessor(model_file="m.model")  # doctest: +SKIP
     >>> processor.encode("Hello world")  # doctest: +SKIP
@@ -66,6 +70,10 @@ class SentencePieceProcessor(Encodes, Decodes):
         if self._model is None and not with_offsets and isinstance(input, (str, bytes)):
             return type(input)()
         return normalize(self._loaded().normalizer, input, with_offsets)
+
+    @property
+    def _processor(self) -> Binding:
+        return Binding(self)
 
     # Being a value
 

@@ -11,7 +11,7 @@ _stream = random.Random()
 def set_random_generator_seed(seed: int, /) -> None:
     """Restart the stream of random numbers: the same calls then sample the same, with any number of threads.
 
-    seed: 0 to 2**32 - 1. The samples are not those of sentencepiece.
+    seed: 0 to 2**32 - 1. The samples differ from sentencepiece's.
     """
     seed = operator.index(seed)
     if not 0 <= seed < 1 << 32:

@@ -16,9 +16,12 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
+from fastbpe.sentencepiece._model import MODEL_TYPES
 from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
-from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoint_train import CodePointReport, learn_model, vocabulary_text
+from fastbpe.training.codepoint_model import vocabulary_text
+from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
+from fastbpe.training.codepoint_train import CodePointReport, learn_model
+from fastbpe.training.frequent_pieces import learn_frequent
 from fastbpe.training.options import ReadingOptions
 
 # sentencepiece 0.2.3 takes these and does nothing with them, whatever they say.
@@ -35,11 +38,13 @@ _DEPRECATED = (
 
 
 class SentencePieceTrainer:
-    """Trains BPE models with sentencepiece's options; the files equal those of sentencepiece 0.2.3."""
+    """Train models of type bpe, word or char with sentencepiece's options, to files equal to 0.2.3's."""
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
-        r"""Train a BPE model; write `.model` and `.vocab` files, or give the model to a writer.
+        r"""Train a model of type bpe, word or char; write its files, or give it to a writer.
+
+        The files are `.model` and `.vocab`.
 
         Args:
             arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Other
@@ -48,7 +53,8 @@ class SentencePieceTrainer:
             sentence_iterator: iterator of sentences (str or bytes), in place of `input`.
             model_writer: object with a method write(bytes), in place of `model_prefix`.
             normalizer: a SentencePieceNormalizer, in place of options about normalization.
-            pretokenizer: function that splits a normalized sentence into parts, which no piece crosses.
+            pretokenizer: function that splits a normalized sentence into parts, which no piece crosses; of BPE
+                models.
             allow_inconsistent_pretokenization: True: the parts need not make up the sentence.
             **kwargs: sentencepiece's options by name; a list for an option with several values.
 
@@ -104,7 +110,7 @@ def _train(
             f"give iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
         )
     used = {name: value for name, value in options.items() if name not in (*_DEPRECATED, "minloglevel")}
-    checked = CodePointOptions.of({"model_type": "unigram"} | used, normalizer)
+    checked = CodePointOptions.of({"model_type": "unigram"} | used, normalizer, MODEL_TYPES)
     trainer = checked.trainer
     if (iterator is None) != bool(trainer["input"]):
         raise SpecError(
@@ -121,7 +127,11 @@ def _train(
             "give either a pretokenizer or a pretokenization_delimiter",
             "pretokenizer callback and pretokenization_delimiter cannot be set simultaneously.",
         )
-    model, report = learn_model(
+    is_bpe = trainer["model_type"] == "bpe"
+    if pretokenizer is not None and not is_bpe:
+        raise SpecError(f"a model of type {trainer['model_type']} takes no pretokenizer", NO_PRETOKENIZER)
+    learn = learn_model if is_bpe else learn_frequent
+    model, report = learn(
         SentenceSource(
             texts=_documents(trainer["input"]) if iterator is None else _sentences(iterator),
             are_sentences=iterator is not None,

@@ -15,7 +15,7 @@
    too.
 
 `steps` describes the pre-tokenizers of Hugging Face's tokenizers; `oniguruma` translates their patterns and
-refuses the rest. Classes are those of Unicode 16.0.0 (`unicode_tables`, generated).
+refuses the rest. Classes come from Unicode 16.0.0 (`unicode_tables`, generated).
 """
 
 from fastbpe.splitting.make import MAX_STEPS, chain, engine_of, make_splitter

@@ -79,7 +79,7 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
 
 
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:
-    """Chain splitters, each of which splits the pieces of the one before; without any, nothing is split."""
+    """Chain splitters: each splits the pieces of the one before; without any, nothing is split."""
     if len(splitters) > MAX_STEPS:
         raise PatternError(f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}")
     return reduce(Sequence, splitters) if splitters else Splitter()

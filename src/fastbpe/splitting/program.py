@@ -42,10 +42,10 @@ from fastbpe.splitting.set_tables import SetTables
 from fastbpe.splitting.simplify import simplified
 
 MAX_WORDS = 1 << 16
-#: Choices, at most; each has a table of a kilobyte.
+#: Most choices of a program; each has a table of 1 KB.
 MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
-#: Nested groups that need a register, at most; the engine has as many registers.
+#: Deepest nesting of groups that need a register: the engine has so many registers.
 MAX_DEPTH = 128
 #: Nested rounds that may be empty, at most: visited states of the engine have a bit for each.
 MAX_OPEN = 8
@@ -123,7 +123,7 @@ class Program:
     tables: array[int]
     #: Targets, each list ended by a 0.
     lists: array[int]
-    #: 257 flags for each operand `follow`; the first are those of the whole pattern.
+    #: 257 flags for each operand `follow`; the first 257 belong to the whole pattern.
     follows: bytes
     set_bytes: bytes
     set_index: array[int]

@@ -1,4 +1,4 @@
-r"""Translate fastbpe's patterns into those of tokenizers (Oniguruma, Ruby's syntax): the inverse of oniguruma.py.
+r"""Translate fastbpe's patterns into patterns of tokenizers (Oniguruma, Ruby's syntax): inverse of oniguruma.py.
 
 Few words differ: `$` and `^` are `\z` and `\A`, and `{1,3}+` is an atomic group. Whether the two mean the same is
 then asked, by reading back, so nothing is guessed.

@@ -160,14 +160,14 @@ class Methods(Encoder):
         The calling thread does it all: waking others would take longer. num_threads is checked and has no effect.
         """
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """Return the bytes of one id. Errors are those of `decode_bytes`."""
+        """Return the bytes of one id. Raises the errors of `decode_bytes`."""
     def decode_tokens_bytes(self, tokens: Sequence[int] | Buffer) -> list[bytes]:
-        """Return the bytes of each id. Errors are those of `decode_bytes`."""
+        """Return the bytes of each id. Raises the errors of `decode_bytes`."""
     def decode_with_offsets(self, tokens: Sequence[int] | Buffer) -> tuple[str, list[int]]:
         """Decode ids, and tell where in the text each of them begins.
 
         Returns:
-            (text, offsets): for each id the index of the first character of which it has a byte.
+            (text, offsets): for each id the index of the first character that has a byte in it.
 
         Raises:
             KeyError, OverflowError: as `decode_bytes`.

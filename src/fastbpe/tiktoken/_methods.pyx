@@ -228,14 +228,14 @@ cdef class Methods(Encoder):
         return [self.decode_bytes(tokens) for tokens in batch]
 
     def decode_single_token_bytes(self, token):
-        """Return the bytes of one id. Errors are those of `decode_bytes`."""
+        """Return the bytes of one id. Raises the errors of `decode_bytes`."""
         try:
             return self._decoder.token(token)
         except InvalidTokenError as error:
             raise self._unknown((token,), error) from None
 
     def decode_tokens_bytes(self, tokens):
-        """Return the bytes of each id. Errors are those of `decode_bytes`."""
+        """Return the bytes of each id. Raises the errors of `decode_bytes`."""
         try:
             return self._decoder.tokens(_ids(tokens))
         except InvalidTokenError as error:
@@ -245,7 +245,7 @@ cdef class Methods(Encoder):
         """Decode ids, and tell where in the text each of them begins.
 
         Returns:
-            (text, offsets): for each id the index of the first character of which it has a byte.
+            (text, offsets): for each id the index of the first character that has a byte in it.
 
         Raises:
             KeyError, OverflowError: as `decode_bytes`.

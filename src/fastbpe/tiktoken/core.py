@@ -100,9 +100,9 @@ class Encoding(Methods):
     def encode_with_unstable(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> tuple[list[int], list[list[int]]]:
-        """Encode a text of which more may follow.
+        """Encode a text that may go on.
 
-        Arguments and errors are those of `encode`.
+        Takes the arguments and raises the errors of `encode`.
 
         Returns:
             (stable ids, completions): the stable ids stay whatever follows. Each completion is a list of ids that
@@ -168,7 +168,7 @@ class Encoding(Methods):
         return set(self._special_tokens)
 
     def is_special_token(self, token: int) -> bool:
-        """Tell whether an id is that of a special token."""
+        """Tell whether an id belongs to a special token."""
         if type(token) is not int and not isinstance(token, int):
             raise CheckError(f"an id is an int, not {type(token).__name__}")
         return token in self._special_token_values

@@ -70,7 +70,7 @@ def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) ->
     """Give the special and added tokens of a tokenizer, by name.
 
     Args:
-        special: those of the tokenizer.
+        special: the tokenizer's special tokens.
         model: its code-point model, whose user-defined pieces are found in any text, too; None: byte mode.
     """
     known = {name: AddedToken(name, i, special=True) for name, i in special.ids.items()}

@@ -1,7 +1,7 @@
 """Boundaries of lines, sentences and words, where texts are cut for readers.
 
-The rules need no dictionary, and are those of `docs/cutting-and-offsets.md`. A line's end also ends
-a sentence and a word. Classes of characters are those of Unicode 16.0.0, on every
+`docs/cutting-and-offsets.md` states the rules; they need no dictionary. A line's end also ends
+a sentence and a word. Classes of characters come from Unicode 16.0.0, on every
 version of Python. The slow twin is `_reference.boundaries`.
 """
 

@@ -43,7 +43,7 @@ class ChangedPart(NamedTuple):
     text: str – the part.
     times: int – how often it occurs with these ids in the texts that were aligned.
     old: tuple of int – its ids before.
-    new: tuple of int – its ids now, those of the new tokenizer.
+    new: tuple of int – its ids now, by the new tokenizer.
     """
 
     text: str

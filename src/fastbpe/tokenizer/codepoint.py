@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.decode.tokenizer_methods import check_errors
-from fastbpe._core.encode.codepoint_offsets import SectionRules
-from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.spans import check_unit
 from fastbpe._core.ids.id_lists import Array
@@ -20,22 +18,20 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.errors import FormatError
 from fastbpe.formats import detect, native
-from fastbpe.formats.gguf import write as write_gguf
 from fastbpe.formats.huggingface import write_llama
-from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import AddedToken, CodePointModel, Conventions, Model, PieceType, Templates
 from fastbpe.tokenizer import adding, codepoint_properties
-from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places
+from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, make_places
 from fastbpe.tokenizer.codepoint_properties import NoTokens
 from fastbpe.tokenizer.codepoint_tables import (
     EACH_BYTE,
     METASPACE_UTF8,
     Parts,
     build,
+    make_denormalizer,
+    make_names,
     make_normalizer,
-    names_of,
 )
 from fastbpe.tokenizer.flat_ids import sequences
 from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
@@ -69,7 +65,7 @@ _MAX_PIECES_UNCHECKED = 1 << 20  # so many pieces never make more symbols than t
 class CodePointTokenizer(Tokenizer):
     """Code-point BPE tokenizer, with the ids of sentencepiece. Made by `train` and `load`.
 
-    This class documents the methods that differ from those of `Tokenizer`.
+    This class documents the methods that differ from `Tokenizer`'s.
 
     The control symbols of the model (`<s>` and so on) are special tokens, with the rules of byte mode: an error,
     an id or any text, as the call says. (sentencepiece never finds them in text.) The text between two of them is
@@ -207,7 +203,9 @@ class CodePointTokenizer(Tokenizer):
         unknown_ids: str = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does. Arguments and errors are those of `decode`.
+        """Decode each sequence of ids, in order, as `decode` does.
+
+        Takes the arguments and raises the errors of `decode`.
 
         >>> from fastbpe import train
         >>> train(["ab ab abc"], mode="codepoint", vocab_size=10).decode_batch([[4], [4, 5]])
@@ -251,9 +249,9 @@ class CodePointTokenizer(Tokenizer):
             unknown_ids,
             joins=decoding is not None,
             leading=self._parts.leading,
-            whole=self._parts.whole,
-            runs=decoding.bytes if decoding is not None and errors == "replace" else None,
-            firsts=None if decoding is None else decoding.firsts,
+            space_keepers=self._parts.space_keepers,
+            byte_ids=decoding.byte_ids if decoding is not None and errors == "replace" else None,
+            first_texts=None if decoding is None else decoding.first_texts,
         )
 
     def decode_bytes(self, ids: Ids) -> bytes:
@@ -310,7 +308,7 @@ class CodePointTokenizer(Tokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """Number of ids, all of which have a token.
+        """Number of ids; each has a token.
 
         >>> from fastbpe import train
         >>> train(["ab ab abc"], mode="codepoint", vocab_size=10).vocab_size
@@ -523,9 +521,7 @@ class CodePointTokenizer(Tokenizer):
     @cached_property
     def _names(self) -> Decoder:
         """Decoder of single ids that gives control symbols and the unknown piece their text."""
-        if self._source.conventions is not None:
-            return self._decoder
-        return Decoder(self._vocabulary, [*names_of(self._source).items()])
+        return make_names(self._source, self._parts)
 
     @cached_property
     def _decoding(self) -> Decoding | None:
@@ -540,15 +536,7 @@ class CodePointTokenizer(Tokenizer):
     @cached_property
     def _denormalizer(self) -> Normalizer | None:
         """Rules for decoded text; None for most models."""
-        spec = self._source.denormalizer
-        if spec is None or not spec["precompiled_charsmap"]:
-            return None
-        return Normalizer(
-            spec["precompiled_charsmap"],
-            add_dummy_prefix=spec["add_dummy_prefix"],
-            remove_extra_whitespaces=spec["remove_extra_whitespaces"],
-            escape_whitespaces=spec["escape_whitespaces"],
-        )
+        return make_denormalizer(self._source)
 
     def _denormalized(self, text: str) -> str:
         return text if self._denormalizer is None else self._denormalizer.normalize(text.encode()).decode()
@@ -566,24 +554,7 @@ class CodePointTokenizer(Tokenizer):
     @cached_property
     def _places(self) -> Places:
         """Encoding with offsets."""
-        model = self._source
-
-        def encoder(*, has_dummy: bool) -> TokenEncoder:
-            normalizer = make_normalizer(
-                model, marks_to_spaces=self._parts.marks_spaces, add_dummy_prefix=has_dummy
-            )
-            return TokenEncoder(self, normalizer)
-
-        conventions = model.conventions or Conventions()
-        rules = SectionRules(
-            encoder(has_dummy=False),
-            encoder(has_dummy=True),
-            dummy_prefix=model.normalizer["add_dummy_prefix"],
-            prefix=conventions.prefix,
-            as_tokenizers=model.conventions is not None,
-            removes_spaces=model.normalizer["remove_extra_whitespaces"],
-        )
-        return Places(rules, escapes=conventions.escapes)
+        return make_places(self, self._source, self._parts)
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:
@@ -670,17 +641,9 @@ class CodePointTokenizer(Tokenizer):
     # For `export`: see `Exportable`
 
     def _dump(self, format: str) -> Files:
-        if format == "native":
-            return native.dump_code_points(self._source)
-        if format == "sentencepiece":
-            return model_file.dump(self._source)
-        if format == "huggingface":
-            return write_llama.dump(self._source)
-        if format == "gguf":
-            return write_gguf.dump_code_points(self._source)
-        raise FormatError(
-            f'format={format!r} holds no code points; choose "native", "sentencepiece", "huggingface" or "gguf"'
-        )
+        from fastbpe.tokenizer.export import dump_code_points  # here: it imports all formats
+
+        return dump_code_points(self._source, format)
 
     def _remake(self, model: Model | CodePointModel | None = None) -> CodePointTokenizer:
         if model is None:

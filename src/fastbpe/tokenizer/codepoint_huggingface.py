@@ -7,12 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_offsets import SectionRules, TracedIds
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder
+from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.ids.id_lists import Array, int64s
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.errors import SpecialTokenError, note_place
-from fastbpe.model import Buffer, CodePointModel
-from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, as_found, decoded_bytes, overridden
+from fastbpe.model import Buffer, CodePointModel, Conventions
+from fastbpe.tokenizer.codepoint_tables import (
+    METASPACE_UTF8,
+    Parts,
+    as_found,
+    decoded_bytes,
+    make_normalizer,
+    overridden,
+)
 
 Text = str | bytes
 
@@ -33,13 +42,15 @@ class Decoding:
         special = overridden(model, skips=skips)
         self.decoder = parts.decoder
         if skips:
-            self.decoder = Decoder(parts.surfaces, special, leading=parts.leading, whole=parts.whole, joins=True)
+            self.decoder = Decoder(
+                parts.surfaces, special, leading=parts.leading, space_keepers=parts.space_keepers, joins=True
+            )
         self._plain = Decoder(parts.surfaces, special, joins=True)
         self.strips = model.conventions.strips
-        self.bytes = frozenset(decoded_bytes(model))
-        self.firsts: dict[int, bytes] = {}
+        self.byte_ids = frozenset(decoded_bytes(model))
+        self.first_texts: dict[int, bytes] = {}
         if model.conventions.decoder == "Metaspace" and self.strips:
-            self.firsts = dict(_odd_firsts(model))
+            self.first_texts = dict(_odd_first_texts(model))
 
     def decode(self, ids: Sequence[int] | Buffer, errors: str, num_threads: int | None, unknown_ids: str) -> str:
         """Decode ids to text. errors="replace" does as tokenizers."""
@@ -57,7 +68,7 @@ class Decoding:
         self, batch: list[Sequence[int] | Buffer], errors: str, num_threads: int | None, unknown_ids: str
     ) -> list[str]:
         """Decode each sequence of ids."""
-        if not self.firsts or not batch:
+        if not self.first_texts or not batch:
             with contextlib.suppress(UnicodeDecodeError):
                 return self.decoder.decode_batch(batch, "strict", num_threads, unknown_ids)
         return [self.decode(ids, errors, num_threads, unknown_ids) for ids in batch]
@@ -73,14 +84,14 @@ class Decoding:
         Returns:
             The text of that token, "" if there is none; the other ids; their decoder.
         """
-        if not self.firsts:
+        if not self.first_texts:
             return "", ids if hasattr(ids, "__len__") else list(ids), self.decoder
         listed = list(ids)
         for at, token in enumerate(self.decoder.tokens(listed, unknown_ids)):
             if token:
-                if listed[at] not in self.firsts:
+                if listed[at] not in self.first_texts:
                     break
-                return self.firsts[listed[at]].decode(), listed[at + 1 :], self._plain
+                return self.first_texts[listed[at]].decode(), listed[at + 1 :], self._plain
         return "", listed, self.decoder
 
     def _decode_runs(self, ids: Sequence[int] | Buffer, unknown_ids: str, *, strips: bool) -> str:
@@ -88,7 +99,7 @@ class Decoding:
         out: list[str] = []
         run = b""
         for token_id, token in zip(ids, self.decoder.tokens(ids, unknown_ids), strict=True):
-            if token_id in self.bytes:
+            if token_id in self.byte_ids:
                 run += token
             elif token:
                 out += [_text_of_run(run), token.decode()]
@@ -97,7 +108,7 @@ class Decoding:
         return text[1:] if strips and text.startswith(" ") else text
 
 
-def _odd_firsts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
+def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
     """Give (id, bytes) of the tokens that lose more than a first space at the beginning of a text.
 
     A Metaspace decoder drops every U+2581 there.
@@ -295,3 +306,28 @@ def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int,
         at = end
     if at < len(data):
         yield at, len(data), None
+
+
+def make_places(encoder: Encoder, model: CodePointModel, parts: Parts) -> Places:
+    """Make the encoder with spans of a code-point tokenizer, for models with a tokenizer.json's rules and others.
+
+    Args:
+        encoder: the tokenizer, which encodes text between tokens.
+        model: its model.
+        parts: its tables.
+    """
+
+    def tokens(*, has_dummy: bool) -> TokenEncoder:
+        normalizer = make_normalizer(model, marks_to_spaces=parts.marks_spaces, add_dummy_prefix=has_dummy)
+        return TokenEncoder(encoder, normalizer)
+
+    conventions = model.conventions or Conventions()
+    rules = SectionRules(
+        tokens(has_dummy=False),
+        tokens(has_dummy=True),
+        dummy_prefix=model.normalizer["add_dummy_prefix"],
+        prefix=conventions.prefix,
+        as_tokenizers=model.conventions is not None,
+        removes_spaces=model.normalizer["remove_extra_whitespaces"],
+    )
+    return Places(rules, escapes=conventions.escapes)

@@ -42,7 +42,7 @@ class Parts:
     surfaces: vocabulary of the bytes that each id adds to a decoded text.
     decoder: decoder of all ids.
     marks_spaces: symbols hold a space for U+2581.
-    leading, whole: as in Decoder.
+    leading, space_keepers: as in Decoder.
     symbol_ids: function that gives the id of each symbol. A symbol without an id has one beyond all ids, or the
         unknown one.
     unknown: id of characters without a symbol, unless there are byte_ids.
@@ -56,7 +56,7 @@ class Parts:
     decoder: Decoder
     marks_spaces: bool
     leading: bool | None
-    whole: frozenset[int]
+    space_keepers: frozenset[int]
     symbol_ids: Callable[[], list[int]]
     unknown: int
     byte_ids: list[int] | None
@@ -83,18 +83,22 @@ def build(model: CodePointModel) -> Parts:
             _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
         )
     surface = _surfaces(model, code_points)
-    leading, whole = _leading(model, unknown, byte_ids)
+    leading, space_keepers = _leading(model, unknown, byte_ids)
     return Parts(
         vocabulary=vocabulary,
         splitter=WordScanner(code_points),
         normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
         surfaces=surface,
         decoder=Decoder(
-            surface, overridden(model), leading=leading, whole=whole, joins=model.conventions is not None
+            surface,
+            overridden(model),
+            leading=leading,
+            space_keepers=space_keepers,
+            joins=model.conventions is not None,
         ),
         marks_spaces=code_points.marks_spaces,
         leading=leading,
-        whole=whole,
+        space_keepers=space_keepers,
         symbol_ids=code_points.ids,
         unknown=unknown,
         byte_ids=byte_ids,
@@ -135,7 +139,16 @@ def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, i
 
 
 def _merged_types(model: CodePointModel) -> bytes:
-    """Give the types for merging: pieces that no merge may make become control symbols."""
+    """Give the types for merging: pieces that no merge may make become control symbols.
+
+    In a model of characters no merge may make any piece.
+    """
+    if model.trainer["model_type"] == "char":
+        merged = (PieceType.NORMAL, PieceType.UNUSED)
+        pieces = zip(model.types, model.pieces, strict=True)
+        return bytes(
+            PieceType.CONTROL if type_ in merged and len(piece.decode()) > 1 else type_ for type_, piece in pieces
+        )
     if model.conventions is None:
         return model.types
     return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
@@ -254,6 +267,24 @@ def make_normalizer(
     )
 
 
+def make_denormalizer(model: CodePointModel) -> Normalizer | None:
+    """Make the rules for decoded text; None: the model has none, as most."""
+    spec = model.denormalizer
+    if spec is None or not spec["precompiled_charsmap"]:
+        return None
+    return Normalizer(
+        spec["precompiled_charsmap"],
+        add_dummy_prefix=spec["add_dummy_prefix"],
+        remove_extra_whitespaces=spec["remove_extra_whitespaces"],
+        escape_whitespaces=spec["escape_whitespaces"],
+    )
+
+
+def make_names(model: CodePointModel, parts: Parts) -> Decoder:
+    """Make a decoder of single ids that gives control symbols and the unknown piece their text."""
+    return parts.decoder if model.conventions is not None else Decoder(parts.surfaces, [*names_of(model).items()])
+
+
 def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
     """Make an encoder that also tells the piece and the span of each id, from an encoder of this model."""
     return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
@@ -294,22 +325,22 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
 def _leading(
     model: CodePointModel, unknown: int, byte_ids: list[int] | None
 ) -> tuple[bool | None, frozenset[int]]:
-    """Give the arguments `leading` and `whole` of the Decoder."""
+    """Give the arguments `leading` and `space_keepers` of the Decoder."""
     if model.conventions is not None:
         return (False if model.conventions.strips else None), frozenset()
     spec = model.normalizer
     trims = spec["remove_extra_whitespaces"]
-    whole = {unknown} if PieceType.UNKNOWN in model.types else set()
+    keepers = {unknown} if PieceType.UNKNOWN in model.types else set()
     if byte_ids:
-        whole.add(byte_ids[0x20])
+        keepers.add(byte_ids[0x20])
     if b" " in model.piece_bytes:  # real spaces, not U+2581: they stay
-        whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
-        whole.difference_update(piece_messages.ids_of(model.types, PieceType.CONTROL))
-    return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
+        keepers.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
+        keepers.difference_update(piece_messages.ids_of(model.types, PieceType.CONTROL))
+    return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(keepers)
 
 
 class _Expansions:
-    """Ids in place of symbols that have none: those of its parts for an unused piece, bytes for a character."""
+    """Ids in place of symbols that have none: an unused piece gets the ids of its parts, a character its bytes."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ def n_unstable(ids: Sequence[int], last: bytes, token: Callable[[int], bytes], a
         ids: ids of the text.
         last: bytes of the text's last piece; b"" without one.
         token: gives the bytes of an id.
-        apart: ids that no later text changes, such as those of special tokens.
+        apart: ids that no later text changes, such as special tokens.
     """
     n = n_bytes = 0
     while n_bytes < len(last):

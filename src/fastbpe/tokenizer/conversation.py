@@ -47,8 +47,8 @@ class _Place(NamedTuple):
 class Conversation:
     """Text that grows and is edited, and its ids at any time. Made by `Tokenizer.conversation`.
 
-    The ids are always those of `encode` for the whole text. One thread may use a conversation at a time. An error
-    leaves it as it was.
+    The ids always equal `encode`'s for the whole text. One thread may use a conversation at a time. An error
+    leaves it unchanged.
 
     >>> from fastbpe import Tokenizer
     >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()

@@ -81,7 +81,7 @@ class Explanation:
 
     @property
     def normalized(self) -> str:
-        """The text after normalization: that of the pieces, joined."""
+        """The text after normalization: the text of the pieces, joined."""
         return "".join([piece.text for piece in self.pieces])
 
     @property

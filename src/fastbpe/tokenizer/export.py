@@ -11,9 +11,10 @@ from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_folder
 from fastbpe.formats.gguf import pre_tokenizers
 from fastbpe.formats.gguf import write as write_gguf
-from fastbpe.formats.huggingface import tokenizer_config, write
+from fastbpe.formats.huggingface import tokenizer_config, write, write_llama
+from fastbpe.formats.sentencepiece import model_file
 from fastbpe.known_vocabularies import recognise
-from fastbpe.model import Model
+from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer import components, verify_export
 from fastbpe.tokenizer.exportable import Exportable, Files
@@ -90,6 +91,21 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     return _EXPORTERS[format](tokenizer)
 
 
+def dump_code_points(model: CodePointModel, format: str) -> Files:
+    """Make the files of a code-point model. Raises FormatError if the format cannot hold it."""
+    if format == "native":
+        return native.dump_code_points(model)
+    if format == "sentencepiece":
+        return model_file.dump(model)
+    if format == "huggingface":
+        return write_llama.dump(model)
+    if format == "gguf":
+        return write_gguf.dump_code_points(model)
+    raise FormatError(
+        f'format={format!r} holds no code points; choose "native", "sentencepiece", "huggingface" or "gguf"'
+    )
+
+
 def _native(tokenizer: Exportable) -> Files:
     return native.dump(tokenizer._full_model())
 
@@ -163,7 +179,7 @@ def _gguf(tokenizer: Exportable) -> Files:
     if not names:
         known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
         raise FormatError(
-            "a GGUF file names its split pattern, and llama.cpp has no name for that of this tokenizer; it has "
+            "a GGUF file names its split pattern, and llama.cpp has no name for this tokenizer's; it has "
             f"names for {known} and some others; export it as native or huggingface"
         )
     whole = {name: pre_tokenizers.PRE_TOKENIZERS[name].whole_piece_first for name in names}

@@ -27,7 +27,7 @@ def job_of(
     """Check the arguments of `Tokenizer.encode_files` that decide the bytes of its output.
 
     Args:
-        fingerprint, n_vocab, special_tokens: those of the tokenizer.
+        fingerprint, n_vocab, special_tokens: the tokenizer's.
         dtype, document_start, document_end, separator, text_field, on_error, errors: as for
             `Tokenizer.encode_files`.
 

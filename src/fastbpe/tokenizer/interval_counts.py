@@ -1,7 +1,7 @@
 """Counts of the ids of any part of one text, after one pass over it: `Tokenizer.interval_counter`.
 
-Between two cuts inside the part, the ids are those of the whole text (`stream_cuts` says why): a difference of two
-sums counts them. Only the two ends, up to the first cut and from the last one on, are encoded for each question.
+Between two cuts inside the part, the ids equal the whole text's (`stream_cuts` says why): a difference of two sums
+counts them. Only the two ends, up to the first cut and from the last one on, are encoded for each question.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def joins(
     pairs: Callable[[], PairCuts | None],
     allowed: SpecialMatcher | None,
 ) -> bool:
-    """Tell whether the ids of a, then those of b, are the ids of a + b. See `Tokenizer.joins`."""
+    """Tell whether the ids of a, then the ids of b, are the ids of a + b. See `Tokenizer.joins`."""
     first, second = (text if isinstance(text, str) else to_utf8(text).decode() for text in (a, b))
     encoder.encode("")  # builds what the first call builds
     pipeline, whole, joint = encoder._pipeline, first + second, len(first)

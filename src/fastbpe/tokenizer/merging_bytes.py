@@ -20,7 +20,7 @@ from fastbpe.vocabularies.orders import displaced
 
 
 class ByteMerging:
-    """Ordinary tokens of two byte-level tokenizers, those of `a` first, with their ids.
+    """Ordinary tokens of two byte-level tokenizers with their ids: first the tokens of `a`.
 
     Args:
         a, b: the tokenizers.
@@ -104,7 +104,7 @@ class ByteMerging:
         return self._make(full), made
 
     def _listed(self, tokens: Sequence[bytes], new: Sequence[bytes]) -> tuple[bytes, dict[int, tuple[int, int]]]:
-        """Give the merges of a, then those of b, then one for each new token that these leave in two parts."""
+        """Give the merges of a, then b's, then one for each new token that these leave in two parts."""
         has = {*tokens}
         makers = made_by(vocabulary_of(self._a), self._model)
         ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token}

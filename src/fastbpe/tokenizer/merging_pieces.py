@@ -18,7 +18,7 @@ from fastbpe.vocabularies.orders import Levels, displaced, join, moved_behind
 
 
 class PieceMerging:
-    """Pieces of two models, those of `a` first, with their ids.
+    """Pieces of two models with their ids: first the pieces of `a`.
 
     Args:
         a, b: the models.

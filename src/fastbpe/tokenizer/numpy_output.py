@@ -19,11 +19,11 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
 
     Args:
         numpy: the module.
-        dtype: integer dtype; None: that of `out`, or uint32.
+        dtype: integer dtype; None: the dtype of `out`, or uint32.
         out: array to fill; None: a new one.
 
     Raises:
-        ValueError: the dtype holds no integers, has another byte order, or differs from that of `out`; `out` has
+        ValueError: the dtype holds no integers, has another byte order, or differs from `out`'s; `out` has
             other than one dimension, or is read-only.
         TypeError: `out` is no numpy array.
     """

@@ -1,4 +1,4 @@
-"""Libraries that own a format, to compare their ids with those of an exported tokenizer."""
+"""Libraries that own a format, to compare their ids with the ids of an exported tokenizer."""
 
 from __future__ import annotations
 

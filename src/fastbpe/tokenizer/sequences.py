@@ -139,7 +139,7 @@ class SequenceTokenizer:
     def encode_to_numpy(self, sequence: Integers, *, num_threads: int | None = None) -> npt.NDArray[np.uint32]:
         """Encode a sequence into a new array of shape (n_ids,), dtype uint32.
 
-        Arguments and errors are those of `encode`. Raises ImportError if numpy is not installed.
+        Takes the arguments and raises the errors of `encode`. Raises ImportError if numpy is not installed.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_to_numpy([0, 1, 2])
         array([4, 2], dtype=uint32)
@@ -166,7 +166,9 @@ class SequenceTokenizer:
     def encode_batch_to_numpy(
         self, batch: Iterable[Integers], *, num_threads: int | None = None
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Encode sequences into one array of ids, end to end. Arguments and errors are those of `encode_batch`.
+        """Encode sequences into one array of ids, end to end.
+
+        Takes the arguments and raises the errors of `encode_batch`.
 
         Raises ImportError if numpy is not installed.
 
@@ -184,7 +186,7 @@ class SequenceTokenizer:
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
     def count(self, sequence: Integers, *, num_threads: int | None = None) -> int:
-        """Count the ids of a sequence. Arguments and errors are those of `encode`.
+        """Count the ids of a sequence. Takes the arguments and raises the errors of `encode`.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).count([0, 1, 2])
         2
@@ -209,7 +211,9 @@ class SequenceTokenizer:
         return self._expanded(ids).lists()[0]
 
     def decode_to_numpy(self, ids: Integers) -> npt.NDArray[np.uint32]:
-        """Decode ids into a new array of symbols, dtype uint32. Arguments and errors are those of `decode`.
+        """Decode ids into a new array of symbols, dtype uint32.
+
+        Takes the arguments and raises the errors of `decode`.
 
         Raises ImportError if numpy is not installed.
 

@@ -139,7 +139,7 @@ class SpecialTokens:
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]:
-        """Give the matcher of the tokens to find, and that of special tokens to refuse, by tiktoken's rules.
+        """Give a matcher of the tokens to find, and one of the special tokens to refuse, by tiktoken's rules.
 
         Args:
             allowed: special tokens to find: a set, or "all".

@@ -58,7 +58,7 @@ class StreamEncoder:
             SpecialTokenError: the text so far holds a disallowed special token (a ValueError).
             ValueError: the bytes are not UTF-8, or a str follows half a character.
             TypeError: the text is neither str nor bytes.
-            An error leaves the stream as it was.
+            An error leaves the stream unchanged.
         """
         new, partial = self._decoded(text)
         self._check(new)
@@ -83,7 +83,7 @@ class StreamEncoder:
     def finish(self) -> list[int]:
         """Return the ids of the rest, and begin anew.
 
-        Raises ValueError, and leaves the stream as it was, if the bytes end within a character.
+        Raises ValueError, and leaves the stream unchanged, if the bytes end within a character.
         """
         if self._partial:
             raise ValueError(f"the text ends within a character: its bytes {self._partial!r} are no UTF-8")

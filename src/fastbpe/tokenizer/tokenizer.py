@@ -237,7 +237,7 @@ class Tokenizer(Encoder):
                 a core.
             dropout: BPE dropout (Provilkov et al. 2020): probability of passing over a merge, 0 to 1, so that a
                 text gets other ids each time. None or 0: none; 1: base symbols only. Bytes follow the rule of
-                tokenizers, code points that of sentencepiece. Special and added tokens stay whole.
+                tokenizers, code points the rule of sentencepiece. Special and added tokens stay whole.
             seed: start of the random numbers for dropout, 0 to 2**64 - 1; the same ids for the same seed. None:
                 from the operating system.
 
@@ -256,7 +256,7 @@ class Tokenizer(Encoder):
 
     @_compiled(Encoder.encode_ordinary)
     def encode_ordinary(self, text: Text, *, num_threads: int | None = None) -> list[int]:
-        """Encode a text, special tokens like any other text. Arguments are those of `encode`.
+        """Encode a text, special tokens like any other text. Takes the arguments of `encode`.
 
         Added tokens that are not special become ids, as in `encode`.
 
@@ -299,7 +299,7 @@ class Tokenizer(Encoder):
     def encode_with_template(self, text: Text, pair: Text | None = None) -> list[int]:
         """Encode a text, or two, and put the model's `template` around.
 
-        The ids are those of `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the
+        The ids equal `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the
         texts become their ids. For text that you do not trust, put the ids of `encode_parts` into `template`
         yourself.
 
@@ -466,7 +466,7 @@ class Tokenizer(Encoder):
         A text of millions of ids holds up the loop for some milliseconds at most. A split pattern that runs in the
         `regex` package holds it up longer. If the task is cancelled, the thread goes on to its end.
 
-        Arguments and errors are those of `encode`.
+        Takes the arguments and raises the errors of `encode`.
 
         >>> import asyncio
         >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode("abc"))
@@ -486,7 +486,7 @@ class Tokenizer(Encoder):
     ) -> list[list[int]]:
         """Encode each text, in order, as `encode_batch` does, in a thread, and leave the event loop free.
 
-        The thread iterates over the texts. Arguments and errors are those of `encode_batch`.
+        The thread iterates over the texts. Takes the arguments and raises the errors of `encode_batch`.
 
         >>> import asyncio
         >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode_batch(["ab", "abc"]))
@@ -557,7 +557,7 @@ class Tokenizer(Encoder):
                 changes no ids, with dropout neither.
             allowed_special, disallowed_special: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
-                batch get different ids, the first those of `encode`.
+                batch get different ids, and the first gets `encode`'s.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode`. A note tells the index of the text.
@@ -569,7 +569,9 @@ class Tokenizer(Encoder):
 
     @_compiled(Encoder.encode_ordinary_batch)
     def encode_ordinary_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> list[list[int]]:
-        """Encode each text, in order, as `encode_ordinary` does. Arguments and errors are those of `encode_batch`.
+        """Encode each text, in order, as `encode_ordinary` does.
+
+        Takes the arguments and raises the errors of `encode_batch`.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_ordinary_batch(["ab", "abc"])
         [[256], [256, 99]]
@@ -620,7 +622,7 @@ class Tokenizer(Encoder):
 
         Args:
             text, allowed_special, disallowed_special, num_threads: as in `encode`.
-            dtype: integer dtype, such as "uint16". None: that of `out`, or uint32.
+            dtype: integer dtype, such as "uint16". None: the dtype of `out`, or uint32.
             out: array of one dimension whose first items become the ids; the view of them is returned.
             dropout, seed: as in `encode`, with the same ids.
 
@@ -872,7 +874,7 @@ class Tokenizer(Encoder):
         """Encode texts into one shard of an output, as a task of Spark, Ray or another engine does.
 
         The shard has the files that `encode_files` with `shard` writes, the manifest without inputs. They are
-        written under other names first, and replace those of an earlier try: a task may run twice, also at the
+        written under other names first, and replace the files of an earlier try: a task may run twice, also at the
         same time. Special tokens in the texts are encoded like any text.
 
         Args:
@@ -918,14 +920,14 @@ class Tokenizer(Encoder):
         """Make a stream that encodes text as it comes.
 
         Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. All ids
-        together are those of `encode` for the whole text. It holds back the text after the last letter or
+        together equal `encode`'s for the whole text. It holds back the text after the last letter or
         number before a space, a newline or a CJK stop: a few words of most texts. Without a split pattern, or with
         a run of a set (`[a-z]+`), it holds back the text after the last two bytes that stand side by side in no
         token. It holds back all text until `finish` if the split pattern is another one without a scanner, if a
         normalizer may change text across such a place, or if an allowed special token or an added token has one
         inside.
 
-        Arguments are those of `encode`.
+        Takes the arguments of `encode`.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -940,13 +942,13 @@ class Tokenizer(Encoder):
     def conversation(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
     ) -> Conversation:
-        """Make a text that grows and is edited, with its ids at any time: those of `encode` for the whole text.
+        """Make a text that grows and is edited, with its ids at any time, equal to `encode`'s for the whole text.
 
         `append(text)` encodes only the end of the text again, `replace(start, end, text)` only the text around the
         edit, and `truncate_to(n)` cuts off either side. Each tells which ids changed. The time for an append does
         not grow with the text, except where `encoder` holds back all text: then the whole is encoded each time.
 
-        Arguments are those of `encode`.
+        Takes the arguments of `encode`.
 
         >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
         >>> conversation.append("ab ab"), conversation.append("c")
@@ -961,7 +963,7 @@ class Tokenizer(Encoder):
         )
 
     def joins(self, a: Text, b: Text, *, allowed_special: Special = frozenset()) -> bool:
-        """Tell whether the ids of a followed by those of b are the ids of a + b.
+        """Tell whether the ids of a followed by the ids of b are the ids of a + b.
 
         Only the text around the joint is encoded, up to a safe cut on either side.
 
@@ -1004,11 +1006,11 @@ class Tokenizer(Encoder):
     ) -> tuple[list[int], list[list[int]]]:
         """Encode a text that may go on, and give the ids that its end may have then. As in tiktoken.
 
-        Arguments and errors are those of `encode`.
+        Takes the arguments and raises the errors of `encode`.
 
         Returns:
             (stable ids, completions): the ids before the last piece, and white space before it, which stay if a
-            token follows; and lists of ids, one of which comes next. The bytes of a completion begin with the
+            token follows; and lists of ids: one of them comes next. The bytes of a completion begin with the
             bytes of the ids that are not stable, and its last token may go on beyond them.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern="gpt2")
@@ -1049,7 +1051,7 @@ class Tokenizer(Encoder):
     def count_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> npt.NDArray[np.int64]:
         """Count the ids of each text: an array of shape (len(texts),), dtype int64.
 
-        Arguments and errors are those of `encode_batch`. Raises ImportError if numpy is not installed.
+        Takes the arguments and raises the errors of `encode_batch`. Raises ImportError if numpy is not installed.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).count_batch(["ab", "abc"]).tolist()
         [1, 2]
@@ -1145,7 +1147,7 @@ class Tokenizer(Encoder):
     ) -> list[str]:
         """Truncate each text, in order, as `truncate` does.
 
-        Arguments and errors are those of `truncate`. A note at an error tells the index of the text.
+        Takes the arguments and raises the errors of `truncate`. A note at an error tells the index of the text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
         ['abab', 'c']
@@ -1287,7 +1289,7 @@ class Tokenizer(Encoder):
         model with more rows than its tokenizer has tokens may sample an id without a token: with
         unknown_ids="skip" or "replace" the stream goes on.
 
-        Arguments are those of `decode`.
+        Takes the arguments of `decode`.
 
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
         >>> [stream.push(token_id) for token_id in "né".encode()], stream.finish()
@@ -1364,7 +1366,7 @@ class Tokenizer(Encoder):
         raise NotImplementedError
 
     def is_special_token(self, token_id: int) -> bool:
-        """Tell whether an id is that of a special token.
+        """Tell whether an id belongs to a special token.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).is_special_token(256)
         True
@@ -1530,7 +1532,7 @@ class Tokenizer(Encoder):
 
     @property
     def template(self) -> tuple[list[int], list[int]]:
-        """Ids before a text, and ids after it, such as those of `<s>` and `</s>`.
+        """Ids before a text, and ids after it, such as `<s>` and `</s>`.
 
         Only `encode_with_template` adds them. A tokenizer.json holds them. A sentencepiece model does not: its
         template is the bos token before a text and nothing after it, as in transformers, unless `add_bos_token`
@@ -1563,7 +1565,7 @@ class Tokenizer(Encoder):
 
     @property
     def pattern(self) -> Pattern:
-        r"""Split pattern: a regex, or a tuple of regexes, each of which splits the pieces of the one before.
+        r"""Split pattern: a regex, or a tuple of regexes: each splits the pieces of the one before.
 
         None: no splitting, or splitting by `pre_tokenizers` that no regex can express.
 
@@ -1628,7 +1630,7 @@ class Tokenizer(Encoder):
         Args:
             tokens: text to id. Or a list of texts and `AddedToken`s, which have flags: those that are added tokens
                 already keep their ids, new ones get the ids from n_vocab on, in order. One with
-                special=True becomes a special token. An id may be that of the ordinary token with this very text.
+                special=True becomes a special token. An id may belong to the ordinary token with this very text.
 
         Raises:
             SpecialTokenError: a text is empty, a special token or an ordinary one, an id is taken, or an added

@@ -45,7 +45,7 @@ _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the id
 _MAX_GUESSES = 8  # guesses before bisection: guesses alone may approach in small steps
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
 _END_SEARCH_IDS = 200  # room from which only the end of a text is counted again for each guess
-_END_MARGIN = 128  # characters before the end searched, within which its tokens become those of the whole text
+_END_MARGIN = 128  # characters before the end searched: within them, its tokens become the whole text's
 _END_FRACTION = 16  # the end searched is at most 1/16 of the text
 
 #: Counts the ids up to a position, at most one more than the limit: (position, limit) -> n_ids.

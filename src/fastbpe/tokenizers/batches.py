@@ -54,7 +54,7 @@ class Batch:
         self._rows: list[Encoded] | None = None
 
     def original(self, i: int) -> Any:
-        """Return the encoding of tokenizers for row i. The first call makes those of all rows."""
+        """Return the encoding of tokenizers for row i. The first call makes the encodings of all rows."""
         if self._made is None:
             twin, inputs, plan, words, adds_special, method = self._call
             options = {"add_special_tokens": adds_special, "is_pretokenized": words}

@@ -100,7 +100,7 @@ class Encoding:
         return self._whole().char_to_token(char_pos, sequence_index)  # type: ignore[no-any-return]
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the number of the word that holds a character. Arguments are those of `char_to_token`."""
+        """Return the number of the word that holds a character. Takes the arguments of `char_to_token`."""
         return self._whole().char_to_word(char_pos, sequence_index)  # type: ignore[no-any-return]
 
     def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
@@ -132,11 +132,11 @@ class Encoding:
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
     ) -> None:
-        """Pad to a length, in place. Arguments are those of `Tokenizer.enable_padding`."""
+        """Pad to a length, in place. Takes the arguments of `Tokenizer.enable_padding`."""
         self._own().pad(length, direction=direction, pad_id=pad_id, pad_type_id=pad_type_id, pad_token=pad_token)
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Cut down to a length, in place. Arguments are those of `Tokenizer.enable_truncation`."""
+        """Cut down to a length, in place. Takes the arguments of `Tokenizer.enable_truncation`."""
         self._own().truncate(max_length, stride, direction)
 
     def set_sequence_id(self, sequence_id: int) -> None:

@@ -1,4 +1,4 @@
-"""Whole tokenizers of a kind: those of BPE run on fastbpe, the others are tokenizers' own."""
+"""Whole tokenizers of a kind: BPE ones run on fastbpe, the others are tokenizers' own."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class Tokenizer:
 
         Args:
             encoding: the encoding of a text.
-            pair: that of the second text.
+            pair: the same for the second text.
             add_special_tokens: as in `encode`.
         """
         return wrap(self._original.post_process(unwrap(encoding), unwrap(pair), add_special_tokens))
@@ -244,7 +244,7 @@ class Tokenizer:
         return self._original.add_tokens(tokens)  # type: ignore[no-any-return]
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Add special tokens, which decoding can leave out. Arguments are those of `add_tokens`."""
+        """Add special tokens, which decoding can leave out. Takes the arguments of `add_tokens`."""
         return self._original.add_special_tokens(tokens)  # type: ignore[no-any-return]
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
@@ -278,7 +278,7 @@ class Tokenizer:
         """Truncate from now on.
 
         Args:
-            max_length: most ids, with those of the template.
+            max_length: most ids, the template's among them.
             stride: ids that a part in `Encoding.overflowing` shares with the one before.
             strategy: text of a pair that is cut: "longest_first", "only_first" or "only_second".
             direction: side at which ids are cut off: "right" or "left".

@@ -2,7 +2,7 @@
 
 Most bases only cut: the counter finds their tokens itself. A normalizer, and added tokens with flags, follow rules
 of their own. A twin of the base that has the same rules, no splitter and no tokens but the bytes gives these
-texts: its ids between those of names are the bytes that the base would split and merge.
+texts: its ids between the ids of names are the bytes that the base would split and merge.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
 
     Args:
         base: the byte-level tokenizer.
-        special_tokens: new special tokens, none of which is a token of the base; they cut documents, too.
+        special_tokens: new special tokens; none is a token of the base. They cut documents, too.
     """
     base = base.with_special_tokens([*special_tokens])
     model, names = model_of(base), special_of(base)

@@ -30,7 +30,7 @@ class BaseVocabulary:
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
         special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
         names: texts of all special and added tokens of a run with a base, old and new: no merge may make one.
-        moved: name → id – those of them that the base has, and their ids there.
+        moved: name → id – the ones that the base has, and their ids there.
         vocabulary: Vocabulary or None – cuts pieces into tokens of the base; None: pieces start as bytes.
         model: Model or None – the base's model; None: there is no base.
         texts: BaseTexts or None – way from documents to pieces; None: the split pattern and the special tokens are
@@ -114,7 +114,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         base: the tokenizer to extend.
         base_special: one of BASE_SPECIAL – "keep": its special tokens keep their ids; "end": they get new ids
             after the merges.
-        options: those of the run; its special tokens are new ones.
+        options: options of the run; its special tokens are new ones.
 
     Raises:
         TrainingError: vocab_size leaves no id for a merge, or ties="huggingface".

@@ -59,7 +59,7 @@ class CodePointBase:
         self._longer = [text for text in self._texts if len(text) > 1]
 
     def options(self, vocab_size: int, keywords: Mapping[str, Any]) -> CodePointOptions:
-        """Make the options of the run: those of the base, and what the caller says about learning.
+        """Make the options of the run: the base's, and what the caller says about learning.
 
         Raises:
             OptionError: an option would change the base.
@@ -87,7 +87,7 @@ class CodePointBase:
         return character in self._texts
 
     def alphabet(self, new: list[str]) -> list[str]:
-        """List the characters of the run in ascending order: those of the base's pieces, and new ones."""
+        """List the characters of the run in ascending order: the characters of the base's pieces, and new ones."""
         return sorted({*new}.union(*self._texts))
 
     def pieces(self, alphabet: list[str]) -> list[list[int]]:

@@ -108,11 +108,17 @@ def scripts() -> bytes:
 def character_classes(options: CodePointOptions) -> bytes:
     """Return the class of each code point, a byte each: which neighbours it may share a word with.
 
+    Words of models of type word or char end at spaces only.
+
     >>> classes = character_classes(CodePointOptions.of({"vocab_size": 500, "split_digits": True}))
     >>> classes[ord("7")] == _ALONE, classes[ord("a")] == classes[ord("é")], classes[ord("▁")] == _METASPACE
     (True, True, True)
     """
     trainer = options.trainer
+    if trainer["model_type"] != "bpe":
+        together = bytearray([_INHERITED]) * _N_CODE_POINTS
+        together[_METASPACE_CODE_POINT] = _METASPACE
+        return bytes(together)
     numbers = [_FIRST_SCRIPT, _INHERITED, *range(_FIRST_SCRIPT + 1, 258)]
     if not trainer["split_by_unicode_script"]:
         numbers = [_INHERITED] * 256
@@ -188,15 +194,16 @@ def _counter_maker(
     )
     names = sorted({name.encode() for name, _ in options.metas.values()})
     symbols = SpecialMatcher(names, list(range(len(names)))) if names else None
+    is_bpe = trainer["model_type"] == "bpe"  # in models of other types a word begins at each space, always
     return lambda: WordCounter(
         normalizer,
         classes,
         symbols=symbols,
         delimiter=trainer["pretokenization_delimiter"].encode(),
         max_bytes=trainer["max_sentence_length"],
-        split_by_whitespace=trainer["split_by_whitespace"],
-        treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
-        allow_whitespace_only_pieces=trainer["allow_whitespace_only_pieces"],
+        split_by_whitespace=trainer["split_by_whitespace"] or not is_bpe,
+        treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"] and is_bpe,
+        allow_whitespace_only_pieces=trainer["allow_whitespace_only_pieces"] and is_bpe,
         has_counts=trainer["input_format"] == "tsv",
         is_checked=must_be_utf8,
         spill=spill,

@@ -148,7 +148,7 @@ class WordFacts:
         """Raise TrainingError unless a training run would count words in the same way.
 
         Args:
-            options: those of the run.
+            options: options of the run.
         """
         made = specs.make(specs.TRAINER, self.options)
         mine = {name: made[name] for name in _READ}

@@ -1,11 +1,11 @@
-"""Options of code-point training, checked once: names, defaults and limits are those of sentencepiece 0.2.3."""
+"""Options of code-point training, checked once: names, defaults and limits as in sentencepiece 0.2.3."""
 
 from __future__ import annotations
 
 import operator
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -17,6 +17,7 @@ from fastbpe.model import PieceType, Spec
 from fastbpe.normalization import sentencepiece_rules
 
 DEFAULT_RULES = "nmt_nfkc"
+NO_PRETOKENIZER = "PretokenizerForTraining is only supported in UNIGRAM or BPE mode."  # for other types of models
 FORMATS = ("", "text", "tsv")
 
 # Smallest and largest value of each numeric option, both allowed.
@@ -80,13 +81,19 @@ class CodePointOptions:
     only_characters: bool = False
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], normalizer: Spec | None = None) -> CodePointOptions:
+    def of(
+        cls,
+        options: Mapping[str, Any],
+        normalizer: Spec | None = None,
+        model_types: Sequence[str] = ("bpe",),
+    ) -> CodePointOptions:
         """Check options.
 
         Args:
             options: name → value, by sentencepiece's names. Values are Python's, or text as on sentencepiece's
                 command line; a list of names may be text with commas.
             normalizer: a whole spec in place of the options about normalization; None: there is none.
+            model_types: the types of models that the caller can train.
 
         Raises:
             SpecError: there is no option of a name, or a value cannot be met.
@@ -121,6 +128,7 @@ class CodePointOptions:
                 )
         trainer = {"model_type": "bpe"} | {name: value for name, value in trainer.items() if value != []}
         spec = specs.make(specs.TRAINER, trainer)
+        _check_model_type(spec, model_types)
         _check(spec)
         flags = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
         denormalizer = specs.make(specs.NORMALIZER, denormalizing | dict.fromkeys(flags, False))
@@ -251,32 +259,49 @@ def float32(number: float) -> float:
 
 
 def checked_trainer(values: Mapping[str, Any], base: Spec) -> Spec:
-    """Make the options of a trainer from those of a model and new ones, and check them.
+    """Make the options of a trainer from a model's and new ones, and check them.
 
     Raises SpecError: a value cannot be met.
     """
     parsed = {name: _parsed(name, specs.TRAINER[name], value) for name, value in values.items()}
     spec = specs.make(specs.TRAINER, parsed, base.unknown)
+    _check_model_type(spec, ("bpe",))
     _check(spec)
     return spec
 
 
+def _check_model_type(trainer: Spec, model_types: Sequence[str]) -> None:
+    """Raise SpecError if the model is of none of these types."""
+    model_type = trainer["model_type"]
+    if model_type in model_types:
+        return
+    way_out = ""
+    if model_type != "unigram":
+        way_out = "; fastbpe.sentencepiece trains word and char models"
+        if model_type == "char":
+            way_out += ', and vocab_size="characters" gives the same ids'
+    raise SpecError(
+        f"model_type={model_type!r}: fastbpe trains {', '.join(map(repr, model_types))} only{way_out}",
+        f"fastbpe trains --model_type={' or '.join(model_types)} only.",
+    )
+
+
 def _check(trainer: Spec) -> None:
     """Raise SpecError if no model can be trained with these options."""
-    if trainer["model_type"] != "bpe":
-        raise SpecError(
-            f"model_type={trainer['model_type']!r}: fastbpe trains 'bpe' only; vocab_size=\"characters\" gives "
-            "what 'char' would",
-            "fastbpe trains --model_type=bpe only.",
-        )
     if trainer["vocab_size"] <= 0:
         raise SpecError(
             f"vocab_size={trainer['vocab_size']}: give 1 or more", "[(trainer_spec.vocab_size()) > (0)] "
         )
-    if trainer["use_all_vocab"]:
+    is_bpe = trainer["model_type"] == "bpe"
+    if trainer["use_all_vocab"] and is_bpe:
         raise SpecError(
             "use_all_vocab=True is for other types of models; leave it out",
             "--use_all_vocab=true is valid for WORD/CHAR model.",
+        )
+    if trainer["pretokenization_delimiter"] and not is_bpe:
+        raise SpecError(
+            f"pretokenization_delimiter is for BPE models, not for type {trainer['model_type']}; leave it out",
+            NO_PRETOKENIZER,
         )
     if trainer["seed_sentencepieces_file"]:
         raise SpecError(
@@ -317,7 +342,9 @@ def _check(trainer: Spec) -> None:
 
 def _refuse_auto_coverage(trainer: Spec) -> None:
     detail = "fastbpe does not search for --character_coverage by itself."
-    if not trainer["byte_fallback"]:
+    if trainer["model_type"] != "bpe":
+        detail = "--auto_character_coverage is only supported in UNIGRAM or BPE model mode."
+    elif not trainer["byte_fallback"]:
         detail = "--auto_character_coverage requires --byte_fallback=true."
     elif trainer["required_chars"]:
         detail = (
@@ -351,7 +378,7 @@ def _normalizer(rules: dict[str, Any]) -> Spec:
 
 
 def _completed(normalizer: Spec) -> Spec:
-    """Return a spec with its rules; one without rules gets those of its name."""
+    """Return a spec with its rules; one without rules gets the rules of its name."""
     if not normalizer["precompiled_charsmap"]:
         return _normalizer(dict(normalizer.values))
     return specs.make(specs.NORMALIZER, {"name": DEFAULT_RULES, **normalizer.values}, normalizer.unknown)
@@ -391,7 +418,7 @@ def _meta_pieces(trainer: Spec) -> Metas:
         if i >= trainer["vocab_size"] or i in metas or (kind != "unk" and name == unknown):
             raise SpecError(
                 f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or "
-                "id or name are those of another piece",
+                "another piece has this id or name",
                 f"[insert_id(trainer_spec_.{kind}_id(), trainer_spec_.{kind}_piece())] ",
             )
         metas[i] = name, PieceType.UNKNOWN if kind == "unk" else PieceType.CONTROL
@@ -408,7 +435,10 @@ def _add_symbols(trainer: Spec, metas: Metas) -> None:
     """Give control symbols, user-defined symbols and bytes the lowest free ids."""
     own = {trainer[f"{kind}_piece"]: trainer[f"{kind}_id"] for kind in ("pad", "eos", "bos")}
     symbols = [(name, PieceType.CONTROL) for name in trainer["control_symbols"]]
-    symbols += [(name, PieceType.USER_DEFINED) for name in trainer["user_defined_symbols"]]
+    for name in trainer["user_defined_symbols"]:
+        symbols.append((name, PieceType.USER_DEFINED))
+        if trainer["model_type"] == "word" and not name.startswith("\u2581"):
+            symbols.append(("\u2581" + name, PieceType.USER_DEFINED))  # a whole word, as encoding looks it up
     if trainer["byte_fallback"]:
         symbols += [(f"<0x{byte:02X}>", PieceType.BYTE) for byte in range(256)]
     seen = set()

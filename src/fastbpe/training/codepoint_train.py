@@ -6,28 +6,26 @@ them. Both count words, choose the alphabet, learn merges, and give ids to the p
 
 from __future__ import annotations
 
-import struct
-from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastbpe._core.train.codepoint_learner import CodePointLearner
-from fastbpe._core.train.word_counter import characters
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.sources import Source
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
+from fastbpe.model import CodePointModel, Spec
+from fastbpe.training.alphabet import alphabet_of, character_counts
 from fastbpe.training.codepoint_base import CodePointBase
 from fastbpe.training.codepoint_counting import (
-    BOUNDARY,
     CountedWords,
     SentenceSource,
     character_classes,
     count_words,
 )
-from fastbpe.training.codepoint_options import CodePointOptions, float32
+from fastbpe.training.codepoint_model import check_number, make_model
+from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts, facts_of
 from fastbpe.training.word_counting import counted_words, sentences_of, with_format_of
@@ -247,8 +245,8 @@ def _learn_counted(
     base: CodePointBase | None,
 ) -> tuple[CodePointModel, CodePointReport]:
     """Learn a code-point vocabulary from words; arguments as of `learn_model`."""
-    counts = _character_counts(counted)
-    alphabet, left_out = _alphabet(counts, options.trainer)
+    counts = character_counts(counted)
+    alphabet, left_out = alphabet_of(counts, options.trainer)
     n_symbols = len(options.metas)
     if base is not None:
         n_symbols = base.model.n_pieces
@@ -268,11 +266,19 @@ def _learn_counted(
         merges = _learned(counted, alphabet, classes, options.trainer, vocab_size - n_single, phase.update, base)
     learned = [left + right for left, right in merges]
     if base is None:
-        model = _model([*learned, *alphabet], options, vocab_size)
+        texts = [*learned, *alphabet]
+        model = make_model(texts, [-float(rank) for rank in range(len(texts))], options)
     else:
-        _check_number(n_single + len(learned), options, vocab_size)
+        check_number(n_single + len(learned), options)
         model = base.extended(learned, alphabet, merges)
-    report = CodePointReport(
+    return model, report_of(counted, counts, left_out, n_merges=len(learned))
+
+
+def report_of(
+    counted: CountedWords, counts: Mapping[int, int], left_out: Mapping[str, int], *, n_merges: int
+) -> CodePointReport:
+    """Put the numbers of a run together; arguments as the report names them, and the count of each character."""
+    return CodePointReport(
         n_bytes=counted.n_bytes,
         n_sentences=counted.n_sentences,
         n_empty=counted.n_empty,
@@ -282,60 +288,8 @@ def _learn_counted(
         n_characters=sum(counts.values()),
         left_out=left_out,
         n_distinct_words=len(counted.words),
-        n_merges=len(learned),
+        n_merges=n_merges,
     )
-    return model, report
-
-
-def _character_counts(counted: CountedWords) -> dict[int, int]:
-    """Count the occurrences of each code point.
-
-    Raises:
-        SpecError: there is no sentence, or none with a character beside spaces.
-    """
-    if not counted.n_sentences:
-        raise SpecError(
-            "there is no sentence to learn from: "
-            + (
-                f"{counted.n_too_long:,} are longer than max_sentence_length, {counted.n_reserved:,} hold U+2585, "
-                f"{counted.n_empty:,} are empty"
-                if counted.n_too_long or counted.n_reserved
-                else "the source holds no line, or only empty ones"
-            ),
-            "[!sentences_.empty()] ",
-        )
-    counts = characters(counted.words)
-    for code_point, number in counted.pruned_characters.items():
-        counts[code_point] = counts.get(code_point, 0) + number
-    if not counts:
-        raise SpecError(
-            "there is no text to learn from: the sentences hold nothing but spaces",
-            "[(all_chars_count) > (0)] ",
-        )
-    return counts
-
-
-def _alphabet(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict[str, int]]:
-    """Choose the characters that become pieces: the most frequent ones, until they cover enough of the text.
-
-    Args:
-        counts: code point → count.
-        trainer: its character_coverage and required_chars.
-
-    Returns:
-        The characters, most frequent first, and the other ones with their counts.
-    """
-    required = {ord(character) for character in trainer["required_chars"]} - {0}
-    order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
-    total, covered, n = sum(counts.values()), 0, 0
-    # Compared as floats, as sentencepiece does: 0.9995 is a little less there.
-    coverage = float32(trainer["character_coverage"])
-    while n < len(order) and float32(covered / total) < coverage:
-        covered += counts.get(order[n], 0)
-        n += 1
-    taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
-    left_out = {chr(c): counts[c] for c in order[n:] if c != BOUNDARY and c in counts}
-    return [chr(c) for c in taken if c != BOUNDARY], left_out
 
 
 def _learned(
@@ -388,94 +342,3 @@ def _learned(
     last = [(texts[left], texts[right]) for left, right in learner.last_pairs()]
     update(len(last))
     return merges + last
-
-
-def _model(learned: list[str], options: CodePointOptions, vocab_size: int) -> CodePointModel:
-    """Make the model: symbols get their ids, learned pieces and characters the free ids, in order.
-
-    Raises:
-        SpecError: a symbol has an id beyond the others, is a piece too, or there are fewer pieces than vocab_size.
-    """
-    n_ids = len(options.metas) + len(learned)
-    pieces: list[bytes] = []
-    scores = array("f")
-    types = bytearray()
-    rank = 0
-    while len(pieces) < n_ids:
-        i = len(pieces)
-        if i in options.metas:
-            name, type_ = options.metas[i]
-            pieces.append(name.encode())
-            scores.append(0.0)
-            types.append(type_)
-        elif rank < len(learned):
-            pieces.append(learned[rank].encode())
-            scores.append(-float(rank))
-            types.append(PieceType.NORMAL)
-            rank += 1
-        else:
-            _check_distinct(pieces)
-            beyond = min(meta for meta in options.metas if meta > i)
-            raise SpecError(
-                f"{options.metas[beyond][0]!r} is to have the id {beyond}, but there are only {n_ids} pieces",
-                "[(model_proto->pieces_size() - 1) == (it->first)] ",
-            )
-    _check_distinct(pieces)
-    trainer = options.trainer
-    _check_number(n_ids, options, vocab_size)
-    if options.only_characters or not trainer["hard_vocab_limit"]:
-        trainer = specs.make(specs.TRAINER, {**trainer.values, "vocab_size": n_ids})
-    piece_bytes, piece_ends = pack_pieces(pieces)
-    return CodePointModel(
-        piece_bytes=piece_bytes,
-        piece_ends=piece_ends,
-        scores=_little_endian(scores),
-        types=bytes(types),
-        trainer=trainer,
-        normalizer=options.normalizer,
-        denormalizer=options.denormalizer,
-    )
-
-
-def _check_number(n_ids: int, options: CodePointOptions, vocab_size: int) -> None:
-    """Raise SpecError if there are fewer pieces than vocab_size, and there must not be."""
-    if not options.only_characters and options.trainer["hard_vocab_limit"] and n_ids != vocab_size:
-        raise SpecError(
-            f"vocab_size={vocab_size} is too large: the text gives {n_ids} pieces; or set hard_vocab_limit=False",
-            f"Vocabulary size too high ({vocab_size}). Please set it to a value <= {n_ids}.",
-        )
-
-
-def _check_distinct(pieces: list[bytes]) -> None:
-    """Raise SpecError if two ids have the same text."""
-    if len(set(pieces)) == len(pieces):
-        return
-    seen: set[bytes] = set()
-    for piece in pieces:
-        if piece in seen:
-            name = piece.decode()
-            raise SpecError(
-                f"{name!r} is two pieces: a symbol, and another symbol or a character of required_chars",
-                f"{name} is already defined",
-            )
-        seen.add(piece)
-
-
-def _little_endian(numbers: array[float]) -> bytes:
-    return struct.pack(f"<{len(numbers)}f", *numbers)
-
-
-def vocabulary_text(model: CodePointModel) -> bytes:
-    """Return the `.vocab` file that sentencepiece writes beside a model: a line for each id.
-
-    >>> options = make_options([], "characters", {})
-    >>> model, _ = train_model(["ab"], options, ReadingOptions(), Reporter(False))
-    >>> vocabulary_text(model).decode().splitlines()[-1]
-    '▁\\t-2'
-    """
-    if not model.trainer["vocabulary_output_piece_score"]:
-        return b"".join(piece + b"\n" for piece in model.pieces)
-    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
-    return b"".join(
-        b"%s\t%s\n" % (piece, b"%g" % score) for piece, score in zip(model.pieces, scores, strict=True)
-    )

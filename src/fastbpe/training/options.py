@@ -38,7 +38,7 @@ class ByteKeywords(TypedDict, total=False):
 class CodePointKeywords(TypedDict, total=False):
     """Keyword arguments of `train` that only mode="codepoint" has, for type checkers.
 
-    Names, defaults and meanings are those of sentencepiece's trainer and normalizer. Each value may also be text,
+    Names, defaults and meanings follow sentencepiece's trainer and normalizer. Each value may also be text,
     as on sentencepiece's command line.
     """
 
@@ -103,7 +103,7 @@ class ByteOptions:
     Attributes:
         vocab_size: int – number of ids to end with: 256 bytes, merges, special tokens. At most `MAX_VOCAB_SIZE`.
         pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, or several regexes,
-            each of which splits the pieces of the one before. None: do not split.
+            each splits the pieces of the one before. None: do not split.
         special_tokens: tuple of str – they separate stretches of text before anything is counted, take part in no
             merge, and get the last ids.
         ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids, as rustbpe

@@ -76,9 +76,9 @@ def count_pieces(
         on_error: str – "skip": leave out lines of jsonl and rows of parquet without text, and count them in
             `PieceCounts.n_skipped`; "raise": they are a FormatError.
         errors: str – "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
-        **options: of mode="codepoint" – the options of `train` that say how text becomes words: those of the
-            normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
-            `max_sentence_length`, and those that name symbols (`user_defined_symbols`, `byte_fallback` …). `train`
+        **options: of mode="codepoint" – the options of `train` that say how text becomes words: the
+            normalizer's (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
+            `max_sentence_length`, and the names of symbols (`user_defined_symbols`, `byte_fallback` …). `train`
             takes them from the counts. The others, such as `character_coverage`, are given to `train`.
             `input_sentence_size` is refused: a part of the text cannot know the sample of the whole.
 

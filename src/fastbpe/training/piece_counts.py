@@ -31,7 +31,7 @@ class PieceCounts(Mapping[bytes, int]):
 
     `count_pieces` makes it from text, the constructor from pieces that were counted elsewhere. Counts of the same
     pattern and special tokens add up: `a + b` are the counts of both texts together, and `sum(shards)` works. The
-    order of pieces is that of their first appearance, which `train(ties="first")` relies on; `==` ignores it.
+    order of pieces is the order of their first appearance, which `train(ties="first")` relies on; `==` ignores it.
 
     Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
 
@@ -100,7 +100,7 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that `count_pieces` was given, beside those of the normalizer.
+        """The options that `count_pieces` was given, beside the options of the normalizer.
 
         >>> import fastbpe
         >>> fastbpe.count_pieces(["low 12"], mode="codepoint", split_digits=True).options
@@ -271,7 +271,7 @@ class PieceCounts(Mapping[bytes, int]):
     ) -> MergeSummary:
         """Merge files that `save` wrote into one, thousands of them, in bounded memory.
 
-        The file is that of the counts added up, to the byte, unless min_count leaves pieces out.
+        The file equals the file of the counts added up, to the byte, unless min_count leaves pieces out.
 
         Args:
             paths: the files; or a folder, which stands for its files that end with ".pieces", by name.
@@ -419,7 +419,7 @@ def table_of(counts: PieceCounts) -> PieceCounter:
 
 
 def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
-    """Add up counts; pieces keep their order, those of the first one come first."""
+    """Add up counts; pieces keep their order, and the pieces of the first one come first."""
     first, *others = counts
     table = PieceCounter(Splitter())
     table.add_table(first._table)

@@ -77,9 +77,9 @@ def unknown_interface() -> str | None:
         return f"it has no backend that fastbpe knows ({error}); versions 5.24 have"
     known = {"self", "text", "text_pair", "kwargs", *DEFAULTS}
     if found != known:
-        return f"its tokenizers take other arguments than those of 5.24: {', '.join(sorted(found ^ known))}"
+        return f"its tokenizers take other arguments than 5.24 has: {', '.join(sorted(found ^ known))}"
     if decode != _DECODE or settings != _SETTINGS:
-        return "its tokenizers decode, or set truncation, with other arguments than those of 5.24"
+        return "its tokenizers decode, or set truncation, with other arguments than 5.24 has"
     return None
 
 

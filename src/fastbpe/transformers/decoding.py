@@ -8,6 +8,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.rows import HandOver
 
+#: Errors for ids that fastbpe cannot decode: the original then answers, or raises its own error.
 _NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)
 
 
@@ -31,7 +32,7 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
 
 
 def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, Any]) -> list[str]:
-    """Answer a call of `decode` for lists of ids. Arguments and errors are those of `decode`."""
+    """Answer a call of `decode` for lists of ids, with its arguments and errors."""
     skips, cleans = skips_of(options), clean_up_of(hf, engine, options)
     texts = decode_lists(engine, batch, skips=skips)
     return [hf.clean_up_tokenization(text) for text in texts] if cleans else texts

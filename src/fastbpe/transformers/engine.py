@@ -1,4 +1,4 @@
-"""Engine: fastbpe's tokenizer for one `tokenizers.Tokenizer`, kept as long as that stays as it was."""
+"""Engine: fastbpe's tokenizer for one `tokenizers.Tokenizer`, kept as long as that does not change."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Engine:
     def frame(self, *, pair: bool, add_special_tokens: bool, fast: bool = False) -> Frame | None:
         """Return the frame that the post-processor puts around texts; None if it has no fixed one.
 
-        Arguments are those of `find_frame`.
+        Takes the arguments of `find_frame`.
         """
         post, key = self._read_post(), (pair, add_special_tokens, fast)
         frames = self._frames
@@ -135,7 +135,7 @@ class Engine:
         return b'"trim_offsets":true' in (self._read_post() or b"")
 
     def with_offsets(self) -> Tokenizer | None:
-        """Return a tokenizer whose offsets are those of the original's post-processor of now."""
+        """Return a tokenizer with the offsets of the original's present post-processor."""
         if self.ready() is not None and self._read_post() != self._built_post:
             with self._lock:
                 self._make()

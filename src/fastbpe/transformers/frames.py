@@ -44,7 +44,7 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool, fast: bo
         tokenizer: a `tokenizers.Tokenizer`; it is not changed.
         pair: find the frame for two texts.
         add_special_tokens: as in its `encode`.
-        fast: find that of `encode_batch_fast`, which has other type ids if no template sets them.
+        fast: find the frame of `encode_batch_fast`, which has other type ids if no template sets them.
 
     Returns:
         None if the frame depends on the texts, or holds one twice or not at all.

@@ -58,7 +58,7 @@ def patch(*, existing: bool = False) -> None:
 
 
 def unpatch() -> None:
-    """Undo `patch`. Tokenizers that it has accelerated are stock again; those of `accelerate` stay accelerated.
+    """Undo `patch`. Tokenizers that it has accelerated are stock again; what `accelerate` made stays accelerated.
 
     >>> unpatch()
     """

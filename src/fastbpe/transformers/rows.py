@@ -36,7 +36,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool, fast: bool = False) -> Plan:
-    """Read the settings of an engine's original. Arguments are those of `find_frame`.
+    """Read the settings of an engine's original. Takes the arguments of `find_frame`.
 
     Raises:
         HandOver: the original must answer, or raise.
@@ -117,7 +117,7 @@ def _encode_words(
         joined = None
         if spans is not None:
             # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was
-            # put before it, and that of another word only if it starts at 0.
+            # put before it, and another word's only if it starts at 0.
             later = islice(filter(None, spans[here]), 1, None)
             if trims and any(word[0][0] for word in later):
                 raise HandOver("offsets that are trimmed in a word that does not start at 0")

@@ -37,11 +37,11 @@ def _make_class() -> type:
     from vllm.tokenizers.hf import CachedHfTokenizer
 
     class FastbpeTokenizer(CachedHfTokenizer):  # type: ignore[misc]
-        """Loader of tokenizers for vLLM: those of its mode "hf", accelerated."""
+        """Loader of tokenizers for vLLM: as its mode "hf" loads them, accelerated."""
 
         @classmethod
         def from_pretrained(cls, *args: Any, **options: Any) -> Any:
-            """Load a tokenizer as the mode "hf" does, and accelerate it. Arguments are those of vLLM."""
+            """Load a tokenizer as the mode "hf" does, and accelerate it. Takes vLLM's arguments."""
             return accelerate(super().from_pretrained(*args, **options))
 
     return FastbpeTokenizer

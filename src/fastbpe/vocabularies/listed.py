@@ -63,7 +63,7 @@ class ListedMerges:
         return [part for part in parts if part], last
 
     def remake(self, tokens: Iterable[bytes]) -> dict[bytes, Pair]:
-        """Append a merge for each token of which merging leaves two parts; map the tokens that are made to pairs.
+        """Append a merge for each token that merging leaves in two parts; map the tokens that are made to pairs.
 
         Shorter tokens come first, because longer ones may be made of them.
         """

@@ -161,7 +161,7 @@ def test_buckets_and_heap_give_the_same_ids(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_windows_give_the_ids_of_the_whole_piece(seed: int) -> None:
-    """Ids of short overlapping windows, joined at a shared token, equal those of the whole piece."""
+    """Ids of short overlapping windows, joined at a shared token, equal the ids of the whole piece."""
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 30]))) for _ in range(60)}

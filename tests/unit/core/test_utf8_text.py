@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from fastbpe import Tokenizer
 from fastbpe._core.text.utf8_text import to_utf8, utf8_size
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, peer_of
 from helpers.text_strategies import as_utf8, texts
 
@@ -108,7 +109,7 @@ def test_every_entry_point_raises_type_error_for_other_types(name: str, wrong: o
         ENTRY_POINTS[name](wrong)
 
 
-@settings(max_examples=2000)
+@settings(max_examples=n_rounds(500, 2000))
 @given(texts)
 def test_str_is_converted_to_utf8_as_via_utf16(text: str) -> None:
     assert to_utf8(text) == as_utf8(text)

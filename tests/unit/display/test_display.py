@@ -170,7 +170,7 @@ class TestIds:
 
 class TestVisible:
     def test_every_character_is_visible_or_replaced(self):
-        for code in range(sys.maxunicode + 1):
+        for code in some(range(sys.maxunicode + 1), 200_000):
             character = chr(code)
             category = unicodedata.category(character)
             if category == "Cs":

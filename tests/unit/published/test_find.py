@@ -158,7 +158,7 @@ def test_unknown_name_error_lists_the_known_names(here: Path) -> None:
         "llama2: no such file or folder, and no vocabulary of this name on this machine"
     )
     assert "; known names are gpt2, " in str(error.value)
-    assert str(error.value).endswith("those of OpenAI's models, and ORG/NAME, a repository on huggingface.co")
+    assert str(error.value).endswith("OpenAI's models, and ORG/NAME, a repository on huggingface.co")
     with pytest.raises(VocabularyNotFoundError) as error:
         fastbpe.load("org/some-1.5b")
     assert str(here / "huggingface" / "hub" / "models--org--some-1.5b") in str(error.value)

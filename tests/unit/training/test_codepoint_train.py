@@ -19,8 +19,9 @@ from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel
 from fastbpe.sentencepiece import _trainer
 from fastbpe.training import codepoint_counting, codepoint_options, codepoint_train, counting_threads, spill
+from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoint_train import CodePointReport, make_options, train_model, vocabulary_text
+from fastbpe.training.codepoint_train import CodePointReport, make_options, train_model
 from fastbpe.training.options import ReadingOptions
 
 

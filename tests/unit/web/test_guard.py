@@ -169,7 +169,7 @@ def test_taken_port_raises_os_error() -> None:
 
 
 def test_nothing_that_a_request_names_is_opened() -> None:
-    """The only calls that open files are those of the static files and of a temporary folder."""
+    """Only static files and a temporary folder are opened."""
     opening = ("open(", "Path(", "read_bytes", "read_text", "write_")
     lines = [
         line.strip()

@@ -34,7 +34,7 @@ cdef enum:  # values of Entry.n_ids
 
 cdef struct Gap:
     # A position in the output that waits for the pending pieces before it.
-    size_t position  # ids in the output, not counting those of gaps
+    size_t position  # ids in the output; gaps do not count
     size_t* count_out  # where to store the number of ids before this position; NULL: a pending piece fills it
     size_t pending_piece  # number of that piece
 

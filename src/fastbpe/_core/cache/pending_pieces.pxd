@@ -1,3 +1,8 @@
+"""Cache misses that wait to be merged together, and the gaps in the output that they leave.
+
+The .pyx states what each function requires and ensures.
+"""
+
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.cache.cache_state cimport Cache, Entry, Probe
@@ -7,7 +12,10 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef inline bint may_defer(const Tables* tables, size_t length) noexcept nogil:
-    """Tell whether a new piece of so many bytes can be merged in a batch: short, and of a ranked vocabulary."""
+    """Tell whether a new piece of so many bytes can be merged in a batch.
+
+    It must be short, and the vocabulary ranked: only such a one has byte_keys.
+    """
     return length <= MAX_PIECE_BYTES and tables.byte_keys != NULL
 
 

@@ -10,7 +10,7 @@ from fastbpe._core.common.memory cimport grown, use_huge_pages
 cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil:
     """Append n bytes. The capacity doubles, so appending takes linear time.
 
-    Requires: data does not point into the buffer. Raises MemoryError and then leaves the buffer as it was.
+    Requires: data does not point into the buffer. Raises MemoryError and then leaves the buffer unchanged.
     """
     cdef size_t capacity
     cdef uint8_t* items

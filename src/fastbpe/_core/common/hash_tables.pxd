@@ -2,7 +2,7 @@
 
 Open addressing with linear probing. A table has a power of two of slots and is at most two-thirds full, so a probe
 sequence always ends at an empty slot. The ranked table is probed by cache lines: all eight slots of the home line,
-from the home slot on and around, then those of the next line.
+from the home slot on and around, then the slots of the next line.
 
 `.fbpe` files hold these tables byte for byte: a change of layout or hash needs a new name for the file's section.
 """

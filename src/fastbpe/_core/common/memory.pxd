@@ -52,7 +52,7 @@ cdef extern from *:
     }
 
     /* Reallocate memory from n_had to n_bytes and keep the first n_used. Requires: n_used <= n_had < n_bytes.
-       Returns NULL without memory, and then leaves the old block as it was. */
+       Returns NULL without memory, and then leaves the old block unchanged. */
     static inline void *fastbpe_grown(void *memory, size_t n_used, size_t n_had, size_t n_bytes) {
         int copies = fastbpe_copies(n_had, n_bytes);
         void *grown = copies ? malloc(n_bytes) : realloc(memory, n_bytes);

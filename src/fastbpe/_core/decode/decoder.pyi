@@ -18,7 +18,7 @@ class Decoder(IdReader):
         special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
         leading: spaces to leave out at the beginning of a text, for code points. None: none. False: one, at the
             beginning of the first token. True: all tokens that are only a space, and one space of the token after.
-        whole: ids that keep their space at the beginning.
+        space_keepers: frozenset of int – ids that keep their space at the beginning.
         joins: bytes on both sides of an empty token may make one character.
     """
 
@@ -28,7 +28,7 @@ class Decoder(IdReader):
         special_tokens: list[tuple[int, bytes]],
         *,
         leading: bool | None = None,
-        whole: frozenset[int] = ...,
+        space_keepers: frozenset[int] = ...,
         joins: bool = False,
     ) -> Self: ...
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
@@ -40,7 +40,7 @@ class Decoder(IdReader):
         num_threads: int | None = None,
         unknown_ids: str = "raise",
     ) -> str:
-        """Decode ids to text. The arguments are those of `Tokenizer.decode`."""
+        """Decode ids to text. Takes the arguments of `Tokenizer.decode`."""
     def decode_batch(
         self,
         batch: Iterable[Sequence[int] | Buffer],
@@ -52,7 +52,7 @@ class Decoder(IdReader):
     def known(self, ids: Sequence[int] | Buffer) -> list[int]:
         """List the ids that have a token."""
     def tokens(self, ids: Sequence[int] | Buffer, unknown_ids: str = "raise") -> list[bytes]:
-        """List the bytes of each id; with unknown_ids="replace", those of U+FFFD for an id without a token."""
+        """List the bytes of each id; with unknown_ids="replace", U+FFFD's bytes for an id without a token."""
     def decode_with_offsets(self, ids: Sequence[int] | Buffer, errors: str = "replace") -> tuple[str, list[int]]:
         """Decode ids, and list for each the index of the first character that holds bytes of it.
 

@@ -63,24 +63,24 @@ cdef class Decoder(IdReader):
         special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
         leading: spaces to leave out at the beginning of a text, for code points. None: none. False: one, at the
             beginning of the first token. True: all tokens that are only a space, and one space of the token after.
-        whole: ids that keep their space at the beginning.
+        space_keepers: frozenset of int – ids that keep their space at the beginning.
         joins: bytes on both sides of an empty token may make one character.
     """
 
     cdef bint _strips  # leading is not None
     cdef bint _strips_all  # leading is true
     cdef bint _joins
-    cdef frozenset _whole
+    cdef frozenset _space_keepers
 
     def __cinit__(
         self, Vocabulary vocabulary not None, list special_tokens not None, *, leading=None,
-        frozenset whole not None=frozenset(), bint joins=False,
+        frozenset space_keepers not None=frozenset(), bint joins=False,
     ):
         self._vocabulary = vocabulary
         self._strips = leading is not None
         self._strips_all = bool(leading)
         self._joins = joins
-        self._whole = whole
+        self._space_keepers = space_keepers
         self._special = dict(special_tokens)
         self._n_ids = max(vocabulary.tables.n_ids, max(self._special, default=-1) + 1)
 
@@ -178,9 +178,9 @@ cdef class Decoder(IdReader):
             return 0
         for i in range(ids.n):
             data = slot_token(&self._slots[ids.items[i]], &n)
-            if n == 0 and (self._strips_all or ids.items[i] not in self._whole):
+            if n == 0 and (self._strips_all or ids.items[i] not in self._space_keepers):
                 continue
-            if n == 0 or data[0] != 0x20 or ids.items[i] in self._whole:
+            if n == 0 or data[0] != 0x20 or ids.items[i] in self._space_keepers:
                 break
             left_out.at = i + 1
             left_out.n_left_out += 1
@@ -204,7 +204,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise"):
-        """Decode ids to text. The arguments are those of `Tokenizer.decode`."""
+        """Decode ids to text. Takes the arguments of `Tokenizer.decode`."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)
@@ -363,7 +363,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def tokens(self, ids, unknown_ids="raise"):
-        """List the bytes of each id; with unknown_ids="replace", those of U+FFFD for an id without a token."""
+        """List the bytes of each id; with unknown_ids="replace", U+FFFD's bytes for an id without a token."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n

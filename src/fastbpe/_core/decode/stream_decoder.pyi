@@ -21,10 +21,10 @@ class StreamDecoder:
         reader: Decoder of the ids.
         errors: error handler for bytes that are not UTF-8.
         unknown_ids: treatment of ids without a token: "raise", "skip" or "replace".
-        joins, leading, whole: as in Decoder.
-        runs: byte ids. If consecutive ones are not UTF-8 together, each becomes U+FFFD, as in tokenizers. None:
-            `errors` decides.
-        firsts: ids with another text at the beginning, and that text.
+        joins, leading, space_keepers: as in Decoder.
+        byte_ids: frozenset of int – ids of byte tokens, decoded as tokenizers does: consecutive ones together; if
+            their bytes are not UTF-8, each is U+FFFD. None: `errors` decides.
+        first_texts: dict of int to bytes – ids that have another text at the beginning of a text, and that text.
 
     >>> from fastbpe import Tokenizer
     >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
@@ -40,14 +40,14 @@ class StreamDecoder:
         *,
         joins: bool = True,
         leading: bool | None = None,
-        whole: frozenset[int] = ...,
-        runs: frozenset[int] | None = None,
-        firsts: dict[int, bytes] | None = None,
+        space_keepers: frozenset[int] = ...,
+        byte_ids: frozenset[int] | None = None,
+        first_texts: dict[int, bytes] | None = None,
     ) -> Self: ...
     def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
         """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
 
-        After an error the stream is as it was before.
+        An error leaves the stream unchanged.
 
         Raises:
             InvalidTokenError: an id has no token (a KeyError), unless unknown_ids is "skip" or "replace".

@@ -31,7 +31,7 @@ cdef struct State:
     uint8_t kept[4]  # bytes kept back, the start of a character
     size_t n_kept
     bint is_start  # at the start of a text, so a leading space is left out
-    bint is_broken  # with runs: the run of byte tokens at hand is not UTF-8, so each further byte is U+FFFD
+    bint is_broken  # with byte_ids: the byte tokens in a row so far are not UTF-8, so each further one is U+FFFD
 
 
 @cython.final
@@ -47,10 +47,10 @@ cdef class StreamDecoder:
         reader: Decoder of the ids.
         errors: error handler for bytes that are not UTF-8.
         unknown_ids: treatment of ids without a token: "raise", "skip" or "replace".
-        joins, leading, whole: as in Decoder.
-        runs: byte ids. If consecutive ones are not UTF-8 together, each becomes U+FFFD, as in tokenizers. None:
-            `errors` decides.
-        firsts: ids with another text at the beginning, and that text.
+        joins, leading, space_keepers: as in Decoder.
+        byte_ids: frozenset of int – ids of byte tokens, decoded as tokenizers does: consecutive ones together; if
+            their bytes are not UTF-8, each is U+FFFD. None: `errors` decides.
+        first_texts: dict of int to bytes – ids that have another text at the beginning of a text, and that text.
 
     >>> from fastbpe import Tokenizer
     >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
@@ -66,14 +66,14 @@ cdef class StreamDecoder:
     cdef bint _joins
     cdef bint _strips  # leading is not None
     cdef bint _strips_all  # leading is true
-    cdef frozenset _whole
-    cdef frozenset _runs
-    cdef dict _firsts
+    cdef frozenset _space_keepers
+    cdef frozenset _byte_ids
+    cdef dict _first_texts
     cdef State _state
 
     def __cinit__(
         self, IdReader reader not None, str errors not None, unknown_ids="raise", *, bint joins=True, leading=None,
-        frozenset whole not None=frozenset(), frozenset runs=None, dict firsts=None,
+        frozenset space_keepers not None=frozenset(), frozenset byte_ids=None, dict first_texts=None,
     ):
         self._reader = reader
         self._errors = errors.encode()
@@ -82,9 +82,9 @@ cdef class StreamDecoder:
         self._joins = joins
         self._strips = leading is not None
         self._strips_all = bool(leading)
-        self._whole = whole
-        self._runs = runs
-        self._firsts = firsts or {}
+        self._space_keepers = space_keepers
+        self._byte_ids = byte_ids
+        self._first_texts = first_texts or {}
         self._begin()
 
     cdef void _begin(self) noexcept:
@@ -96,7 +96,7 @@ cdef class StreamDecoder:
     def push(self, ids):
         """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
 
-        After an error the stream is as it was before.
+        An error leaves the stream unchanged.
 
         Raises:
             InvalidTokenError: an id has no token (a KeyError), unless unknown_ids is "skip" or "replace".
@@ -132,7 +132,7 @@ cdef class StreamDecoder:
         ('', '�')
         """
         cdef str text
-        if self._runs is not None:
+        if self._byte_ids is not None:
             text = self._first(REPLACEMENT * self._state.n_kept)
         else:
             text = self._decode(NULL, 0, True)
@@ -142,8 +142,8 @@ cdef class StreamDecoder:
     def __copy__(self):
         cdef StreamDecoder other = StreamDecoder(
             self._reader, self._errors.decode(), self._unknown_ids, joins=self._joins,
-            leading=bool(self._strips_all) if self._strips else None, whole=self._whole, runs=self._runs,
-            firsts=self._firsts,
+            leading=bool(self._strips_all) if self._strips else None, space_keepers=self._space_keepers,
+            byte_ids=self._byte_ids, first_texts=self._first_texts,
         )
         other._state = self._state
         return other
@@ -198,7 +198,7 @@ cdef class StreamDecoder:
         cdef list out
         try:
             self._reader._read(ids, &values, &sums, self._unknown)
-            if self._runs is None and not self._state.is_start and (self._joins or not sums.n_empty):
+            if self._byte_ids is None and not self._state.is_start and (self._joins or not sums.n_empty):
                 together = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (self._state.n_kept + sums.n_bytes))
                 to = <uint8_t*> PyBytes_AS_STRING(together)
                 memcpy(to, self._state.kept, self._state.n_kept)
@@ -218,18 +218,18 @@ cdef class StreamDecoder:
     cdef str _add(self, int64_t value, const uint8_t* data, size_t n):
         """Return the text that a token completes. value: its id; data, n: its bytes."""
         cdef bint has_space
-        if self._runs is not None:
+        if self._byte_ids is not None:
             return self._add_to_runs(value, data, n)
         if n == 0:
-            if self._state.is_start and not self._strips_all and value in self._whole:
+            if self._state.is_start and not self._strips_all and value in self._space_keepers:
                 self._state.is_start = False
             # Bytes before a control symbol and bytes behind it never make one character.
             return "" if self._joins else self._decode(NULL, 0, True)
         if self._state.is_start:
-            if value in self._firsts:
+            if value in self._first_texts:
                 self._state.is_start = False
-                return (<bytes> self._firsts[value]).decode()
-            has_space = data[0] == 0x20 and value not in self._whole
+                return (<bytes> self._first_texts[value]).decode()
+            has_space = data[0] == 0x20 and value not in self._space_keepers
             data += has_space
             n -= has_space
             self._state.is_start = self._strips_all and has_space and n == 0
@@ -270,14 +270,14 @@ cdef class StreamDecoder:
         cdef str text
         if n == 0:  # does not end a run
             return ""
-        if n == 1 and value in self._runs:
+        if n == 1 and value in self._byte_ids:
             return self._first(self._add_byte(data[0]))
         text = REPLACEMENT * self._state.n_kept
         self._state.n_kept = 0
         self._state.is_broken = False
-        if self._state.is_start and not text and value in self._firsts:
+        if self._state.is_start and not text and value in self._first_texts:
             self._state.is_start = False
-            return (<bytes> self._firsts[value]).decode()
+            return (<bytes> self._first_texts[value]).decode()
         return self._first(text + PyUnicode_DecodeUTF8(<const char*> data, <Py_ssize_t> n, NULL))
 
     cdef str _add_byte(self, uint8_t byte):

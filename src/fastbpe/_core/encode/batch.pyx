@@ -91,7 +91,7 @@ cdef tuple array_of_texts(
     """Encode texts; return (ids, offsets).
 
     ids: uint32 array of the ids of all texts, end to end.
-    offsets: int64 array: ids[offsets[i]:offsets[i + 1]] are those of text i.
+    offsets: int64 array: text i has ids[offsets[i]:offsets[i + 1]].
     """
     cdef list batch, counts_of_batches = []
     cdef Ids ids = Ids(NULL, 0, 0)

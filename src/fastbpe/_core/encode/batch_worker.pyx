@@ -82,7 +82,7 @@ def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_l
 cdef Py_ssize_t _append_lines(
     Pipeline pipeline, JsonLines lines, Scratch* scratch, int64_t* offset, size_t n_lines, size_t* n_bytes
 ) except -1 nogil:
-    """Append the ids of the lines' texts until a line is not plain; return how many lines were.
+    """Append the ids of the texts of lines, up to the first line that is not plain; return the number of plain lines.
 
     offset: offset[i + 1] is set to the end of line i's ids.
     n_bytes: increased by the bytes of the texts.

@@ -64,7 +64,7 @@ class TracedIds:
         """Add texts, and append to `ends`, until one needs more than this."""
 
     def end_as_tokenizers(self, data: bytes, prefixed: list[int], removes_spaces: bool) -> None:
-        """Change the spans of the text to those of tokenizers; data: the text."""
+        """Change the spans of the text to the spans that tokenizers gives; data: the text."""
 
     def finish(self, text: str | bytes, data: bytes, unit: str) -> None:
         """Turn the spans of the text to a unit; data: its UTF-8."""

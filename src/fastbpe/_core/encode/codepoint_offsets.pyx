@@ -40,7 +40,7 @@ cdef class SectionRules:
     plain, prefixed: encoders of such a text; `prefixed` puts a space before it.
     dummy_prefix: the model puts a space before text.
     prefix: "always", "first" or "": before each text, or the first, that does not begin with one.
-    as_tokenizers: spans are those of tokenizers, not those of sentencepiece.
+    as_tokenizers: give the spans of tokenizers, not sentencepiece's.
     removes_spaces: the model makes one space of several.
     """
 
@@ -125,7 +125,7 @@ cdef class TracedIds:
     ):
         """Add texts until one needs more than this: it is neither str nor bytes, or holds a token.
 
-        ends: number of ids up to the end of each text so far, after a 0; those of the texts added are appended.
+        ends: a 0, then the number of ids up to the end of each text so far; the texts added append theirs.
         allowed, disallowed: matchers of tokens; None: there are none.
         unit: as in `Tokenizer.encode_with_offsets`.
 
@@ -299,10 +299,10 @@ cdef class TracedIds:
         return 0
 
     def end_as_tokenizers(self, bytes data not None, list prefixed not None, bint removes_spaces):
-        """Change the spans of the text to those of tokenizers.
+        """Change the spans of the text to the spans that tokenizers gives.
 
         - If removes_spaces, spans begin with one space at most: the last of several that became one.
-        - A space put before text gets the span of its first character, one put after it that of its last.
+        - A space put before text gets the span of the text's first character, a space put after it the last's.
         - Each byte id of a character spans the character.
 
         data: the text.

@@ -279,7 +279,7 @@ cdef class TokenEncoder:
     ) noexcept nogil:
         """Copy ids, several unknown characters in a row as one, with the end of each; return how many there are.
 
-        data: normalized text of which these are the ids, an unknown id for each unknown character.
+        data: normalized text that has these ids, an unknown id for each unknown character.
         out: memory for n_ids ids; may be `ids`.
         ends: memory for as many ends, in bytes of the normalized text.
         """

@@ -51,7 +51,7 @@ cdef tuple arrays_with_spans(
 
     ids: uint32, the ids of all texts, end to end.
     spans: int64, start and end of each id.
-    offsets: int64: ids[offsets[i]:offsets[i + 1]] are those of text i.
+    offsets: int64: text i has ids[offsets[i]:offsets[i + 1]].
     """
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef Ids ids = Ids(NULL, 0, 0), own

@@ -262,7 +262,7 @@ cdef void _shift(Spans* spans, size_t first, size_t by) noexcept nogil:
 
 
 cdef void _spans_before_normalizing(Spans* spans, size_t first, size_t base, const Places* places) noexcept nogil:
-    """Replace spans of normalized text, from index first on, by those of the text it comes from.
+    """Replace spans of normalized text, from index first on, by spans of the text it comes from.
 
     base: offset of that text.
     places: for each byte of normalized text, a byte of the character that it comes from.
@@ -341,7 +341,7 @@ cdef int _add_spans_of_ids(
 ) except -1 nogil:
     """Append the spans of ids i and following, by the lengths of their tokens.
 
-    Requires: they are the ids of the pieces `ends`, the first of which begins at `begin`.
+    Requires: they are the ids of the pieces `ends`; the first piece begins at `begin`.
     """
     cdef size_t k, end, token_end
     cdef uint32_t token
@@ -450,7 +450,7 @@ def pieces(Splitter splitter not None, text):
 cdef list _pieces_list(const Text* view, const Ends* ends):
     """Return (start, end) of each piece, part by part, so that the spans stay in the first-level cache.
 
-    Lost: the spans of a whole text at once, whose memory is a fifth of that of the objects.
+    Lost: the spans of a whole text at once; their memory is a fifth of what the objects take.
     """
     cdef Cursor first = Cursor(0, 0, 0, 0)
     cdef Walk walk = Walk(first, first)

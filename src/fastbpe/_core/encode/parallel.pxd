@@ -19,7 +19,7 @@ cdef struct Job:
     size_t capacity  # of owned ids
     bint owns_ids
     size_t n_ids
-    size_t offset  # of the ids among those of all jobs; run_into() only
+    size_t offset  # place of the job's ids in the ids of all jobs; run_into() only
     size_t n_known  # how many of n_ids and offset are known; the thread that makes it 2 stores the ids
     int done  # atomic
 

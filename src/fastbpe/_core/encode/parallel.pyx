@@ -383,7 +383,7 @@ cdef class Jobs:
             self._store(number, scratch)
 
     cdef void _store(self, size_t number, Scratch* scratch) noexcept nogil:
-        """Store a job's ids in _out, then those of the jobs after it whose offset this makes known.
+        """Store a job's ids in _out, then the ids of the jobs after it whose offset this makes known.
 
         scratch: has the ids of the first of them, unless that owns them; inherits the memory of jobs that own
             theirs.

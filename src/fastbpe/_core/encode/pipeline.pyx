@@ -428,8 +428,8 @@ cdef class Pipeline:
     cdef bint _drop_bytes(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil:
         """Copy the pieces of data[start:end] without the bytes that have no token; False if there are none.
 
-        Ensures: on True, scratch.kept holds the pieces and scratch.ends where they end in it; pieces of which
-        nothing is left are gone. On False nothing has changed.
+        Ensures: on True, scratch.kept holds the pieces and scratch.ends where they end in it; a piece without
+        any byte left is gone. On False nothing has changed.
         """
         cdef const uint32_t* ids = self.vocabulary.tables.byte_ids
         cdef size_t i, at, n_kept = 0, before

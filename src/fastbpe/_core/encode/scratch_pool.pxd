@@ -13,14 +13,14 @@ from fastbpe._core.split.splitter cimport Ends
 
 cdef struct Scratch:
     # Output
-    Ids ids  # the ids so far; while counting, those of the last pieces
+    Ids ids  # the ids so far; while counting, only the ids of the last pieces
     PyObject* out  # list to which ids move as long as that works without the GIL, or NULL
     Ids other_ids  # spare memory for ids, whose n is unused: see parallel.pyx
     bint counts_only  # ids are counted and dropped
     size_t n_counted  # ids so far, if counts_only
     # State of the steps of a text
     bint at_start  # the text at hand begins where the whole text does
-    bint after_fused  # the last id is `Normalizing.fused`, of which several in a row become one
+    bint after_fused  # the last id is `Normalizing.fused`: several of it in a row become one
     Dropout* dropout  # merge with dropout, in place of the cache; NULL: without. Whoever sets it owns it
     bint keeps_runs  # several in a row stay, whatever `Normalizing.fused` says
     # Buffers of the steps

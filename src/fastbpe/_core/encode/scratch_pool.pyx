@@ -30,7 +30,7 @@ cdef enum:
     MAX_KEPT_ARENA_IDS = 1 << 23  # ids written, not capacity: memory that was never touched costs nothing
     MAX_KEPT_SCRATCHES = 64
     UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts before others may have the GIL
-    UNITS_PER_CALL = 1 << 6  # units that a call costs beyond those of its text
+    UNITS_PER_CALL = 1 << 6  # units that a call costs beside the units of its text
 
 cdef PyObject* _newest = NULL  # head of the list of all living pools, which it does not own; under the GIL
 
@@ -39,7 +39,7 @@ cdef PyObject* _newest = NULL  # head of the list of all living pools, which it 
 cdef class ScratchPool:
     """Pool of the scratches of one pipeline.
 
-    vocabulary: that of the pipeline.
+    vocabulary: the pipeline's vocabulary.
     cache_bytes: bytes that the piece caches of all threads together may take.
     """
 

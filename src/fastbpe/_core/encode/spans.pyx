@@ -133,7 +133,7 @@ cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
 
 
 cdef void to_characters_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
-    """Do the same for spans that follow those of the last call with this walk."""
+    """Do the same for spans that follow the spans of the last call with this walk."""
     if text.is_utf8:
         _utf8_to_characters(<const uint8_t*> text.data, text.n, spans, walk)
     elif text.unit == 1:

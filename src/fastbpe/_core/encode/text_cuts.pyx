@@ -40,7 +40,7 @@ def encode_part(
     after_fused: the second result for the part before; False at the beginning of a text. Without effect if the
         tokenizer makes no several ids one.
 
-    Returns (ids, after_fused): after_fused tells whether the last id is one of which several in a row become one.
+    Returns (ids, after_fused): after_fused tells whether the last id is `Normalizing.fused`.
     """
     cdef Text view
     cdef Scratch* scratch

@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef struct Ints:
-    void* first  # array of ints: that of id i is int_at(first, i)
+    void* first  # array of ints: int_at(first, i) is the int of id i
     uint32_t n  # ints of the array, made or not; 0: there is no array, as this Python's ints have another layout
     uint8_t* made  # by block: its ints exist; one more, which is never made, for ids from n on
     uint32_t n_row  # the ints of all ids below exist, so `made` need not be read

@@ -29,7 +29,7 @@ class Sequences:
 
         count: how often it counts.
 
-        Raises ValueError (InvalidTokenError for ids) or TypeError, with the place, and is then as it was.
+        Raises ValueError (InvalidTokenError for ids) or TypeError, with the place, and then adds nothing.
         """
 
     def lengths(self) -> list[int]:

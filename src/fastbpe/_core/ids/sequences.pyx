@@ -76,7 +76,7 @@ cdef class Sequences:
 
         count: how often it counts.
 
-        Raises ValueError (InvalidTokenError for ids) or TypeError, with the place, and is then as it was.
+        Raises ValueError (InvalidTokenError for ids) or TypeError, with the place, and then adds nothing.
         """
         cdef size_t before = self.items.n
         self._reserve()

@@ -8,7 +8,7 @@ that is dropped when it is the best one:
   pairs that are left are dropped one after another, so with a rate near 1 it takes 1 / (1 - rate) looks a merge.
 
 An entry of the queue whose symbols have been merged meanwhile is drawn for like any other in tokenizers, and passed
-over without a draw in sentencepiece; the same here. With a rate of 0 the ids are those of merge_piece, which tests
+over without a draw in sentencepiece; the same here. With a rate of 0 the ids equal merge_piece's, which tests
 check.
 """
 
@@ -175,7 +175,7 @@ cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) n
 cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
     """Return True with probability dropout.rate.
 
-    The random numbers are those of SplitMix64 (Steele et al. 2014), with the mixing function of hash_tables.
+    The random numbers come from SplitMix64 (Steele et al. 2014), with the mixing function of hash_tables.
     """
     if dropout.rate <= 0:
         return False

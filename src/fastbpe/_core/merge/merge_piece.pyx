@@ -237,7 +237,7 @@ cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t le
 
 
 cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right) noexcept nogil:
-    """Look a pair up. With a ranked table of symbols, its priority is that of the symbol it makes."""
+    """Look a pair up. With a ranked table of symbols, a pair has the priority of the symbol it makes."""
     cdef Merge pair = find_merge(&tables.pairs, left, right)
     if pair.id != NONE and tables.characters != NULL and tables.pairs.ranked != NULL:
         pair.priority = tables.characters.ties[pair.id]

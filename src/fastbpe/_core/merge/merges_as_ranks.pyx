@@ -1,7 +1,7 @@
 """Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
 
 `_reference/__init__.py` states the condition and proves it. The pair table gets only pairs that can stand side by
-side in a merged text, those of the list: a half or a third of all splits of tokens into two.
+side in a merged text: the list's pairs, a half or a third of all splits of tokens into two.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

@@ -60,7 +60,7 @@ cdef inline uint64_t begin_characters(
 
 
 cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, size_t n, int32_t best) noexcept nogil:
-    """Key of the leftmost pair whose priority equals that of `best`.
+    """Key of the leftmost pair with the priority of `best`.
 
     Symbols of the same score share their priority.
     """

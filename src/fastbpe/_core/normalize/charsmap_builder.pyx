@@ -385,7 +385,7 @@ cdef int _add_block(Layout* layout) except -1:
 
 
 cdef int _close_block(Layout* layout, size_t start) except -1:
-    """Give each free unit of a block a label that no search follows: that of a base which no node uses."""
+    """Give each free unit of a block a label that no search follows: the label of a base which no node uses."""
     cdef size_t unused = 0, i
     for i in range(start, start + BLOCK_UNITS):
         if not layout.is_base[i % N_OPEN]:

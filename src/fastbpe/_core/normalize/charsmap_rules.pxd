@@ -11,7 +11,7 @@ cdef extern from *:
     #define FASTBPE_VALUE_MASK 0x7FFFFFFFu
     #define FASTBPE_LABEL 0x800000FFu
     """
-    const uint32_t VALUE "FASTBPE_VALUE_MASK"  # bits of a value, in a unit that holds one
+    const uint32_t VALUE "FASTBPE_VALUE_MASK"  # mask of the value's bits, in a unit that holds a value
     const uint32_t LABEL "FASTBPE_LABEL"  # bits of a label; the top bit marks a value, no child
 
 

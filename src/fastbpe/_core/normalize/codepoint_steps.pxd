@@ -12,4 +12,4 @@ cdef class Normalizing:
     cdef readonly SpecialMatcher symbols  # user-defined symbols; None: there are none
     cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between
     cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids stay as they are
-    cdef uint32_t fused  # id of which several in a row become one; NONE: no id
+    cdef uint32_t fused  # several of this id in a row become one; NONE: no id

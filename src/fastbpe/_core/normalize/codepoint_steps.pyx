@@ -19,7 +19,7 @@ cdef class Normalizing:
     symbols: SpecialMatcher or None – user-defined symbols, as they are in normalized text.
     cuttable: bool – a letter or number before a space always ends a word, and the space begins the next: a safe
         cut is between them.
-    fused: int or None – id of which several in a row become one.
+    fused: int or None – several of this id in a row become one.
     """
     def __cinit__(
         self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,

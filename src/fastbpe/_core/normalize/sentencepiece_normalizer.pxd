@@ -9,7 +9,7 @@ cdef struct Normalized:
     uint8_t* data
     size_t n
     size_t capacity
-    uint32_t* offsets  # offset in the text of each byte of data, then that of the end; NULL if not asked for
+    uint32_t* offsets  # offset in the text of each byte of data, then of the end; NULL if not asked for
     bint with_offsets
     size_t at  # offset in the text up to which it is read
     bint after_space  # spaces that come now are left out

@@ -309,8 +309,8 @@ cdef enum:
 def _with_sources(str name, str text):
     """Return a text in a form, and for each character the index of the character it comes from.
 
-    Counted as Hugging Face tokenizers does: what one character becomes has the index of that character; what
-    several compose to, that of the first; and characters that are reordered leave the indexes in place.
+    Counted as Hugging Face tokenizers does: what one character becomes has the index of that character; where
+    several compose, the result has the index of the first; characters that are reordered leave the indexes in place.
     """
     cdef list made = [], used = []  # characters, and of how many of the text each takes the place
     cdef str compatible = "NFKD" if "K" in name else "NFD"

@@ -197,7 +197,7 @@ FB_INLINE int fb_avx512_columns_begin(fb_avx512_columns *c, fb_avx512_group *g, 
     return 1;
 }
 
-/* Sort the pieces by length, longest first (a counting sort), so that those of a group take about as many steps; begin
+/* Sort the pieces by length, longest first (a counting sort): pieces of a group take about as many steps; begin
  * the first groups. */
 FB_INLINE void fb_avx512_columns_start(fb_avx512_columns *c, const fb_merge_tables *t, const fb_new_pieces *new) {
     uint8_t ends[FB_ROWS + 1] = {0}; /* first counts by length, then ends in `sorted` */
@@ -226,7 +226,7 @@ FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_table
     c->n_active = n_kept;
 }
 
-/* Merge all pieces, as abreast.h declares: those of fewer than 16 bytes in columns if they fill a group, all others in
+/* Merge all pieces, as abreast.h declares: pieces of fewer than 16 bytes in columns if they fill a group, all others in
  * lanes. */
 static void fb_avx512_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
     enum { N_LANES = FB_ABREAST / 4 * 3 };

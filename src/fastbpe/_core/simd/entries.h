@@ -54,7 +54,7 @@ static inline int fb_entry_pack(fb_entry *entry, const uint32_t *ids, size_t n) 
     return 1;
 }
 
-/* Copy the ids of an entry to `to`. Requires: n_ids <= FB_ENTRY_IDS; `to` has space for FB_ENTRY_IDS, all of which
+/* Copy the ids of an entry to `to`. Requires: n_ids <= FB_ENTRY_IDS; `to` has space for FB_ENTRY_IDS, and all of it
  * may be overwritten. */
 static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
     const uint64_t mask = ((uint64_t)1 << FB_ENTRY_ID_BITS) - 1;

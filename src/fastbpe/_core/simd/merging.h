@@ -1,7 +1,7 @@
 /* Merging a batch of pieces of up to 63 bytes with AVX2 or AVX-512; merge_batch.pyx does the same without, more
  * slowly.
  *
- * The symbols of a piece lie in the lanes of a few vectors, in order, and the keys of their pairs in those of as
+ * The symbols of a piece lie in the lanes of a few vectors, in order, and the keys of their pairs in the lanes of as
  * many others. A merge closes the gap in both, so that the neighbours of a symbol stay beside it. A key is rank <<
  * 6, and its lane is put into the low bits: the minimum of all keys, a few instructions, tells what to merge and
  * where. A look-up of a pair compares all eight slots of a cache line at once. Symbols that make no pair
@@ -43,7 +43,7 @@ enum {
     FB_PLACES = 64       /* symbols that the state of a piece has space for */
 };
 
-/* Merge three lists of pieces: those of fewer than 16, 32 and 64 bytes. */
+/* Merge three lists: pieces of fewer than 16, of fewer than 32, and of fewer than 64 bytes. */
 typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_pieces *new);
 
 #ifdef FB_X86

@@ -129,7 +129,7 @@ cdef class Regrouped(Splitter):
         return at
 
     cdef void _regroup(self, Ends* ends, size_t begin) noexcept nogil:
-        """Replace the ends from index `begin` on by those of the new pieces."""
+        """Replace the ends from index `begin` on by the ends of the new pieces."""
         cdef size_t i, n_kept = begin, end
         cdef bint is_gap
         for i in range(begin, ends.n):

@@ -248,7 +248,7 @@ cdef inline const uint8_t* _digits(const uint8_t* at, const uint8_t* end) noexce
 
 
 cdef int _is_name(const String* key, const String* name) noexcept nogil:
-    """Tell whether a key is the wanted name: 1 or 0; -1 if its escapes are too long to tell, or half a pair."""
+    """Compare a key with the wanted name: 1 if equal, else 0; -1 if its escapes are too long or lack half a pair."""
     cdef uint8_t[MAX_ESCAPED_NAME_BYTES] unescaped
     cdef const uint8_t* data = key.data
     cdef size_t n = key.n

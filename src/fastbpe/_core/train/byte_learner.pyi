@@ -47,4 +47,4 @@ class Learner(MergeLearner):
 
     @property
     def n_pieces(self) -> int:
-        """Number of pieces, each as often as it was counted."""
+        """Number of pieces in the text: the sum of the counts."""

@@ -45,7 +45,7 @@ cdef class Learner(MergeLearner):
     taken: bytes – names that text becomes whatever its merges are: with a base of bytes, no merge makes one.
     """
 
-    cdef int64_t _n_pieces  # pieces, each as often as it was counted
+    cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
     cdef uint32_t* _rank  # rank of each id, for ties
     cdef uint32_t _max_token_length
     cdef bint _ties_first
@@ -251,7 +251,7 @@ cdef class Learner(MergeLearner):
 
     @property
     def n_pieces(self):
-        """Number of pieces, each as often as it was counted."""
+        """Number of pieces in the text: the sum of the counts."""
         return self._n_pieces
 
 

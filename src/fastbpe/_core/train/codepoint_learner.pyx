@@ -103,7 +103,7 @@ cdef class CodePointLearner(MergeLearner):
         self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
         while (<uint64_t> 1 << self._bits) < self._n_alphabet:
             self._bits += 1
-        # Every merge removes a symbol at least, so no array need be larger than the text, however many are wanted.
+        # Each merge removes at least one symbol. So no array is longer than the text, whatever n_merges is.
         n_ids = self._n_base + min(n_merges, words.n_arena)
         self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))

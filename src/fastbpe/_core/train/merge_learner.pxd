@@ -8,7 +8,7 @@ cdef enum:
 
 
 cdef struct LearnedMerge:
-    # A merge as it was learned.
+    # A merge that was learned.
     uint32_t left
     uint32_t right
     int64_t count  # occurrences of the pair when it was merged

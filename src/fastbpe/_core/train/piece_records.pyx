@@ -26,6 +26,8 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, ui
     """
     cdef size_t i
     cdef uint32_t shift = 64 - bits
+    if not 1 <= bits <= 32:
+        raise ValueError(f"bits={bits}: give 1 to 32")
     cdef uint32_t* part = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
     table.settle_counts()
     try:

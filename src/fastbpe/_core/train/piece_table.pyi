@@ -55,7 +55,7 @@ class PieceTable:
         """Return (piece, count) of each piece, in order of first appearance once `finish` has sorted them."""
 
     def total(self) -> tuple[int, int]:
-        """Return (number of pieces, their bytes), each piece as often as it was counted."""
+        """Return (number of pieces, their bytes) in the text: each piece times its count."""
 
     def count_of(self, piece: bytes) -> int:
         """Return how often a piece was counted; 0 if it was not met."""

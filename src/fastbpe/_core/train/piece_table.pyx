@@ -147,7 +147,7 @@ cdef class PieceTable:
         ]
 
     def total(self):
-        """Return (number of pieces, their bytes), each piece as often as it was counted."""
+        """Return (number of pieces, their bytes) in the text: each piece times its count."""
         cdef size_t i
         self.settle()
         pieces = bytes_ = 0

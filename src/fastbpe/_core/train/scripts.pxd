@@ -9,7 +9,7 @@ cdef enum:
     METASPACE_CLASS = 1  # U+2581, which stands for a space
     ALONE = 2  # no piece holds the character and another one
     ANY = 3  # goes with every script
-    FIRST_SCRIPT = 4
+    FIRST_SCRIPT = 4  # from here on, numbered by training.codepoint_counting
 
 cdef enum:
     N_CODE_POINTS = 0x110000

@@ -29,7 +29,7 @@ class Typed(NamedTuple):
     """A value with its type, to write.
 
     Attributes:
-        type: number of the type; of an array, that of its items.
+        type: number of the type; for an array, the type of its items.
         value: int, float, bool or bytes; or a sequence of them for an array.
         is_array: the value is an array.
     """

@@ -1,6 +1,6 @@
 r"""Split patterns by the names of `tokenizer.ggml.pre`, as llama.cpp's src/llama-vocab.cpp has them.
 
-The regexes are those of the models' own tokenizer.json. Where llama.cpp runs another one that only comes near,
+The regexes come from the models' own tokenizer.json. Where llama.cpp runs another one that only comes near,
 since its regex engine lacks a term (gpt-4o, tekken), the model's own counts. Names that it has and that are not
 here (afmoe, chameleon, deepseek-llm, exaone-moe, gemma4, jais-2, kimi-k2, laguna, superbpe, tiny_aya, youtu, ...)
 split by code of its own, or stand for few models.

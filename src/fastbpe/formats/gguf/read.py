@@ -50,7 +50,7 @@ def parse(
         return _code_points(keys)
     if kind is None:
         raise FormatError(
-            f"{where}: GGUF: there is no {PREFIX}model: it holds no tokenizer; give that of its model"
+            f"{where}: GGUF: there is no {PREFIX}model: it holds no tokenizer; give the file of its model"
         )
     raise FormatError(
         f"{where}: GGUF: the tokenizer is of the kind {kind!r:.40}; fastbpe reads 'gpt2' and 'llama'"

@@ -189,7 +189,7 @@ def _plain_special(
 
     Args:
         added: all added tokens of the file.
-        ordinary: those of `_ids` that are ids of ordinary tokens.
+        ordinary: the ids in `_ids` that belong to ordinary tokens.
     """
     special, others = {}, []
     for token in added:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import errno
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fastbpe._utils.own_places import own_folder
 from fastbpe.errors import FormatError
 from fastbpe.formats import folder as folders
 from fastbpe.formats.atomic_files import write
@@ -113,7 +113,7 @@ def write_folder(
                 f"{path}: it holds a {name} of another tokenizer, which transformers reads too; "
                 "remove it, or give another folder"
             )
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".", suffix=".fastbpe") as made:
+    with own_folder(os.fspath(folder)) as made:
         beside = Path(made)
         written = write_tokenizer(beside / TOKENIZER)
         added = json.loads((beside / TOKENIZER).read_bytes())["added_tokens"]

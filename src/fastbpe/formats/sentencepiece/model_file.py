@@ -1,13 +1,14 @@
 """The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
 
-Only models of type BPE are read. Unknown fields are kept and written again.
+Models of type BPE are read, and models of other types that the caller names. Unknown fields are kept and written
+again.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -25,13 +26,16 @@ _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
-def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel:
+def parse(
+    data: Buffer, where: str, *, any_text: bool = False, model_types: Sequence[str] = ("bpe",)
+) -> CodePointModel:
     """Read the model in a file's bytes.
 
     Args:
         data: the bytes.
         where: the name of the file in errors.
         any_text: pieces may hold NULs or be long, as in a tokenizer.json. sentencepiece would not load them.
+        model_types: the types of models that the caller can run.
 
     Raises:
         FormatError: a damaged file, or a model of another type; the message says where.
@@ -43,7 +47,7 @@ def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel
         raise FormatError(
             f"{where}: no sentencepiece model: byte {damaged.at}: {damaged.reason}; fetch the file again"
         ) from None
-    _check(model, where, any_text)
+    _check(model, where, any_text, model_types)
     return model
 
 
@@ -126,13 +130,16 @@ def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> Non
         raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} are the most")
 
 
-def _check(model: CodePointModel, where: str, any_text: bool) -> None:
-    """Raise FormatError for a model that sentencepiece would not load, and for models of other types than BPE."""
+def _check(
+    model: CodePointModel, where: str, any_text: bool = False, model_types: Sequence[str] = ("bpe",)
+) -> None:
+    """Raise FormatError for a model that sentencepiece would not load, and for models of other types."""
     if not model.n_pieces:
         raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
     model_type = model.trainer["model_type"]
-    if model_type != "bpe":
-        raise FormatError(f"{where}: not a BPE model, but one of type {model_type}, which fastbpe does not run")
+    if model_type not in model_types:
+        runs = "which fastbpe does not run" if model_type == "unigram" else "which fastbpe.sentencepiece runs"
+        raise FormatError(f"{where}: not a BPE model, but one of type {model_type}, {runs}")
     if not any_text and b"\0" in model.piece_bytes:
         for i, piece in enumerate(model.pieces):
             _check_piece(piece, i, where)
@@ -209,7 +216,7 @@ def dump(model: CodePointModel) -> bytes:
     if lost:
         raise FormatError(f"a .model file cannot hold {lost}: export it as native or huggingface")
     if model.conventions is not None:
-        _check(model, "as a .model file", any_text=False)
+        _check(model, "as a .model file")
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
 

@@ -1,0 +1,183 @@
+"""Tasks of an engine, run here in any order and division: the bytes of a single machine, or a named error."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, PieceCounts
+from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
+from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
+from helpers.child_processes import run_python
+from helpers.sampling import SEED, n_rounds
+
+pyarrow = pytest.importorskip("pyarrow")
+
+RNG = random.Random(11)
+WORDS = ["".join(RNG.choices("abcdeéя新👍1", k=RNG.randint(1, 7))) for _ in range(6000)]
+TEXTS = [" ".join(RNG.choices(WORDS, k=RNG.randint(0, 60))) for _ in range(300)]
+MODES: dict[str, dict[str, Any]] = {
+    "byte": {"pattern": "gpt2", "special_tokens": ["<|end|>"]},
+    "codepoint": {"split_digits": True, "user_defined_symbols": ["新"]},
+}
+TIES = {"byte": ("pair", "huggingface", "first"), "codepoint": (None,)}
+
+
+def divided(texts: Sequence[str], rng: random.Random) -> list[Sequence[str]]:
+    """Divide texts into any number of parts, some of them empty."""
+    cuts = sorted(rng.choices(range(len(texts) + 1), k=rng.choice((0, 1, 3, 12))))
+    return [texts[a:b] for a, b in zip([0, *cuts], [*cuts, len(texts)], strict=True)]
+
+
+def counted_by_tasks(parts: Sequence[Sequence[str]], options: dict[str, Any], rng: random.Random) -> PieceCounts:
+    """Count as an engine does: tasks in any order, then sums in any grouping and order."""
+    how = Counting("text", options, False, rng.randint(1, 5), rng.randrange(1 << 32))
+    rows = [
+        row
+        for number in rng.sample(range(len(parts)), len(parts))
+        for row in count_part([pyarrow.table({"text": pyarrow.array(parts[number], "string")})], how, number, "")
+    ]
+    rng.shuffle(rows)
+    for _ in range(rng.randrange(3)):
+        some, rows = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+        for part in {part for part, _ in some}:
+            rows += [(part, data) for data in reduce_rows(part, [(0, data) for p, data in some if p == part])]
+    return counts_of_rows(rows, check_options(options, "raise"))
+
+
+def vocabulary(source: Any, mode: str, ties: str | None, folder: Path, **options: Any) -> bytes:
+    """Learn a vocabulary and return the bytes of its file."""
+    size = {"byte": 500, "codepoint": 150}[mode]
+    options = {"ties": ties, **options} if ties else options
+    made = fastbpe.train(source, vocab_size=size, progress=False, mode=mode, **options)
+    made.save(folder / "made.fbpe")
+    return (folder / "made.fbpe").read_bytes()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("max_memory_bytes", [None, 1], ids=["in memory", "spilled"])
+def test_vocabulary_has_the_same_bytes_by_tasks_threads_and_files(
+    mode: str, max_memory_bytes: int | None, tmp_path: Path
+) -> None:
+    rng = random.Random(SEED)
+    options = {"mode": mode, **MODES[mode], **({"max_memory_bytes": max_memory_bytes} if max_memory_bytes else {})}
+    for _ in range(n_rounds(1, 4, 20)):
+        parts = divided(TEXTS, rng)
+        for number, part in enumerate(parts):
+            counts = fastbpe.count_pieces(iter(part), num_threads=1, progress=False, **options)
+            counts.save(tmp_path / f"{number:03}.pieces")
+        places = [tmp_path / f"{number:03}.pieces" for number in range(len(parts))]
+        PieceCounts.merge(
+            places, tmp_path / "all.pieces", progress=False, max_memory_bytes=max_memory_bytes or 1 << 30
+        )
+        ways = {
+            "tasks": counted_by_tasks(parts, options, rng),
+            "threads": fastbpe.count_pieces(iter(TEXTS), num_threads=3, progress=False, **options),
+            "files": PieceCounts.load(tmp_path / "all.pieces"),
+        }
+        shuffled = counted_by_tasks(divided(rng.sample(TEXTS, len(TEXTS)), rng), options, rng)
+        for ties in TIES[mode]:
+            one = vocabulary(iter(TEXTS), mode, ties, tmp_path, num_threads=1, **MODES[mode])
+            for way, counts in ways.items():
+                assert vocabulary(counts, mode, ties, tmp_path) == one, (way, ties)
+            if ties != "first":  # it depends on the order of documents by its rule
+                assert vocabulary(shuffled, mode, ties, tmp_path) == one, ties
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ids_have_the_same_bytes_by_tasks_shards_threads_and_one_run(mode: str, tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    tokenizer = fastbpe.train(
+        iter(TEXTS),
+        vocab_size={"byte": 500, "codepoint": 150}[mode],
+        progress=False,
+        mode=mode,
+        **MODES[mode],
+    )
+    for name in ("corpus", "tasks", "shards"):
+        (tmp_path / name).mkdir()
+    parts = divided([text for text in TEXTS if text], rng)
+    for number, part in enumerate(parts):
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in part)
+        (tmp_path / "corpus" / f"{number:03}.jsonl").write_text(lines)
+    for num_threads in (1, 3):
+        out = tmp_path / f"threads-{num_threads}.bin"
+        tokenizer.encode_files(tmp_path / "corpus", out, num_threads=num_threads, progress=False)
+    how = Writing(
+        "text",
+        lambda: pickle.dumps(tokenizer),
+        tokenizer.fingerprint,
+        str(tmp_path / "tasks" / "a.bin"),
+        len(parts),
+        {},
+    )
+    check_shards(tokenizer, how.out, {})
+    tables = [pyarrow.table({"text": pyarrow.array(part, "string")}) for part in parts]
+    order = rng.sample(range(len(parts)), len(parts))
+    rows = [write_part([tables[i]], how, i, "") for i in [*order, *order[:2]]][: len(parts)]  # two run twice
+    assert summary_of_rows(rows, Path(how.out), len(parts)).n_documents == sum(map(len, parts))
+    for i in range(4):
+        out = tmp_path / "shards" / "a.bin"
+        tokenizer.encode_files(tmp_path / "corpus", out, shard=(i, 4), num_threads=1, progress=False)
+    for name in ("tasks", "shards"):
+        fastbpe.merge_shards(tmp_path / name, tmp_path / f"{name}.bin", progress=False)
+    for ending in ("", ".offsets"):
+        one, *others = (
+            (tmp_path / f"{name}.bin{ending}").read_bytes()
+            for name in ("threads-1", "threads-3", "tasks", "shards")
+        )
+        assert others == [one] * 3
+
+
+def test_error_of_a_task_is_raised_and_wrong_numbers_of_tasks_are_named(tmp_path: Path) -> None:
+    made = fastbpe.train(["ab"], vocab_size=256, progress=False)
+    how = Writing("text", lambda: pickle.dumps(made), made.fingerprint, str(tmp_path / "a.bin"), 2, {})
+    good = write_part([pyarrow.table({"text": ["a"]})], how, 0, "part 0")
+    bad = write_part([pyarrow.table({"text": ["a", None]})], how, 1, "part 1")
+    with pytest.raises(FormatError, match="row 1 of part 1 is null"):
+        summary_of_rows([good, bad], Path(how.out), 2)
+    with pytest.raises(FormatError, match="ran 1 tasks, not 2"):
+        summary_of_rows([good], Path(how.out), 2)
+    assert not [*tmp_path.glob("a-00001*")]
+
+
+LITTLE_MEMORY = """
+import pickle, resource, sys
+import fastbpe, pyarrow
+from fastbpe.cluster.counting import Counting, count_part
+from fastbpe.cluster.writing import Writing, write_part
+tokenizer = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="gpt2")
+count = Counting("text", {"num_threads": 1}, False, 1, 0)
+write = Writing("text", lambda: pickle.dumps(tokenizer), tokenizer.fingerprint, sys.argv[1] + "/a.bin", 3, {})
+small, large = (pyarrow.table({"text": ["some words, 123; " * n]}) for n in (10, 4_000_000))
+calls = lambda table: (
+    lambda: len(list(count_part([table], count, 1, "partition 1"))),
+    lambda: write_part([table], write, 1, "partition 1")[0],
+)
+for call in calls(small):
+    call()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 50_000_000, resource.RLIM_INFINITY))
+for call in calls(large):
+    try:
+        call()
+    except MemoryError as error:
+        print(error)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(*(call() for call in calls(large)))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read the used memory from")
+def test_task_without_memory_names_its_part_and_succeeds_with_memory(tmp_path: Path) -> None:
+    lines = run_python(LITTLE_MEMORY, str(tmp_path)).splitlines()
+    assert [line.partition(": no memory")[0] for line in lines[:2]] == ["partition 1", "partition 1, shard 1 of 3"]
+    assert lines[2].split()[1] == "1"
+    assert {path.name.partition(".bin")[0] for path in tmp_path.iterdir()} == {"a-00001-of-00003"}
