@@ -1,7 +1,8 @@
 """Work with tokens, each method compared with the plain encode of the same text: `compare.py tokens`.
 
-One thread. Each round times a method right before its plain encode, so that a slow moment affects both. The ratio
-is the time of the plain encode divided by the time of the method, from the medians.
+Surgery on vocabularies follows (surgery.py). One thread. Each round times a method right before its plain encode,
+so that a slow moment affects both. The ratio is the time of the plain encode divided by the time of the method,
+from the medians.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import fastbpe
+from surgery import surgery_rows
 from texts import cut
 from vocabularies import Vocabulary
 
@@ -50,6 +52,7 @@ def compare_token_work(vocabulary: Vocabulary, text: str, rounds: int) -> list[d
     print("|---|---:|---:|---:|---:|")
     rows = [_measured(row, rounds) for row in _rows(tokenizer, text)]
     rows.append(_append_row(tokenizer, text))
+    rows += surgery_rows(text)
     missed = [row["row"] for row in rows if not row["met"]]
     print(f"bars: {'missed by ' + '; '.join(missed) if missed else 'met'}")
     return rows

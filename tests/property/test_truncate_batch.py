@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from typing import Any
 
 import pytest
@@ -91,3 +92,17 @@ def test_bytes_and_subclasses_of_str_are_cut_as_str() -> None:
 def test_bad_text_raises_an_error_that_names_its_place(bad: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"texts\[1\]"):
         made("gpt2").truncate_batch(["ab", bad], 5)
+
+
+def test_ctrl_c_ends_a_batch_between_its_texts() -> None:
+    tokenizer = made("gpt2")
+    batch = ["ab ab ab " * 20] * 400_000
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            tokenizer.truncate_batch(batch, 50)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert str(raised.traceback[-1].path).endswith("count_limits.pyx")

@@ -5,6 +5,7 @@ around its end: between safe cuts, counts of parts add up. Between the two the c
 one.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from fastbpe._core.text.safe_cuts cimport ANY_SAFE_CUT, safe_cut
@@ -259,6 +260,7 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
             parts.append(text[place:] if backward else text[:place])
         if found.n_near:
             units_per_id = <double> _distance(origin, found.near) / found.n_near
+        PyErr_CheckSignals()
     return parts
 
 
