@@ -64,7 +64,7 @@ def main() -> None:
             done, peak = measured(engine, folder, args.vocab_size)
             seconds = [done[step] for step in names]
             row = "".join(f"{second:10.1f}s" for second in [*seconds, sum(seconds[2:])])
-            print(f"{engine:>12}{row}{peak / 1e6:8,.0f} MB  {done['check']}", flush=True)
+            print(f"{engine:>12}{row}{peak / 1e6:8,.0f} MB  {done['check']}, {hashed(done['out'])}", flush=True)
             spent = [done[f"{step} cpu"] for step in names]
             print(f"{'':>12}" + "".join(f"{second:10.1f}p" for second in [*spent, sum(spent[2:])]), flush=True)
 
@@ -142,6 +142,16 @@ def pss_of(pid: int) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def hashed(out: str) -> str:
+    """Return the number of the ids of an output, and the sum of the hashes of its documents."""
+    import fastbpe
+
+    ids = fastbpe.open_ids(out)
+    hashes = (hashlib.blake2b(memoryview(document).cast("B"), digest_size=8).digest() for document in ids)
+    whole = sum(int.from_bytes(one, "little") for one in hashes) % (1 << 64)
+    return f"{ids.n_ids:,} ids {whole:016x}"
 
 
 def processor_seconds(pid: int) -> float:
@@ -313,14 +323,9 @@ class Steps:
 
     def tell(self, counts: Any, learned: list[Any], out: Path) -> None:
         """Print the seconds, and what must be equal for all engines."""
-        import fastbpe
-
-        ids = fastbpe.open_ids(out, tokenizer=learned[-1])
-        hashes = (hashlib.blake2b(memoryview(document).cast("B"), digest_size=8).digest() for document in ids)
-        whole = sum(int.from_bytes(found, "little") for found in hashes) % (1 << 64)
         vocabularies = " ".join(tokenizer.fingerprint[:12] for tokenizer in learned)
-        check = f"{len(counts):,} distinct of {counts.n_pieces:,}, {vocabularies}, {ids.n_ids:,} ids {whole:016x}"
-        print(json.dumps({**self._seconds, "check": check}), flush=True)
+        check = f"{len(counts):,} distinct of {counts.n_pieces:,}, {vocabularies}"
+        print(json.dumps({**self._seconds, "check": check, "out": str(out)}), flush=True)
 
 
 RUNS: dict[str, Callable[[Path, list[int]], None]] = {

@@ -285,6 +285,34 @@ def learning() -> Picture:
     return picture
 
 
+def code_points() -> Picture:
+    """Draw the way of a sentence to the ids of a code-point vocabulary."""
+    picture = Picture(560)
+    sentences = ["low lower lowest", "new newer newest"] * 9
+    tokenizer = fastbpe.train(sentences, mode="codepoint", vocab_size=24, hard_vocab_limit=False, progress=False)
+    text = "  low\u00a0\u00a0\uff4eewest猫"
+    explained = tokenizer.explain(text)
+    normalized = explained.normalized.replace(" ", "▁")
+    picture.text("a sentence, with spaces and a wide letter", bold=True)
+    picture.boxes([text.replace(" ", "·").replace("\u00a0", "·")], fills=[EMPTY])
+    picture.text("normalized: characters by a table, fewer spaces, ▁ for each and in front", bold=True)
+    picture.boxes([normalized], fills=[EMPTY])
+    picture.text("characters; no piece crosses a ▁ that begins a word", bold=True)
+    picture.boxes(
+        list(normalized), fills=[COLOURS[normalized.count("▁", 0, i + 1) % 2] for i in range(len(normalized))]
+    )
+    merges = [merge for piece in explained.pieces for merge in piece.merges]
+    picture.text("the merges of each word, with their scores: the best comes first", bold=True)
+    joined = [b"".join((merge.left, merge.right)).decode().replace(" ", "▁") for merge in merges]
+    picture.boxes(joined, below=[f"{-merge.priority:d}" for merge in merges])
+    picture.text("ids; without a piece: <unk>, or bytes with byte_fallback", bold=True)
+    ids = explained.ids
+    names = [tokenizer.id_to_token(token).decode().replace(" ", "▁") for token in ids]
+    fills = [SPECIAL if name == "<unk>" else COLOURS[2] for name in names]
+    picture.boxes(names, fills=fills, below=[str(token) for token in ids])
+    return picture
+
+
 def vocabulary_size() -> Picture:
     """Draw bytes a token, and rows of an embedding, against the size of the vocabulary."""
     picture = Picture(620)
@@ -323,6 +351,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "safe-cuts": safe_cuts,
     "linked-list": linked_list,
     "learning": learning,
+    "code-points": code_points,
     "vocabulary-size": vocabulary_size,
 }
 

@@ -123,7 +123,8 @@ def _gigatoken(documents: list[str] | Path, vocab_size: int, pattern_name: str) 
 def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     from fastbpe._utils.progress import Reporter
     from fastbpe.formats.sentencepiece import model_file
-    from fastbpe.training.codepoint_train import make_options, train_model, vocabulary_text
+    from fastbpe.training.codepoint_model import vocabulary_text
+    from fastbpe.training.codepoint_train import make_options, train_model
     from fastbpe.training.options import ReadingOptions
 
     began: dict[str, float] = {}

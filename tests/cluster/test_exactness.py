@@ -132,6 +132,17 @@ def test_shards_merge_into_the_file_of_one_machine(
     assert [list(ids) for ids in fastbpe.open_ids(tmp_path / "ids")] == tokenizer.encode_ordinary_batch(texts)
 
 
+def test_shards_of_a_sorted_table_have_the_documents_in_its_order(
+    cluster: Cluster, tokenizers: dict[str, Tokenizer], tmp_path: Path
+) -> None:
+    tokenizer = tokenizers["byte"]
+    table = cluster.table(TEXTS, 5)
+    mixed = table.repartition(4) if cluster.name == "spark" else table.random_shuffle(seed=1)
+    ordered = mixed.orderBy("id") if cluster.name == "spark" else mixed.sort("id")
+    cluster.module.write_shards(ordered, "text", tokenizer, tmp_path / "a.bin")
+    assert [list(ids) for ids in fastbpe.open_ids(tmp_path / "a.bin")] == tokenizer.encode_ordinary_batch(TEXTS)
+
+
 def test_tasks_that_read_files_themselves_write_the_shards_of_one_machine(
     cluster: Cluster, tmp_path: Path
 ) -> None:

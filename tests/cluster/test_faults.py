@@ -132,6 +132,49 @@ def test_wrong_columns_options_and_tokenizers_are_refused_before_any_task(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ids_that_the_asked_dtype_cannot_hold_are_refused(cluster: Cluster, tmp_path: Path) -> None:
+    tokenizer = fastbpe.train(["ab"], vocab_size=256, progress=False).with_special_tokens({"<large>": 65536})
+    table = cluster.table(["a<large>"])
+    with pytest.raises(ValueError, match='holds ids up to 65535, not 65536: choose "uint32"'):
+        cluster.module.write_shards(table, "text", tokenizer, tmp_path / "a.bin", dtype="uint16")
+    assert list(tmp_path.iterdir()) == []
+    ids = cluster.module.encode(table, "text", tokenizer, dtype="int16", allowed_special="all")  # a row has it
+    with pytest.raises(Exception, match="int16 holds ids up to 32767, and id 65536 at position 1 is greater"):
+        cluster.rows(ids)
+
+
+def test_damaged_parquet_file_is_named_and_nothing_written(cluster: Cluster, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "ids").mkdir()
+    for name in ("good", "worse"):
+        parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "corpus" / f"{name}.parquet")
+    damaged = tmp_path / "corpus" / "worse.parquet"
+    data = bytearray(damaged.read_bytes())
+    data[4:2000] = bytes(1996)  # the pages; the footer stays, so that the schema can be read
+    damaged.write_bytes(data)
+    tokenizer = fastbpe.train(iter(TEXTS), vocab_size=300, progress=False)
+    if cluster.name == "spark":
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession()
+        assert session is not None
+        table: Any = session.read.parquet(str(tmp_path / "corpus"))
+    else:
+        import ray
+
+        table = ray.data.read_parquet(str(tmp_path / "corpus"))
+    for call in (
+        lambda: cluster.module.count_pieces(table, "text"),
+        lambda: cluster.module.write_shards(table, "text", tokenizer, tmp_path / "ids" / "a.bin"),
+    ):
+        with pytest.raises(Exception, match=r"worse\.parquet"):
+            call()
+    with pytest.raises((FileNotFoundError, FormatError)):  # whole shards of other tasks at most
+        fastbpe.open_ids(tmp_path / "ids")
+
+
 def test_workers_keep_few_tokenizers() -> None:
     import pickle
 

@@ -54,8 +54,8 @@ def missing(needs: str) -> str:
 def run_blocks(page: Path, needs: str = "") -> None:
     """Run the blocks of a page in order and in one namespace.
 
-    A shell block runs if it calls `fastbpe`; if it takes a published vocabulary by name, or has needs, its
-    arguments are checked and nothing runs.
+    A shell block runs too; if it takes a published vocabulary by name, or has needs, the arguments of `fastbpe`
+    are checked and nothing runs.
 
     Args:
         page: the page.
@@ -66,8 +66,9 @@ def run_blocks(page: Path, needs: str = "") -> None:
         if block.language == "python":
             if {*block.needs.split()} <= {*needs.split()}:  # tracebacks show the line of the page
                 exec(compile("\n" * block.line + block.code, str(page), "exec"), namespace)
-        elif commands := commands_of(block.code):
-            models = [getattr(make_parser().parse_args(command), "model", None) for command in commands]
+        else:
+            commands = [make_parser().parse_args(command) for command in commands_of(block.code)]
+            models = [getattr(command, "model", None) for command in commands]
             names = [name for model in models for name in ([model] if isinstance(model, str) else model or [])]
             if not block.needs and not any(map(is_name, names)):
                 _run_in_shell(block.code, f"{page.name}, line {block.line}")
@@ -87,8 +88,10 @@ def commands_of(code: str) -> list[list[str]]:
 
 
 def _run_in_shell(code: str, where: str) -> None:
-    """Run a shell block that uses the command line, with the `fastbpe` of this interpreter; fail as it fails."""
-    command = f'fastbpe() {{ "{sys.executable}" -m fastbpe "$@"; }}\nset -e -o pipefail\n{code}'
+    """Run a shell block with this interpreter and its `fastbpe`; fail as it fails."""
+    called = {"python": "", "fastbpe": "-m fastbpe"}
+    functions = [f'{name}() {{ "{sys.executable}" {how} "$@"; }}' for name, how in called.items()]
+    command = "\n".join([*functions, "set -e -o pipefail", code])
     environment = {**os.environ, "FASTBPE_OFFLINE": "1", "NO_COLOR": "1"}
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, timeout=120, env=environment, check=False
