@@ -28,7 +28,7 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
     if is_split_into_words:
         return _sort_words(text) if text_pair is None else None
     if type(text) is str:
-        if not text_pair:
+        if text_pair is None or (type(text_pair) is str and not text_pair):
             return Inputs([text], None, [text], False) if are_texts((text,)) else None
         if type(text_pair) is str and are_texts((text, text_pair)):
             return Inputs([text], [text_pair], [(text, text_pair)], False)
