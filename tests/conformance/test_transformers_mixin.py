@@ -151,5 +151,5 @@ def test_behaviour_of_a_large_model_is_that_of_stock(name: str, kind: str) -> No
 def test_nearly_all_calls_of_the_behaviours_are_native(kind: str) -> None:
     calls: Counter[str] = Counter()
     for name in BEHAVIOURS:
-        calls += observe(name, kind, "patch")[2]
+        calls += observe(name, kind, "accelerate")[2]
     assert calls["native"] > 9 * calls["handed over"]

@@ -147,7 +147,7 @@ def draw_decoding(rng: random.Random) -> tuple[str, Call]:
         elif own.random() < 0.15:
             ids = own.randrange(size)
         if method == "text":
-            tokens = t.convert_ids_to_tokens([i for i in range(0, size, max(1, size // 40))])
+            tokens = t.convert_ids_to_tokens(list(range(0, size, max(1, size // 40))))
             picked = own.sample(tokens, 5)
             return (
                 t.convert_tokens_to_string(picked),

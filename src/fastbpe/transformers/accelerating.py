@@ -49,6 +49,7 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     True
     """
     if is_accelerated(tokenizer):
+        engine_of(tokenizer).ready()  # it may have waited since `patch`
         return tokenizer
     reason = why_not(tokenizer)
     if reason is None:

@@ -23,6 +23,9 @@ logger = logging.getLogger("fastbpe.transformers")
 _NOT_READ: Any = object()
 _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
 _SETTINGS = ("truncation", "padding")
+FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
+FIRST_CHARACTERS = 10_000  # most characters, or ids, of such a call
+WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
 
 
 class _Plain(NamedTuple):
@@ -42,16 +45,21 @@ class Engine:
 
     Args:
         original: the tokenizer.
+        waits: leave the first short calls to the original. Making tables takes as long as loading, and many programs
+            encode one prompt.
 
     Attributes:
+        waits: no tables are made yet, as the calls so far were few and short.
         reason: why fastbpe does not take the tokenizer; None if it does.
         n_changes: list of one number: changes of the original that were counted.
         texts: text of each id in a stream, by skip_special_tokens and id; see `streams`.
         calls: number of calls by (operation, reason); the reason is "" for native answers.
     """
 
-    def __init__(self, original: Any) -> None:
+    def __init__(self, original: Any, *, waits: bool = False) -> None:
         self.original = original
+        self.waits = waits
+        self._n_waited = 0
         self.reason: str | None = None
         self.calls: Counter[tuple[str, str]] = Counter()
         self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
@@ -76,6 +84,7 @@ class Engine:
 
     def ready(self) -> Tokenizer | None:
         """Return fastbpe's tokenizer for the original as it is now; None if fastbpe does not take it."""
+        self.waits = False
         try:
             if self.read_state() == self._state:
                 return self._tokenizer
@@ -85,6 +94,20 @@ class Engine:
         with self._lock:
             self._make()
         return self._tokenizer
+
+    def goes_on_waiting(self, *inputs: Any) -> bool:
+        """Count a call of a waiting engine, and tell whether the original answers it.
+
+        inputs: texts, or ids, or lists of them; others count as nothing.
+        """
+        self._n_waited += 1
+        n = 0
+        for one in inputs:
+            n += len(one) if isinstance(one, (str, list, tuple)) else 0
+            if isinstance(one, (list, tuple)):
+                n += sum(len(item) for item in one[:FIRST_CHARACTERS] if isinstance(item, (str, list, tuple)))
+        self.waits = self._n_waited <= FIRST_CALLS and n <= FIRST_CHARACTERS
+        return self.waits
 
     def read_state(self) -> State:
         """Read the state of the original. Raises an exception of tokenizers for components written in Python."""
@@ -151,7 +174,8 @@ class Engine:
 
     def copy_for(self, original: Any) -> Engine:
         """Return an engine for a copy of the original. It shares the tables if the copy has the same state."""
-        copied = Engine(original)
+        copied = Engine(original, waits=self.waits)
+        copied._n_waited = self._n_waited
         with self._lock:
             try:
                 same = self._state is not None and self.read_state() == self._state

@@ -24,7 +24,8 @@ def patch(*, existing: bool = False) -> None:
     """Accelerate every tokenizer that transformers loads or makes from now on, as `accelerate` does.
 
     `tokenizers.decoders.DecodeStream` is replaced by a faster class with the same results, also in modules that
-    have imported it already. Calling it again changes nothing. If fastbpe does not know this version of
+    have imported it already. A tokenizer's first three short calls stay with its backend: fastbpe makes its tables for
+    the fourth call, or for one of more than 10,000 characters. Calling `patch` again changes nothing. If fastbpe does not know this version of
     transformers, tokenizers stay as they are; a warning of the logger "fastbpe.transformers" says so.
 
     Args:
@@ -77,12 +78,12 @@ def unpatch() -> None:
 
 
 def _take(tokenizer: Any) -> None:
-    """Swap the class of a tokenizer. fastbpe reads its vocabulary at the first call."""
+    """Swap the class of a tokenizer. fastbpe reads its vocabulary once its calls are worth that."""
     if is_accelerated(tokenizer):
         return
     reason = why_not(tokenizer)
     if reason is None:
-        give_class(tokenizer)
+        give_class(tokenizer, waits=True)
         _accelerated.add(tokenizer)
     else:
         logger.debug("fastbpe leaves %s as it is: %s", type(tokenizer).__name__, reason)
