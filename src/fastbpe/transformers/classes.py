@@ -15,7 +15,7 @@ from typing import Any
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encoding import encode
 from fastbpe.transformers.engine import WAITS, Engine
-from fastbpe.transformers.quick import call_plain, encode_plain
+from fastbpe.transformers.quick import call_plain, encode_text
 from fastbpe.transformers.rows import HandOver
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
@@ -125,10 +125,10 @@ def _encode(base: Any) -> Callable[..., Any]:
         if not args and type(text) is str and len(options) == ("add_special_tokens" in options):
             engine = engine_of(self)
             is_known = type(adds_special) is bool and not engine.waits
-            rows = encode_plain(self, engine, text, adds_special=adds_special) if is_known else None
-            if rows is not None:
+            ids = encode_text(self, engine, text, adds_special=adds_special) if is_known else None
+            if ids is not None:
                 engine.calls["encode", ""] += 1
-                return rows[0]
+                return ids
         return base.encode(self, text, *args, **options)
 
     return _like(encode, base.encode)

@@ -16,7 +16,7 @@ from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.frames import Frame, find_frame
 from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state
-from fastbpe.transformers.watching import watch
+from fastbpe.transformers.watching import EPOCH, watch
 
 logger = logging.getLogger("fastbpe.transformers")
 
@@ -31,6 +31,7 @@ WAITS = "one of the first short calls: fastbpe makes its tables for a fourth cal
 class _Plain(NamedTuple):
     """Answers of `Engine.plain`, and the state for which they hold."""
 
+    epoch: int
     parts: Any
     n_changes: int
     post: Any
@@ -45,8 +46,8 @@ class Engine:
 
     Args:
         original: the tokenizer.
-        waits: leave the first short calls to the original. Making tables takes as long as loading, and many programs
-            encode one prompt.
+        waits: leave the first short calls to the original. Making tables takes as long as loading, and many
+            programs encode one prompt.
 
     Attributes:
         waits: no tables are made yet, as the calls so far were few and short.
@@ -70,7 +71,7 @@ class Engine:
         self._post: Any = _NOT_READ
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool, bool], Frame | None] = {}
-        self._plain = _Plain(None, 0, None, {})
+        self._plain = _Plain(-1, None, 0, None, {})
         self._twin: Twin | None = None
         self._lock = threading.RLock()
         self.n_changes = [0]
@@ -133,24 +134,28 @@ class Engine:
 
     def plain(self, *, add_special_tokens: bool) -> tuple[Tokenizer, Frame] | None:
         """Return `ready` and `frame` for one text, by a shorter way; None if either is None."""
+        kept, epoch = self._plain, EPOCH[0]
+        # The same post-processor object: neither the tables nor the twin were made for another state meanwhile.
+        if kept.epoch == epoch and kept.n_changes == self.n_changes[0] and kept.post is self._post:
+            found = kept.found.get(add_special_tokens)
+            if found is not None:
+                return found
         try:
             parts, n_changes = read_parts(self.original), self.n_changes[0]
         except Exception:
             return None
-        kept = self._plain
-        # The same post-processor object: neither the tables nor the twin were made for another state meanwhile.
-        if kept.parts == parts and kept.n_changes == n_changes and kept.post is self._post:
-            found = kept.found.get(add_special_tokens)
-            if found is not None:
-                return found
-        tokenizer = self.ready()
-        frame = self.frame(pair=False, add_special_tokens=add_special_tokens)
-        if tokenizer is None or frame is None:
-            return None
-        found = tokenizer, frame
-        if self.n_changes[0] == n_changes and read_parts(self.original) == parts:  # no thread changed it meanwhile
-            others = kept.found if kept[:3] == (parts, n_changes, self._post) else {}
-            self._plain = _Plain(parts, n_changes, self._post, {**others, add_special_tokens: found})
+        is_same = kept.parts == parts and kept.n_changes == n_changes and kept.post is self._post
+        found = kept.found.get(add_special_tokens) if is_same else None
+        if found is None:
+            tokenizer = self.ready()
+            frame = self.frame(pair=False, add_special_tokens=add_special_tokens)
+            if tokenizer is None or frame is None:
+                return None
+            found = tokenizer, frame
+            if self.n_changes[0] != n_changes or read_parts(self.original) != parts:
+                return found  # another thread changed it meanwhile
+        others = kept.found if kept[1:4] == (parts, n_changes, self._post) else {}
+        self._plain = _Plain(epoch, parts, n_changes, self._post, {**others, add_special_tokens: found})
         return found
 
     def trims_offsets(self) -> bool:

@@ -24,9 +24,11 @@ def patch(*, existing: bool = False) -> None:
     """Accelerate every tokenizer that transformers loads or makes from now on, as `accelerate` does.
 
     `tokenizers.decoders.DecodeStream` is replaced by a faster class with the same results, also in modules that
-    have imported it already. A tokenizer's first three short calls stay with its backend: fastbpe makes its tables for
-    the fourth call, or for one of more than 10,000 characters. Calling `patch` again changes nothing. If fastbpe does not know this version of
+    have imported it already. Calling it again changes nothing. If fastbpe does not know this version of
     transformers, tokenizers stay as they are; a warning of the logger "fastbpe.transformers" says so.
+
+    A tokenizer's first three short calls stay with its backend: fastbpe makes its tables for the fourth call, or
+    for one of more than 10,000 characters. `accelerate` makes them at once.
 
     Args:
         existing: accelerate tokenizers that exist already, too.
