@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fastbpe._core.text.utf8_text import has_surrogates
+
 
 class Inputs(NamedTuple):
     """Inputs that fastbpe encodes.
@@ -63,9 +65,6 @@ def are_texts(texts: Any) -> bool:
     for text in texts:
         if type(text) is not str:
             return False
-        if not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                return False
+        if not text.isascii() and has_surrogates(text):
+            return False
     return True
