@@ -22,6 +22,7 @@ logger = logging.getLogger("fastbpe.transformers")
 
 _NOT_READ: Any = object()
 _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
+_live: weakref.WeakSet[Engine] = weakref.WeakSet()
 _SETTINGS = ("truncation", "padding")
 FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
 FIRST_CHARACTERS = 10_000  # most characters, or ids, of such a call
@@ -78,6 +79,7 @@ class Engine:
         if type(original) is tokenizers.Tokenizer:
             self.n_changes = watch(original)
             _engines[original] = weakref.ref(self)
+            _live.add(self)
 
     def __reduce__(self) -> tuple[type[Engine], tuple[None]]:
         """Pickle as an empty engine, always the same: what it knows comes from the tokenizer."""
@@ -224,6 +226,11 @@ def engine_for(original: Any) -> Engine | None:
     """Return the newest engine of a `tokenizers.Tokenizer`; None if it has none."""
     found = _engines.get(original)
     return None if found is None else found()
+
+
+def has_engine(original: Any) -> bool:
+    """Tell whether some engine answers for a `tokenizers.Tokenizer`."""
+    return any(engine.original is original for engine in list(_live))
 
 
 def without_settings(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fastbpe.transformers.accelerating import give_back, unknown_interface, why_not
 from fastbpe.transformers.classes import give_class, is_accelerated
-from fastbpe.transformers.engine import logger
+from fastbpe.transformers.engine import has_engine, logger
 from fastbpe.transformers.streams import STOCK, DecodeStream
 from fastbpe.transformers.watching import stop_watching
 
@@ -76,7 +76,7 @@ def unpatch() -> None:
             if is_accelerated(tokenizer):
                 give_back(tokenizer)
         _accelerated.clear()
-        stop_watching()
+        stop_watching(has_engine)
 
 
 def _take(tokenizer: Any) -> None:

@@ -46,9 +46,12 @@ def watch(tokenizer: Any) -> list[int]:
         return counter
 
 
-def stop_watching() -> None:
-    """Give the methods of `tokenizers.Tokenizer` back, if no watched tokenizer exists."""
+def stop_watching(is_used: Callable[[Any], bool]) -> None:
+    """Forget the tokenizers that nobody uses any more; give all methods back if none is left."""
     with _lock:
+        for tokenizer in list(_changes):
+            if not is_used(tokenizer):
+                del _changes[tokenizer]
         if _originals and not _changes:
             for (cls, name), method in _originals.items():
                 setattr(cls, name, method)

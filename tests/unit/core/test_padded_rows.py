@@ -6,7 +6,9 @@ import random
 
 import pytest
 
-np = pytest.importorskip("numpy")
+pytest.importorskip("numpy")
+
+import numpy as np
 
 from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
 
@@ -32,8 +34,19 @@ def test_rows_and_masks_are_those_of_slices(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("starts", "counts", "columns"),
-    [([0], [5], [0]), ([0], [-1], [0]), ([-1], [1], [0]), ([3], [2], [0]), ([0], [2], [3]), ([0], [1], [-1])]
-    + [([0, 0], [1], [0]), ([0], [1, 1], [0]), ([0], [1], [0, 0]), ([1 << 62], [1], [0]), ([0], [1 << 62], [0])],
+    [
+        ([0], [5], [0]),
+        ([0], [-1], [0]),
+        ([-1], [1], [0]),
+        ([3], [2], [0]),
+        ([0], [2], [3]),
+        ([0], [1], [-1]),
+        ([0, 0], [1], [0]),
+        ([0], [1, 1], [0]),
+        ([0], [1], [0, 0]),
+        ([1 << 62], [1], [0]),
+        ([0], [1 << 62], [0]),
+    ],
 )
 def test_rows_beyond_ids_or_matrix_raise_value_error(
     starts: list[int], counts: list[int], columns: list[int]
