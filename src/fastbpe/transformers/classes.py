@@ -112,7 +112,7 @@ def _call(base: Any) -> Callable[..., Any]:
             engine = engine_of(self)
             made = None if engine.waits else call_plain(self, engine, text)
             if made is not None:
-                engine.calls["encode", ""] += 1
+                engine.n_plain += 1
                 return made
         return base.__call__(self, text, *args, **options)
 
@@ -127,7 +127,7 @@ def _encode(base: Any) -> Callable[..., Any]:
             is_known = type(adds_special) is bool and not engine.waits
             ids = encode_text(self, engine, text, adds_special=adds_special) if is_known else None
             if ids is not None:
-                engine.calls["encode", ""] += 1
+                engine.n_plain += 1
                 return ids
         return base.encode(self, text, *args, **options)
 

@@ -56,6 +56,7 @@ class Engine:
         n_changes: list of one number: changes of the original that were counted.
         texts: text of each id in a stream, by skip_special_tokens and id; see `streams`.
         calls: number of calls by (operation, reason); the reason is "" for native answers.
+        n_plain: number of native answers to calls without options; they are not in `calls`, which takes longer.
     """
 
     def __init__(self, original: Any, *, waits: bool = False) -> None:
@@ -64,6 +65,7 @@ class Engine:
         self._n_waited = 0
         self.reason: str | None = None
         self.calls: Counter[tuple[str, str]] = Counter()
+        self.n_plain = 0
         self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
         self.warned_of_clean_up = False
         self.decodes = False  # the decoder is one that joins bytes
