@@ -60,7 +60,7 @@ def test_random_calls_answer_like_stock(name: str, caplog: pytest.LogCaptureFixt
     ours, stock = twins(name)
     failed = []
     try:
-        for number in range(n_rounds(150, 400, 20_000)):
+        for number in range(n_rounds(100, 200, 20_000)):
             if number % 50 == 0:
                 for side, value in SIDES.items():
                     setattr(ours, side, value)
@@ -75,7 +75,7 @@ def test_random_calls_answer_like_stock(name: str, caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize("name", TRAINED)
-@pytest.mark.parametrize("seed", range(n_rounds(3, 20, 1000)))
+@pytest.mark.parametrize("seed", range(n_rounds(3, 10, 1000)))
 def test_random_calls_after_random_changes_answer_like_stock(
     name: str, seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
