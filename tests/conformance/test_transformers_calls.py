@@ -75,6 +75,23 @@ def test_random_texts_answer_like_stock(name: str, shape: str) -> None:
         assert not difference(answer(call, ours), answer(call, stock), repr(text)[:500])
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("shape", HOT)
+@pytest.mark.sample(6)
+def test_many_random_texts_have_the_ids_of_stock(name: str, shape: str) -> None:
+    """Ids, masks, offsets and decoded texts of batches; 10,000 texts in the long form."""
+    rng = random.Random(f"{SEED} many {name} {shape}")
+    ours, stock = fresh(name)
+    for _ in range(n_rounds(1, 1, 20)):
+        texts = random_texts(rng, 500)
+        made, expected = (t(texts, **HOT[shape]) for t in (ours, stock))
+        assert not difference(made.data, expected.data)
+        ids = expected["input_ids"]
+        for skips in (False, True):
+            decoded = [t.batch_decode(ids, skip_special_tokens=skips) for t in (ours, stock)]
+            assert decoded[0] == decoded[1]
+
+
 POST_PROCESSORS = {
     "none": lambda: None,
     "byte level": lambda: processors.ByteLevel(trim_offsets=False),

@@ -8,6 +8,7 @@ import operator
 import pickle
 import random
 import threading
+import types
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 pytest.importorskip("transformers")
 
 import tokenizers
-from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from fastbpe.transformers import accelerate, status
 from helpers.sampling import SEED, n_rounds
@@ -249,3 +250,64 @@ def test_change_and_change_back_between_plain_calls_is_noticed() -> None:
             assert not difference(answer(call, ours), answer(call, stock))
             options = {} if options else {"return_offsets_mapping": True}
     assert not status(ours)["handed_over"]
+
+
+IN_PLACE: dict[str, tuple[str, Any, Call]] = {
+    "prefix space": (
+        "pre_tokenizer",
+        lambda: pre_tokenizers.ByteLevel(add_prefix_space=False),
+        lambda part: setattr(part, "add_prefix_space", True),
+    ),
+    "item of a sequence": (
+        "pre_tokenizer",
+        lambda: pre_tokenizers.Sequence(
+            [pre_tokenizers.Digits(), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        ),
+        lambda part: setattr(part[0], "individual_digits", True),
+    ),
+    "place in a sequence": (
+        "pre_tokenizer",
+        lambda: pre_tokenizers.Sequence(
+            [pre_tokenizers.Digits(), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        ),
+        lambda part: part.__setitem__(0, pre_tokenizers.Digits(individual_digits=True)),
+    ),
+    "state": (
+        "normalizer",
+        lambda: normalizers.Prepend("x"),
+        lambda part: part.__setstate__(normalizers.Prepend("yy").__getstate__()),
+    ),
+    "prepended": ("normalizer", lambda: normalizers.Prepend("x"), lambda part: setattr(part, "prepend", "yy")),
+    "template": ("post_processor", template, lambda part: setattr(part, "single", "$A <b>")),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_change_in_place_between_plain_calls_is_noticed(name: str) -> None:
+    kind, make_part, change = IN_PLACE[name]
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    for tokenizer in (ours, stock):
+        setattr(tokenizer.backend_tokenizer, kind, make_part())
+    calls: tuple[Call, ...] = (lambda t: t("The 12 Texts"), lambda t: t.encode("The 12 Texts"))
+    parts = [getattr(tokenizer.backend_tokenizer, kind) for tokenizer in (ours, stock)]
+    for changed in (False, True):
+        for part in parts:
+            if changed:
+                answer(change, part)
+        for call in (*calls, *calls):
+            assert not difference(answer(call, ours), answer(call, stock))
+    assert status(ours)["native"]
+
+
+def test_every_setter_of_components_is_watched() -> None:
+    ours = accelerate(make("small_bytes"))
+    ours("a")
+    unwatched = [
+        f"{cls.__name__}.{name}"
+        for module in (decoders, models, normalizers, pre_tokenizers, processors)
+        for cls in vars(module).values()
+        if isinstance(cls, type)
+        for name, value in vars(cls).items()
+        if isinstance(value, types.GetSetDescriptorType) and not name.startswith("__")
+    ]
+    assert not unwatched

@@ -22,6 +22,8 @@ from tokenizers import models
 
 import fastbpe.transformers as door
 from fastbpe.transformers import accelerating, sglang, streams, vllm
+from fastbpe.transformers.classes import ENGINE
+from fastbpe.transformers.engine import WAITS
 from helpers.sampling import SEED
 from helpers.transformers_grid import FILES, TEXTS, TRAINED, make, random_texts
 
@@ -48,6 +50,41 @@ def test_patch_accelerates_what_is_made_afterwards(tmp_path: Path) -> None:
     assert is_accelerated(made)
     assert is_accelerated(loaded)
     assert loaded(TEXTS)["input_ids"] == before(TEXTS)["input_ids"]
+
+
+def test_first_short_calls_after_patch_stay_with_the_backend() -> None:
+    stock = make("small_bytes")
+    door.patch()
+    calls = [
+        lambda t: t("Hello"),
+        lambda t: t.encode("Hello"),
+        lambda t: t.batch_decode([[5, 6], [7]]),
+        lambda t: t(["Hello"] * 2),
+        lambda t: t.decode([5]),
+    ]
+    made = make("small_bytes")
+    engine = made.__dict__[ENGINE]
+    for number, call in enumerate(calls):
+        assert call(made) == call(stock)
+        engine = made.__dict__[ENGINE]
+        assert engine.waits == (number < 2)
+    assert (engine.calls["encode", WAITS], engine.calls["decode", WAITS]) == (2, 0)
+    assert door.status(made)["native"] == {"encode": 1, "decode": 3}
+
+
+@pytest.mark.parametrize("text", ["long " * 3000, ["long "] * 3000, ["long " * 2000] * 2])
+def test_a_long_text_after_patch_is_native_at_once(text: Any) -> None:
+    door.patch()
+    made = make("small_bytes")
+    made(text)
+    assert door.status(made)["native"] == {"encode": 1}
+
+
+def test_accelerate_after_patch_makes_the_first_call_native() -> None:
+    door.patch()
+    made = door.accelerate(make("small_bytes"))
+    made("short")
+    assert door.status(made)["native"] == {"encode": 1}
 
 
 def test_patch_takes_existing_tokenizers_on_request() -> None:

@@ -10,8 +10,10 @@ import pytest
 from fastbpe import Tokenizer
 from fastbpe._reference import last_merge, merge_pairs, merge_ranks
 from fastbpe.model import Model, pack_merges
+from fastbpe.tokenizer import merges_as_ranks
 from fastbpe.tokenizer.merges_as_ranks import by_ranks
-from helpers.shared_data import BYTES
+from helpers.sampling import n_rounds
+from helpers.shared_data import BYTES, published
 
 Merges = list[tuple[bytes, bytes]]
 SHORT = [bytes(text) for n in range(1, 7) for text in product(b"ab", repeat=n)]
@@ -143,3 +145,40 @@ def test_bytes_may_have_any_ids() -> None:
         )
         assert by_ranks(model).merges_rule == rule
         assert Tokenizer(by_ranks(model)).encode("xababab") == [at[b"x"], at[b"abab"], at[b"ab"]]
+
+
+def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists with such tokens, as that of Llama 3, are settled by the fast check, as the definition says."""
+    n_ranked = 0
+    for seed in range(n_rounds(400, 4000, 40_000)):
+        merges, tokens = random_splits(random.Random(f"later {seed}"))
+        ids, _, model = listing(merges, tokens, whole_piece_first=True)
+        has_later_parts = any(max(ids[left], ids[right]) > ids[left + right] for left, right in merges)
+        with monkeypatch.context() as patch:
+            patch.setattr(merges_as_ranks, "follows_ranks", lambda *_: False)
+            fast = by_ranks(model)
+        expected = follow_ranks(merges, tokens, whole_piece_first=True)
+        assert (fast.merges_rule == "ranks") <= expected, merges
+        if fast.merges_rule == "ranks":
+            assert Tokenizer(fast) == Tokenizer.from_ranks(ids, pattern=None), merges
+            n_ranked += has_later_parts
+    assert n_ranked > 10
+
+
+def test_list_of_llama3_is_ranked_without_the_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = published("llama3")
+    tokens, merges = tokenizer.vocab[:128_000], tokenizer.merges
+    ids = {token: i for i, token in enumerate(tokens)}
+    listed = [(left, right, ids[tokens[left] + tokens[right]]) for left, right in merges]
+    assert any(max(left, right) > merged for left, right, merged in listed)
+    model = Model(
+        tokens=tokens,
+        pattern=None,
+        special_tokens={},
+        merges=pack_merges(listed),
+        merges_rule="merges",
+        whole_piece_first=True,
+    )
+    slow = by_ranks(model)
+    monkeypatch.setattr(merges_as_ranks, "follows_ranks", lambda *_: False)
+    assert by_ranks(model).merges_rule == slow.merges_rule == "ranks"

@@ -317,3 +317,66 @@ def test_import_and_use_leave_the_interpreter_unchanged() -> None:
 
 def test_docstring_of_encode_does_not_mention_the_collector() -> None:
     assert "collector" not in str(inspect.getdoc(fastbpe.Tokenizer.encode))
+
+
+TRANSFORMERS = """
+import gc, types, weakref
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+import fastbpe, fastbpe.transformers as door
+from fastbpe.transformers import engine, watching
+
+def host():
+    modules = decoders, models, normalizers, pre_tokenizers, processors
+    classes = [tokenizers.Tokenizer, *PreTrainedTokenizerFast.__mro__[:-1]]
+    classes += [cls for module in modules for cls in vars(module).values() if isinstance(cls, type)]
+    own = ("_fastbpe_accelerated", "_abc_impl", "__doc__", "__annotations__")
+    return {
+        (cls.__name__, name): value for cls in classes for name, value in vars(cls).items() if name not in own
+    } | {("decoders", "DecodeStream"): decoders.DecodeStream}
+
+def make():
+    backend = tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    backend.pre_tokenizer, backend.decoder = pre_tokenizers.ByteLevel(), decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=backend)
+
+def use(tokenizer):
+    for _ in range(5):
+        assert tokenizer("ab")["input_ids"] == tokenizer(["ab"])["input_ids"][0]
+        tokenizer.decode([2]), tokenizer(["ab", "a"], return_offsets_mapping=True).tokens()
+    tokenizer.add_tokens(["new"])
+    assert tokenizer.tokenize("new") == ["new"]
+
+stock = make()
+use(stock)
+before = host()
+door.patch()
+made = make()
+use(made)
+assert door.status(made)["native"] and host() != before
+kept = weakref.ref(made.__dict__["_fastbpe_engine"])
+fastbpe.release_memory()
+use(made)
+door.unpatch()
+assert kept() is None, "the tables outlive unpatch()"
+after = host()
+assert after.keys() == before.keys() and all(after[name] is before[name] for name in before)
+use(made)
+assert not watching._changes and not len(engine._live)
+alone = door.accelerate(make())
+use(alone)
+kept = weakref.ref(alone)
+del alone
+gc.collect()
+assert kept() is None and not len(engine._live)
+door.patch(), door.unpatch()
+assert all(host()[name] is before[name] for name in before)
+print("done")
+"""
+
+
+def test_unpatched_transformers_has_its_own_methods_and_no_kept_memory() -> None:
+    """Nothing of tokenizers and transformers stays replaced after unpatch(), also with tokenizers alive."""
+    pytest.importorskip("transformers")
+    assert run_python(TRANSFORMERS) == "done\n"

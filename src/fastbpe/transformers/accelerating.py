@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from typing import Any, TypeVar
 
 import tokenizers
@@ -49,6 +50,7 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     True
     """
     if is_accelerated(tokenizer):
+        engine_of(tokenizer).ready()  # it may have waited since `patch`
         return tokenizer
     reason = why_not(tokenizer)
     if reason is None:
@@ -128,13 +130,14 @@ def status(tokenizer: Any) -> dict[str, Any]:
     engine = engine_of(tokenizer)
     native = engine.ready()
     handed_over: dict[str, dict[str, int]] = {}
-    for (operation, reason), n in sorted(engine.calls.items()):
+    calls = engine.calls + Counter({("encode", ""): engine.n_plain})  # without operations that nobody called
+    for (operation, reason), n in sorted(calls.items()):
         if reason:
             handed_over.setdefault(operation, {})[reason] = n
     return {
         "accelerated": True,
         "model": None if native is None else repr(native),
         "reason": engine.reason,
-        "native": {operation: n for (operation, reason), n in sorted(engine.calls.items()) if not reason},
+        "native": {operation: n for (operation, reason), n in sorted(calls.items()) if not reason},
         "handed_over": handed_over,
     }

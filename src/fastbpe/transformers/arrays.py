@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
 from fastbpe.transformers.columns import Wanted, padded_length
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.frames import Frame
@@ -41,7 +42,8 @@ def build_arrays(
         if truncation.left:
             starts = starts + (counts - kept)
         counts = kept
-    lengths = (counts + frame.n_added).tolist()
+    totals = counts + frame.n_added
+    lengths = totals.tolist()
     length = max(lengths) if padding is None else padded_length(lengths, padding)
     if max(lengths) > length or (padding is None and min(lengths) < length):
         return None
@@ -50,11 +52,12 @@ def build_arrays(
     is_left = padding is not None and padding["direction"] == "left"
     pad_id = 0 if padding is None else padding["pad_id"]
     out = np.full((len(texts), length), pad_id, dtype=np.int64)
-    firsts = [length - n if is_left else 0 for n in lengths]
-    places = [*zip(starts.tolist(), counts.tolist(), (first + len(frame.before) for first in firsts), strict=True)]
-    _copy(ids, out, places)
+    firsts = length - totals if is_left else np.zeros(len(texts), dtype=np.int64)
+    before = firsts + len(frame.before)
+    fill_rows(ids, starts, counts, before, out)
     columns = {"input_ids": out}
-    inside = _inside(lengths, length, is_left=is_left)
+    inside = np.zeros((len(texts), length), dtype=np.int64)
+    fill_mask(totals, firsts, inside)
     if frame.n_added:
         _put_frame(out, frame, firsts, counts)
     if wanted.type_ids:
@@ -67,34 +70,23 @@ def build_arrays(
             padding["pad_type_id"] if padding else 0,
         )
     if wanted.attention_mask:
-        columns["attention_mask"] = inside.astype(np.int64)
+        columns["attention_mask"] = inside
     if wanted.special_mask:
         masks = [int(item.sequence is None) for item in frame.items]
         columns["special_tokens_mask"] = _spread(frame, masks, firsts, counts, inside, 1)
     if wanted.offsets:
         columns["offset_mapping"] = np.zeros((len(texts), length, 2), dtype=np.int64)
-        _copy(spans, columns["offset_mapping"], places)
+        places = zip(columns["offset_mapping"], starts.tolist(), counts.tolist(), before.tolist(), strict=True)
+        for row, start, n, column in places:
+            row[column : column + n] = spans[start : start + n]
     if wanted.length:
         columns["length"] = np.full(len(texts), length, dtype=np.int64)
     return columns
 
 
-def _copy(values: Any, out: Any, places: list[tuple[int, int, int]]) -> None:
-    """Copy values into the rows of an array. places: for each row (first value, number, first column)."""
-    for row, (start, n, column) in zip(out, places, strict=True):
-        row[column : column + n] = values[start : start + n]
-
-
-def _inside(lengths: list[int], length: int, *, is_left: bool) -> Any:
-    """Return an array that is True where a row has an id that is no padding."""
-    places = np.arange(length)
-    counts = np.asarray(lengths, dtype=np.int64)[:, None]
-    return places >= length - counts if is_left else places < counts
-
-
-def _put_frame(out: Any, frame: Frame, firsts: list[int], counts: Any) -> None:
+def _put_frame(out: Any, frame: Frame, firsts: Any, counts: Any) -> None:
     """Write the ids of the frame into each row."""
-    rows, at = np.arange(len(out)), np.asarray(firsts, dtype=np.int64)
+    rows, at = np.arange(len(out)), firsts
     for item in frame.items:
         for token_id in item.ids:
             out[rows, at] = token_id
@@ -103,11 +95,11 @@ def _put_frame(out: Any, frame: Frame, firsts: list[int], counts: Any) -> None:
             at = at + counts
 
 
-def _spread(frame: Frame, values: list[int], firsts: list[int], counts: Any, inside: Any, pad: int) -> Any:
+def _spread(frame: Frame, values: list[int], firsts: Any, counts: Any, inside: Any, pad: int) -> Any:
     """Return an array with a value of each item at each of its ids, and pad elsewhere."""
     text = next(value for item, value in zip(frame.items, values, strict=True) if item.sequence is not None)
     out = np.where(inside, np.int64(text), np.int64(pad))
-    rows, at = np.arange(len(out)), np.asarray(firsts, dtype=np.int64)
+    rows, at = np.arange(len(out)), firsts
     for item, value in zip(frame.items, values, strict=True):
         for _ in item.ids:
             out[rows, at] = value

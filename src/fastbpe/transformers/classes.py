@@ -14,8 +14,8 @@ from typing import Any
 
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encoding import encode
-from fastbpe.transformers.engine import Engine
-from fastbpe.transformers.quick import call_plain, encode_plain
+from fastbpe.transformers.engine import WAITS, Engine
+from fastbpe.transformers.quick import call_plain, encode_text
 from fastbpe.transformers.rows import HandOver
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
@@ -29,17 +29,17 @@ def engine_of(hf: Any) -> Engine:
     fields = hf.__dict__
     engine = fields.get(ENGINE)
     if engine is None or engine.original is not fields.get("_tokenizer"):
-        engine = fields[ENGINE] = Engine(fields.get("_tokenizer"))
+        engine = fields[ENGINE] = Engine(fields.get("_tokenizer"), waits=engine is not None and engine.waits)
     return engine  # type: ignore[no-any-return]
 
 
-def give_class(hf: Any) -> None:
-    """Swap the class of a tokenizer for its accelerated subclass.
+def give_class(hf: Any, *, waits: bool = False) -> None:
+    """Swap the class of a tokenizer for its accelerated subclass; waits: as in `Engine`.
 
     Its `__dict__` has an engine from now on, so that its hash in datasets stays the same before and after use.
     """
     hf.__class__ = accelerated_class(type(hf))
-    hf.__dict__[ENGINE] = Engine(None)
+    hf.__dict__[ENGINE] = Engine(None, waits=waits)
 
 
 def is_accelerated(hf: Any) -> bool:
@@ -92,6 +92,8 @@ def _encode_plus(base: Any) -> Callable[..., Any]:
     def _encode_plus(self: Any, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> Any:
         engine = engine_of(self)
         try:
+            if engine.waits and engine.goes_on_waiting(text, text_pair):
+                raise HandOver(WAITS)
             if args:
                 raise HandOver("options given by position")
             made = encode(self, engine, text, text_pair, options)
@@ -108,9 +110,9 @@ def _call(base: Any) -> Callable[..., Any]:
     def __call__(self: Any, text: Any = None, *args: Any, **options: Any) -> Any:
         if not args and not options:
             engine = engine_of(self)
-            made = call_plain(self, engine, text)
+            made = None if engine.waits else call_plain(self, engine, text)
             if made is not None:
-                engine.calls["encode", ""] += 1
+                engine.n_plain += 1
                 return made
         return base.__call__(self, text, *args, **options)
 
@@ -122,12 +124,11 @@ def _encode(base: Any) -> Callable[..., Any]:
         adds_special = options.get("add_special_tokens", True)
         if not args and type(text) is str and len(options) == ("add_special_tokens" in options):
             engine = engine_of(self)
-            rows = (
-                encode_plain(self, engine, text, adds_special=adds_special) if type(adds_special) is bool else None
-            )
-            if rows is not None:
-                engine.calls["encode", ""] += 1
-                return rows[0]
+            is_known = type(adds_special) is bool and not engine.waits
+            ids = encode_text(self, engine, text, adds_special=adds_special) if is_known else None
+            if ids is not None:
+                engine.n_plain += 1
+                return ids
         return base.encode(self, text, *args, **options)
 
     return _like(encode, base.encode)
@@ -137,6 +138,8 @@ def _decode(base: Any) -> Callable[..., Any]:
     def _decode(self: Any, token_ids: Any, *args: Any, **options: Any) -> Any:
         engine = engine_of(self)
         try:
+            if engine.waits and engine.goes_on_waiting(token_ids):
+                raise HandOver(WAITS)
             if args:
                 raise HandOver("options given by position")
             text = decode(self, engine, token_ids, options)
@@ -155,6 +158,8 @@ def _decode_any(base: Any) -> Callable[..., Any]:
             engine = engine_of(self)
             options["skip_special_tokens"] = skip_special_tokens
             try:
+                if engine.waits and engine.goes_on_waiting(token_ids):
+                    raise HandOver(WAITS)
                 texts = decode_batch(self, engine, token_ids, options)
             except HandOver:
                 return base.decode(self, token_ids, **options)  # each list is decoded, and counted, by itself

@@ -156,6 +156,8 @@ def build_columns(
     rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None, wanted: Wanted
 ) -> dict[str, list[Any]]:
     """Put rows into their frame, pad them, and return the columns by transformers' names, in its order."""
+    if padding is None and all(len(row.ids) == 1 for row in rows):
+        return _build_unpadded(rows, frame, wanted)
     layout, places = lay_out(rows, frame, padding), range(len(rows))
     columns: dict[str, list[Any]] = {"input_ids": [*map(layout.ids, places, (row.ids for row in rows))]}
     if wanted.type_ids:
@@ -169,6 +171,40 @@ def build_columns(
     if wanted.length:
         columns["length"] = [len(ids) for ids in columns["input_ids"]]
     return columns
+
+
+def _build_unpadded(rows: Sequence[Encoded], frame: Frame, wanted: Wanted) -> dict[str, list[Any]]:
+    """Do the same, faster, for rows of one text each and without padding. Changes their lists."""
+    columns: dict[str, list[Any]] = {"input_ids": [put_frame(row.ids[0], frame) for row in rows]}
+    lengths = [*map(len, columns["input_ids"])]
+    if wanted.type_ids:
+        columns["token_type_ids"] = _repeat(frame, lengths, lambda item: item.type_id)
+    if wanted.attention_mask:
+        columns["attention_mask"] = [[1] * n for n in lengths]
+    if wanted.special_mask:
+        columns["special_tokens_mask"] = _repeat(frame, lengths, lambda item: int(item.sequence is None))
+    if wanted.offsets:
+        before, behind = [(0, 0)] * len(frame.before), [(0, 0)] * len(frame.behind)
+        columns["offset_mapping"] = []
+        for row in rows:
+            assert row.spans is not None
+            spans = row.spans[0]
+            if frame.n_added:
+                spans[:0] = before
+                spans += behind
+            columns["offset_mapping"].append(spans)
+    if wanted.length:
+        columns["length"] = lengths
+    return columns
+
+
+def _repeat(frame: Frame, lengths: Sequence[int], value_of: Callable[[Item], int]) -> list[list[int]]:
+    """Return for each row a value of each id: that of the frame's items, and of the text for all others."""
+    place = [item.sequence for item in frame.items].index(0)
+    before = [value_of(item) for item in frame.items[:place] for _ in item.ids]
+    behind = [value_of(item) for item in frame.items[place + 1 :] for _ in item.ids]
+    value = value_of(frame.items[place])
+    return [before + [value] * (n - frame.n_added) + behind for n in lengths]
 
 
 def put_frame(ids: list[int], frame: Frame) -> list[int]:

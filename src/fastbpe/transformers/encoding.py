@@ -32,7 +32,6 @@ DEFAULTS: dict[str, Any] = {
     "verbose": True,
     "split_special_tokens": None,
 }
-_PLAIN: dict[str, Any] = {"add_special_tokens": True, "is_pretokenized": False}
 ARRAYS = ("np", "pt")
 
 
@@ -91,32 +90,10 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     if longest > hf.model_max_length:
         warn_of_long(hf, columns["input_ids"], call["max_length"], call["verbose"])
     options = {"add_special_tokens": adds_special, "is_pretokenized": words}
-    encodings = set_up_encodings(
-        engine,
-        inputs.batch,
-        plan.settings,
-        plan.padding,
-        n_rows,
-        options,
-        splits=plan.splits_special,
-        overflowing=overflowing,
-    )
+    twin = engine.twin()
+    made = Call(twin, inputs.batch, options, plan.settings, plan.padding, plan.splits_special, overflowing)
+    encodings = LazyEncodings(made, n_rows)
     return _packed(columns, encodings, inputs, call["return_tensors"], overflowing=overflowing)
-
-
-def set_up_encodings(
-    engine: Engine,
-    batch: list[Any],
-    truncation: Any,
-    padding: Any,
-    n: int,
-    options: dict[str, Any] = _PLAIN,
-    *,
-    splits: bool = False,
-    overflowing: bool = False,
-) -> LazyEncodings:
-    """Return n encodings that the original's twin makes when they are looked at."""
-    return LazyEncodings(Call(engine.twin(), batch, options, truncation, padding, splits, overflowing), n)
 
 
 def warn_of_long(hf: Any, rows: Any, max_length: int | None, verbose: bool) -> None:

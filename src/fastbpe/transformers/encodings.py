@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from fastbpe.transformers.snapshot import Twin
 
+_PLAIN: dict[str, Any] = {"add_special_tokens": True, "is_pretokenized": False}
 _lock = threading.Lock()  # twins are shared, and their settings change from call to call
 
 
@@ -55,21 +56,20 @@ class LazyEncodings(list[Any]):
     """List of `tokenizers.Encoding`, filled at its first use; pickled as a plain list.
 
     Args:
-        call: makes the encodings.
+        call: makes the encodings. Of a call of single texts without settings, only the twin and the texts.
         n: number of encodings.
     """
 
     __slots__ = ("_call", "_n")
 
-    def __init__(self, call: Call, n: int) -> None:
-        super().__init__()
-        self._call: Call | None = call
+    def __init__(self, call: Call | tuple[Twin, list[Any]], n: int) -> None:
+        self._call: Call | tuple[Twin, list[Any]] | None = call
         self._n = n
 
     def _fill(self) -> None:
         call = self._call
         if call is not None:
-            made = call.encode()
+            made = (call if isinstance(call, Call) else Call(*call, _PLAIN, None, None, False, False)).encode()
             if self._call is not None:  # no other thread was first
                 list.extend(self, made)
                 self._call = None

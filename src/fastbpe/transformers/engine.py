@@ -16,18 +16,23 @@ from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.frames import Frame, find_frame
 from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state
-from fastbpe.transformers.watching import watch
+from fastbpe.transformers.watching import EPOCH, watch
 
 logger = logging.getLogger("fastbpe.transformers")
 
 _NOT_READ: Any = object()
 _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
+_live: weakref.WeakSet[Engine] = weakref.WeakSet()
 _SETTINGS = ("truncation", "padding")
+FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
+FIRST_CHARACTERS = 10_000  # most characters, or ids, of such a call
+WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
 
 
 class _Plain(NamedTuple):
     """Answers of `Engine.plain`, and the state for which they hold."""
 
+    epoch: int
     parts: Any
     n_changes: int
     post: Any
@@ -42,18 +47,25 @@ class Engine:
 
     Args:
         original: the tokenizer.
+        waits: leave the first short calls to the original. Making tables takes as long as loading, and many
+            programs encode one prompt.
 
     Attributes:
+        waits: no tables are made yet, as the calls so far were few and short.
         reason: why fastbpe does not take the tokenizer; None if it does.
         n_changes: list of one number: changes of the original that were counted.
         texts: text of each id in a stream, by skip_special_tokens and id; see `streams`.
         calls: number of calls by (operation, reason); the reason is "" for native answers.
+        n_plain: number of native answers to calls without options; they are not in `calls`, which takes longer.
     """
 
-    def __init__(self, original: Any) -> None:
+    def __init__(self, original: Any, *, waits: bool = False) -> None:
         self.original = original
+        self.waits = waits
+        self._n_waited = 0
         self.reason: str | None = None
         self.calls: Counter[tuple[str, str]] = Counter()
+        self.n_plain = 0
         self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
         self.warned_of_clean_up = False
         self.decodes = False  # the decoder is one that joins bytes
@@ -62,13 +74,14 @@ class Engine:
         self._post: Any = _NOT_READ
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool, bool], Frame | None] = {}
-        self._plain = _Plain(None, 0, None, {})
+        self._plain = _Plain(-1, None, 0, None, {})
         self._twin: Twin | None = None
         self._lock = threading.RLock()
         self.n_changes = [0]
         if type(original) is tokenizers.Tokenizer:
             self.n_changes = watch(original)
             _engines[original] = weakref.ref(self)
+            _live.add(self)
 
     def __reduce__(self) -> tuple[type[Engine], tuple[None]]:
         """Pickle as an empty engine, always the same: what it knows comes from the tokenizer."""
@@ -76,6 +89,7 @@ class Engine:
 
     def ready(self) -> Tokenizer | None:
         """Return fastbpe's tokenizer for the original as it is now; None if fastbpe does not take it."""
+        self.waits = False
         try:
             if self.read_state() == self._state:
                 return self._tokenizer
@@ -85,6 +99,20 @@ class Engine:
         with self._lock:
             self._make()
         return self._tokenizer
+
+    def goes_on_waiting(self, *inputs: Any) -> bool:
+        """Count a call of a waiting engine, and tell whether the original answers it.
+
+        inputs: texts, or ids, or lists of them; others count as nothing.
+        """
+        self._n_waited += 1
+        n = 0
+        for one in inputs:
+            n += len(one) if isinstance(one, (str, list, tuple)) else 0
+            if isinstance(one, (list, tuple)):
+                n += sum(len(item) for item in one[:FIRST_CHARACTERS] if isinstance(item, (str, list, tuple)))
+        self.waits = self._n_waited <= FIRST_CALLS and n <= FIRST_CHARACTERS
+        return self.waits
 
     def read_state(self) -> State:
         """Read the state of the original. Raises an exception of tokenizers for components written in Python."""
@@ -110,24 +138,28 @@ class Engine:
 
     def plain(self, *, add_special_tokens: bool) -> tuple[Tokenizer, Frame] | None:
         """Return `ready` and `frame` for one text, by a shorter way; None if either is None."""
+        kept, epoch = self._plain, EPOCH[0]
+        # The same post-processor object: neither the tables nor the twin were made for another state meanwhile.
+        if kept.epoch == epoch and kept.n_changes == self.n_changes[0] and kept.post is self._post:
+            found = kept.found.get(add_special_tokens)
+            if found is not None:
+                return found
         try:
             parts, n_changes = read_parts(self.original), self.n_changes[0]
         except Exception:
             return None
-        kept = self._plain
-        # The same post-processor object: neither the tables nor the twin were made for another state meanwhile.
-        if kept.parts == parts and kept.n_changes == n_changes and kept.post is self._post:
-            found = kept.found.get(add_special_tokens)
-            if found is not None:
-                return found
-        tokenizer = self.ready()
-        frame = self.frame(pair=False, add_special_tokens=add_special_tokens)
-        if tokenizer is None or frame is None:
-            return None
-        found = tokenizer, frame
-        if self.n_changes[0] == n_changes and read_parts(self.original) == parts:  # no thread changed it meanwhile
-            others = kept.found if kept[:3] == (parts, n_changes, self._post) else {}
-            self._plain = _Plain(parts, n_changes, self._post, {**others, add_special_tokens: found})
+        is_same = kept.parts == parts and kept.n_changes == n_changes and kept.post is self._post
+        found = kept.found.get(add_special_tokens) if is_same else None
+        if found is None:
+            tokenizer = self.ready()
+            frame = self.frame(pair=False, add_special_tokens=add_special_tokens)
+            if tokenizer is None or frame is None:
+                return None
+            found = tokenizer, frame
+            if self.n_changes[0] != n_changes or read_parts(self.original) != parts:
+                return found  # another thread changed it meanwhile
+        others = kept.found if kept[1:4] == (parts, n_changes, self._post) else {}
+        self._plain = _Plain(epoch, parts, n_changes, self._post, {**others, add_special_tokens: found})
         return found
 
     def trims_offsets(self) -> bool:
@@ -151,7 +183,8 @@ class Engine:
 
     def copy_for(self, original: Any) -> Engine:
         """Return an engine for a copy of the original. It shares the tables if the copy has the same state."""
-        copied = Engine(original)
+        copied = Engine(original, waits=self.waits)
+        copied._n_waited = self._n_waited
         with self._lock:
             try:
                 same = self._state is not None and self.read_state() == self._state
@@ -195,6 +228,11 @@ def engine_for(original: Any) -> Engine | None:
     """Return the newest engine of a `tokenizers.Tokenizer`; None if it has none."""
     found = _engines.get(original)
     return None if found is None else found()
+
+
+def has_engine(original: Any) -> bool:
+    """Tell whether some engine answers for a `tokenizers.Tokenizer`."""
+    return any(engine.original is original for engine in list(_live))
 
 
 def without_settings(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fastbpe._core.text.utf8_text import has_surrogates
+
 
 class Inputs(NamedTuple):
     """Inputs that fastbpe encodes.
@@ -28,7 +30,7 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
     if is_split_into_words:
         return _sort_words(text) if text_pair is None else None
     if type(text) is str:
-        if not text_pair:
+        if text_pair is None or (type(text_pair) is str and not text_pair):
             return Inputs([text], None, [text], False) if are_texts((text,)) else None
         if type(text_pair) is str and are_texts((text, text_pair)):
             return Inputs([text], [text_pair], [(text, text_pair)], False)
@@ -63,9 +65,6 @@ def are_texts(texts: Any) -> bool:
     for text in texts:
         if type(text) is not str:
             return False
-        if not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                return False
+        if not text.isascii() and has_surrogates(text):
+            return False
     return True

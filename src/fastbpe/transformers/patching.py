@@ -11,7 +11,7 @@ from typing import Any
 
 from fastbpe.transformers.accelerating import give_back, unknown_interface, why_not
 from fastbpe.transformers.classes import give_class, is_accelerated
-from fastbpe.transformers.engine import logger
+from fastbpe.transformers.engine import has_engine, logger
 from fastbpe.transformers.streams import STOCK, DecodeStream
 from fastbpe.transformers.watching import stop_watching
 
@@ -26,6 +26,9 @@ def patch(*, existing: bool = False) -> None:
     `tokenizers.decoders.DecodeStream` is replaced by a faster class with the same results, also in modules that
     have imported it already. Calling it again changes nothing. If fastbpe does not know this version of
     transformers, tokenizers stay as they are; a warning of the logger "fastbpe.transformers" says so.
+
+    A tokenizer's first three short calls stay with its backend: fastbpe makes its tables for the fourth call, or
+    for one of more than 10,000 characters. `accelerate` makes them at once.
 
     Args:
         existing: accelerate tokenizers that exist already, too.
@@ -73,16 +76,16 @@ def unpatch() -> None:
             if is_accelerated(tokenizer):
                 give_back(tokenizer)
         _accelerated.clear()
-        stop_watching()
+        stop_watching(has_engine)
 
 
 def _take(tokenizer: Any) -> None:
-    """Swap the class of a tokenizer. fastbpe reads its vocabulary at the first call."""
+    """Swap the class of a tokenizer. fastbpe reads its vocabulary once its calls are worth that."""
     if is_accelerated(tokenizer):
         return
     reason = why_not(tokenizer)
     if reason is None:
-        give_class(tokenizer)
+        give_class(tokenizer, waits=True)
         _accelerated.add(tokenizer)
     else:
         logger.debug("fastbpe leaves %s as it is: %s", type(tokenizer).__name__, reason)

@@ -1,27 +1,35 @@
-"""Notice changes of a `tokenizers.Tokenizer` that its settings do not show.
+"""Notice changes of a `tokenizers.Tokenizer` that its settings do not show, or not fast.
 
-Normalizer, pre-tokenizer, post-processor, decoder and the options of the model can be read in less than a
-microsecond, so `snapshot` compares them at each call. Added tokens and the vocabulary cannot: while watched
-tokenizers exist, the methods of `tokenizers.Tokenizer` that change these also count the change.
+Normalizer, pre-tokenizer, post-processor, decoder and the options of the model can be read in about a microsecond,
+so `snapshot` compares them. Added tokens and the vocabulary cannot: while watched tokenizers exist, the methods of
+`tokenizers.Tokenizer` that change these also count the change. Setters of components, and of their attributes,
+count in `EPOCH`, for all tokenizers together: as long as it stands, a call of a short text compares nothing.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
 SET = ("model", "decoder")  # properties with setters that count, too
+EPOCH = [0]  # number of settings of any component of any tokenizer since the first was watched
+
+_COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor")
+_PARTS = (normalizers, pre_tokenizers, processors, decoders, models)
+_IN_PLACE = ("__setitem__", "__delitem__", "__setstate__")
 
 _Class: Any = tokenizers.Tokenizer
 _lock = threading.Lock()
-_originals: dict[str, Any] = {}
+_originals: dict[tuple[Any, str], Any] = {}  # by class and name
 _changes: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
 
 
@@ -34,22 +42,46 @@ def watch(tokenizer: Any) -> list[int]:
     with _lock:
         counter = _changes.setdefault(tokenizer, [0])
         if not _originals:
-            for name in CHANGING:
-                _originals[name] = getattr(_Class, name)
-                setattr(_Class, name, _counting(_originals[name]))
-            for name in SET:
-                own = _originals[name] = getattr(_Class, name)
-                setattr(_Class, name, property(own.__get__, _counting(own.__set__), None, own.__doc__))
+            _replace_methods()
         return counter
 
 
-def stop_watching() -> None:
-    """Give the methods of `tokenizers.Tokenizer` back, if no watched tokenizer exists."""
+def stop_watching(is_used: Callable[[Any], bool]) -> None:
+    """Forget the tokenizers that nobody uses any more; give all methods back if none is left."""
     with _lock:
+        for tokenizer in list(_changes):
+            if not is_used(tokenizer):
+                del _changes[tokenizer]
         if _originals and not _changes:
-            for name, method in _originals.items():
-                setattr(_Class, name, method)
+            for (cls, name), method in _originals.items():
+                setattr(cls, name, method)
             _originals.clear()
+
+
+def _replace_methods() -> None:
+    for name in CHANGING:
+        _replace(_Class, name, _counting)
+    for name in SET:
+        _replace_setter(_Class, name, _counting)
+    for name in _COMPONENTS:
+        _replace_setter(_Class, name, _noting)
+    for module in _PARTS:
+        for cls in {value for value in vars(module).values() if isinstance(value, type)}:
+            for name, value in list(vars(cls).items()):
+                if isinstance(value, types.GetSetDescriptorType) and not name.startswith("__"):
+                    _replace_setter(cls, name, _noting)
+                elif name in _IN_PLACE:
+                    _replace(cls, name, _noting)
+
+
+def _replace(cls: Any, name: str, made: Callable[[Callable[..., Any]], Any]) -> None:
+    own = _originals[cls, name] = vars(cls)[name]
+    setattr(cls, name, made(own))
+
+
+def _replace_setter(cls: Any, name: str, made: Callable[[Callable[..., Any]], Any]) -> None:
+    own = _originals[cls, name] = vars(cls)[name]
+    setattr(cls, name, property(own.__get__, made(own.__set__), own.__delete__, own.__doc__))
 
 
 def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,8 +92,22 @@ def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return method(tokenizer, *args, **options)
         finally:
+            EPOCH[0] += 1
             counter = _changes.get(tokenizer)
             if counter is not None:
                 counter[0] += 1
 
     return counting
+
+
+def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that does the same and counts in EPOCH, after the change."""
+
+    @functools.wraps(method)
+    def noting(*args: Any) -> Any:
+        try:
+            return method(*args)
+        finally:
+            EPOCH[0] += 1
+
+    return noting

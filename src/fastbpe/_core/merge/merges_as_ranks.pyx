@@ -2,11 +2,15 @@
 
 `_reference/__init__.py` states the condition and proves it. The pair table gets only pairs that can stand side by
 side in a merged text: the list's pairs, a half or a third of all splits of tokens into two.
+
+Nearly all tokens pass a short check of the border between their two parts (`_is_left`). A few do not, as some of
+Llama 3 whose parts have greater ids than they have. Only they, and the tokens that contain them, can depend on
+their merges: `_settle` merges the bytes of each of these by the list.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memcpy, memmove
 
 from fastbpe._core.merge.table_builder cimport empty_table, is_sound, look_up_pieces
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
@@ -22,6 +26,9 @@ from fastbpe._core.merge.merge_piece import recover_merges
 
 cdef enum:
     MIN_LEFT = 3  # least number of ids that merging leaves of a token that no pair makes; two could be that pair
+    MAX_UNSURE = 4096  # tokens that _settle() takes
+    MAX_COMPARED = 1 << 26  # comparisons of bytes for which _settle() looks for tokens that contain others
+    MAX_SETTLED_BYTES = 128  # length of the longest token that _settle() merges; its time grows with the square
 
 
 cdef struct Parts:
@@ -36,6 +43,7 @@ cdef struct Ranking:
     const uint8_t* merges  # uint32 triples (left id, right id, merged id), which need not be aligned
     size_t n_merges
     Parts* parts  # by token
+    uint8_t* unsure  # by token: _is_left() was not sure of it, or it contains such a token
     uint64_t* slots  # ranked pair table, filled so far
     uint32_t shift  # 64 - log2 of its slots
 
@@ -43,8 +51,8 @@ cdef struct Ranking:
 def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bint whole_piece_first):
     """Return the buffers of a ranked Vocabulary, and the ids of tokens of several bytes that no merge makes.
 
-    Ranks give the same ids as the list if left_apart() is true of the returned ids. Returns None if the list of
-    merges does not show this; then ranks may still do so.
+    Ranks give the same ids as the list if left_apart() is true of the returned ids. Returns None if that is not
+    found so fast; then ranks may still give the same ids.
 
     token_bytes, token_ends: as in build_look_ups().
     merges: uint32 triples (left id, right id, merged id), best first.
@@ -68,22 +76,30 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
     ranking.parts = <Parts*> malloc((<size_t> t.n_ids + 1) * sizeof(Parts))
     if ranking.parts == NULL:
         raise MemoryError(f"no memory for the parts of {t.n_ids} tokens")
+    ranking.unsure = <uint8_t*> calloc(<size_t> t.n_ids + 1, 1)
+    if ranking.unsure == NULL:
+        free(ranking.parts)
+        raise MemoryError(f"no memory for marks of {t.n_ids} tokens")
     try:
-        return (tables, unmade) if _fill(&ranking, unmade if whole_piece_first else None) else None
+        if not _fill(&ranking, unmade, whole_piece_first) or not _settle(&ranking, unmade):
+            return None
+        return tables, [i for i in unmade if ranking.parts[<uint32_t> i].left == NONE]
     finally:
         free(ranking.parts)
+        free(ranking.unsure)
 
 
-cdef bint _fill(const Ranking* ranking, list unmade) except -1:
+cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) except -1:
     """Put the merge that makes each token into the pair table. False: the list is not in the order of the ids.
 
-    unmade: receives the tokens of several bytes that no merge makes; None: such a token, or one of several merges,
-        makes the function return False.
+    unmade: receives the tokens of several bytes without a merge that surely makes them. Those that have merges are
+        marked as unsure. If pieces are not looked up, such a token, or one of several merges, makes the function
+        return False.
     """
     cdef const Tables* t = ranking.tables
     cdef uint32_t i, start = 0, length
     cdef uint32_t merge[3]
-    cdef size_t done = 0, at
+    cdef size_t done = 0, first
     cdef Parts* parts
     cdef bint makes
     for i in range(t.n_ids):
@@ -93,6 +109,7 @@ cdef bint _fill(const Ranking* ranking, list unmade) except -1:
         parts.left = NONE
         if length < 2:
             continue
+        first = done
         while done < ranking.n_merges:
             memcpy(merge, ranking.merges + 12 * done, 12)
             if merge[2] != i:
@@ -101,22 +118,27 @@ cdef bint _fill(const Ranking* ranking, list unmade) except -1:
                 return False
             # A token may have several merges, but the parts of all but one never stand side by side.
             makes = parts.left == NONE and _is_left(ranking, merge[0], merge[1], i)
-            if unmade is None and not makes:
+            if not makes and not whole_piece_first:
                 return False
-            if makes:
-                parts[0] = Parts(merge[0], merge[1])
-                at = ranked_slot(ranking.slots, ranking.shift, merge[0], merge[1])
-                if is_far(at, pair_home(merge[0], merge[1], ranking.shift), (<size_t> 1 << (64 - ranking.shift)) - 1):
-                    return False
-                ranking.slots[at] = (
-                    <uint64_t> merge[0] << 2 * RANKED_BITS | <uint64_t> merge[1] << RANKED_BITS | i
-                )
+            if makes and not _put(ranking, Parts(merge[0], merge[1]), i):
+                return False
             done += 1
         if parts.left == NONE:
-            if unmade is None:
+            if not whole_piece_first:
                 return False
             unmade.append(i)
+            ranking.unsure[i] = done > first
     return done == ranking.n_merges
+
+
+cdef bint _put(const Ranking* ranking, Parts parts, uint32_t token) noexcept nogil:
+    """Put the merge that makes a token into the table. False: the table is too full at its place."""
+    cdef size_t at = ranked_slot(ranking.slots, ranking.shift, parts.left, parts.right)
+    if is_far(at, pair_home(parts.left, parts.right, ranking.shift), (<size_t> 1 << (64 - ranking.shift)) - 1):
+        return False
+    ranking.slots[at] = <uint64_t> parts.left << 2 * RANKED_BITS | <uint64_t> parts.right << RANKED_BITS | token
+    ranking.parts[token] = parts
+    return True
 
 
 cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32_t token) noexcept nogil:
@@ -147,6 +169,139 @@ cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32
         found = _rank(ranking, left, right)
         if found < left_until and found <= right_until:
             return False
+
+
+cdef bint _settle(const Ranking* ranking, list unmade) except -1:
+    """Find the last merges of unsure tokens and of those that contain them, and put them into the table.
+
+    The merges of all other tokens are right: while the bytes of such a token are merged, by the list or by ranks,
+    no merge of an unsure token can come up, for it would spell that token inside.
+
+    Returns:
+        False: another merge makes one of the tokens than `_fill` put, or they are too many or too long.
+    """
+    cdef uint32_t i
+    cdef Parts last
+    cdef list unsure = [i for i in unmade if ranking.unsure[<uint32_t> i]]
+    if not unsure:
+        return True
+    if len(unsure) > MAX_UNSURE or not _mark_containing(ranking, unsure):
+        return False
+    for i in range(ranking.tables.n_ids):
+        if not ranking.unsure[i]:
+            continue
+        if token_length(ranking.tables, i) > MAX_SETTLED_BYTES:
+            return False
+        last = _last_merge(ranking, i)
+        if ranking.parts[i].left == NONE:
+            if last.left != NONE and not _put(ranking, last, i):
+                return False
+        elif last.left != ranking.parts[i].left or last.right != ranking.parts[i].right:
+            return False
+    return True
+
+
+cdef bint _mark_containing(const Ranking* ranking, list unsure) except -1:
+    """Mark the tokens that contain one of the unsure tokens. False: that would take too long."""
+    cdef const Tables* t = ranking.tables
+    cdef uint32_t i, k, start, length, at, n_left, needle, n = <uint32_t> len(unsure)
+    cdef uint64_t n_compared = 0
+    cdef const uint8_t* text
+    # Chains of unsure tokens by their first two bytes: 1 + number in the list, 0 at the end.
+    cdef uint32_t* heads = <uint32_t*> calloc(1 << 16, sizeof(uint32_t))
+    cdef uint32_t* chains = <uint32_t*> calloc(2 * n, sizeof(uint32_t))
+    if heads == NULL or chains == NULL:
+        free(heads)
+        free(chains)
+        raise MemoryError("no memory to look for tokens inside others")
+    try:
+        for k in range(n):
+            needle = chains[2 * k] = unsure[k]
+            text = t.token_bytes + token_start(t, needle)
+            chains[2 * k + 1] = heads[<uint32_t> text[0] << 8 | text[1]]
+            heads[<uint32_t> text[0] << 8 | text[1]] = k + 1
+        for i in range(t.n_ids):
+            start = token_start(t, i)
+            length = t.token_ends[i] - start
+            at = 0
+            while at + 1 < length and not ranking.unsure[i]:
+                text = t.token_bytes + start + at
+                n_left = length - at
+                k = heads[<uint32_t> text[0] << 8 | text[1]]
+                while k:
+                    needle = chains[2 * (k - 1)]
+                    n_compared += 1
+                    if token_length(t, needle) <= n_left and not memcmp(
+                        text, t.token_bytes + token_start(t, needle), token_length(t, needle)
+                    ):
+                        ranking.unsure[i] = 1
+                        break
+                    k = chains[2 * (k - 1) + 1]
+                at += 1
+            if n_compared > MAX_COMPARED:
+                return False
+        return True
+    finally:
+        free(heads)
+        free(chains)
+
+
+cdef Parts _last_merge(const Ranking* ranking, uint32_t token) noexcept nogil:
+    """Merge the bytes of an unsure token by the list; return its last merge, (NONE, NONE) if several ids are left.
+
+    Two tokens side by side spell one at most, so its id is the priority of their merge: the list is in that order.
+    """
+    cdef const Tables* t = ranking.tables
+    cdef uint32_t symbols[MAX_SETTLED_BYTES]
+    cdef uint32_t starts[MAX_SETTLED_BYTES + 1]
+    cdef const uint8_t* text = t.token_bytes + token_start(t, token)
+    cdef uint32_t n = token_length(t, token), i, at, made, best
+    cdef Parts last = Parts(NONE, NONE)
+    starts[n] = n
+    for i in range(n):
+        starts[i] = i
+        symbols[i] = find_token(t, text + i, 1)
+        if symbols[i] == NONE:
+            return last
+    while n > 1:
+        best = NONE
+        at = 0
+        for i in range(n - 1):
+            made = find_token(t, text + starts[i], starts[i + 2] - starts[i])
+            if made < best and _is_listed(ranking, symbols[i], symbols[i + 1], made):
+                best = made
+                at = i
+        if best == NONE:
+            return Parts(NONE, NONE)
+        last = Parts(symbols[at], symbols[at + 1])
+        symbols[at] = best
+        memmove(symbols + at + 1, symbols + at + 2, (n - at - 2) * sizeof(uint32_t))
+        memmove(starts + at + 1, starts + at + 2, (n - at - 1) * sizeof(uint32_t))
+        n -= 1
+    return last
+
+
+cdef bint _is_listed(const Ranking* ranking, uint32_t left, uint32_t right, uint32_t token) noexcept nogil:
+    """Tell whether the list merges two tokens into a third."""
+    cdef size_t low = 0, high = ranking.n_merges, middle
+    cdef uint32_t merge[3]
+    if not ranking.unsure[token]:
+        return ranking.parts[token].left == left and ranking.parts[token].right == right
+    while low < high:  # the first merge that makes the token, or one that comes after it
+        middle = (low + high) // 2
+        memcpy(merge, ranking.merges + 12 * middle, 12)
+        if merge[2] < token:
+            low = middle + 1
+        else:
+            high = middle
+    while low < ranking.n_merges:
+        memcpy(merge, ranking.merges + 12 * low, 12)
+        if merge[2] != token:
+            return False
+        if merge[0] == left and merge[1] == right:
+            return True
+        low += 1
+    return False
 
 
 cdef inline bint _is_made(const Ranking* ranking, uint32_t part, uint32_t token) noexcept nogil:

@@ -1,0 +1,90 @@
+"""Random calls and changes of accelerated tokenizers of transformers, each compared with a stock twin."""
+
+from __future__ import annotations
+
+import logging
+import random
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from fastbpe.transformers import accelerate
+from helpers.sampling import SEED, n_rounds
+from helpers.transformers_grid import FILES, MADE, TRAINED, answer, difference, make
+from helpers.transformers_random import draw_change, draw_decoding, draw_encoding, draw_other
+
+SIDES = {"padding_side": "right", "truncation_side": "right", "split_special_tokens": False}
+
+
+@lru_cache
+def twins(name: str) -> tuple[Any, Any]:
+    return accelerate(make(name)), make(name)
+
+
+def state(tokenizer: Any) -> Any:
+    """Return the settings that a call leaves behind."""
+    backend = tokenizer._tokenizer
+    return backend.truncation, backend.padding, backend.encode_special_tokens
+
+
+def observe(call: Any, tokenizer: Any, caplog: pytest.LogCaptureFixture) -> tuple[Any, list[str]]:
+    """Return the answer and transformers' messages, but for those that it gives once in a process."""
+    caplog.clear()
+    found = answer(call, tokenizer)
+    messages = [record.getMessage() for record in caplog.records]
+    return found, [text for text in messages if not text.startswith("Ignoring clean_up")]
+
+
+def compare(call: Any, ours: Any, stock: Any, caplog: pytest.LogCaptureFixture) -> str:
+    """Tell the first difference of answers, texts of errors, messages, or settings left; "" if there is none."""
+    expected, messages = observe(call, stock, caplog)
+    found, told = observe(call, ours, caplog)
+    if told != messages:
+        return f"messages {told} are not {messages}"
+    if isinstance(expected, Exception) and str(found).replace("._fastbpe_accelerated", "") != str(expected):
+        return f"{found!r:.300} is not {expected!r:.300}"
+    return difference(found, expected) or difference(state(ours), state(stock), "settings")
+
+
+@pytest.mark.parametrize("name", [*TRAINED, *FILES, *MADE])
+@pytest.mark.sample(5)
+def test_random_calls_answer_like_stock(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "transformers")
+    caplog.handler.setLevel(logging.WARNING)
+    logger = logging.getLogger("transformers")
+    logger.addHandler(caplog.handler)
+    rng = random.Random(f"{SEED} {name} calls")
+    ours, stock = twins(name)
+    failed = []
+    try:
+        for number in range(n_rounds(100, 200, 20_000)):
+            if number % 50 == 0:
+                for side, value in SIDES.items():
+                    setattr(ours, side, value)
+                    setattr(stock, side, value)
+            draw = rng.choices([draw_encoding, draw_decoding, draw_other], [6, 2, 1])[0]
+            told, call = draw(rng)
+            if found := compare(call, ours, stock, caplog):
+                failed.append(f"{told}:\n    {found}")
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert not failed, "\n".join(failed)[:6000]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("seed", range(n_rounds(3, 10, 1000)))
+def test_random_calls_after_random_changes_answer_like_stock(
+    name: str, seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = random.Random(f"{SEED} {name} {seed} changes")
+    ours, stock = accelerate(make(name)), make(name)
+    done: list[str] = []
+    for _ in range(30):
+        draw = rng.choices([draw_encoding, draw_decoding, draw_other, draw_change], [5, 2, 1, 2])[0]
+        told, call = draw(rng)
+        done.append(told[:300])
+        found = compare(call, ours, stock, caplog)
+        assert not found, f"{found}\nafter\n" + "\n".join(done)
