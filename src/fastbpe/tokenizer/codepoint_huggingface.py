@@ -209,25 +209,50 @@ class Places:
         if disallowed is not None and (found := disallowed.search(data)):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
         out.begin()
-        prefixed = self._add_segments(data, allowed, out)
+        prefixed = self._add_segments(data, allowed, out, [])
         if self._rules.as_tokenizers:
             out.end_as_tokenizers(data, prefixed, self._rules.removes_spaces)
         out.finish(text if isinstance(text, str) else data, data, unit)
 
-    def _add_segments(self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds) -> list[int]:
-        """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space."""
+    def section_ends(self, text: str, allowed: SpecialMatcher | None) -> list[tuple[int, str | None]]:
+        """Give, for each token and each text between two, the ids up to its end and the text of a token, or None.
+
+        A text without ids counts as none.
+        """
+        out, ends = TracedIds(0), list[tuple[int, str | None]]()
+        out.begin()
+        self._add_segments(to_utf8(text), allowed, out, ends)
+        return ends
+
+    def _add_segments(
+        self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds, ends: list[tuple[int, str | None]]
+    ) -> list[int]:
+        """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space.
+
+        ends: list to which the results of `section_ends` are appended.
+        """
         prefixed: list[int] = []
         then = None if allowed is None else allowed.then
         for start, end, token_id in segments(data, allowed):
             if token_id is not None:
                 out.add(token_id, start, end)
+                ends.append((out.n, data[start:end].decode()))
                 continue
             for a, b, one_id, has_dummy in self._normalized(data, start, end, then):
                 if one_id is not None:
                     out.add(one_id, a, b)
+                    ends.append((out.n, self._spelled(data[a:b])))
                 else:
+                    before = out.n
                     prefixed += self._add_section(data, a, b, has_dummy, out)
+                    if out.n > before:
+                        ends.append((out.n, None))
         return prefixed
+
+    def _spelled(self, token: bytes) -> str:
+        """Give a token that was found in normalized text as it stands there."""
+        text = token.decode()
+        return text.replace(" ", METASPACE) if self._escapes else text
 
     def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> list[int]:
         """Add a text between tokens. has_dummy: put a space before it, whatever the rules say."""

@@ -1,0 +1,278 @@
+"""Components of a tokenizer: plain objects around the JSON that a tokenizer.json has for each.
+
+A component does nothing by itself. The tokenizer hands the JSON of all its components to fastbpe's reader, which
+knows the steps. `n_changes` counts all changes of components, so that a tokenizer notices those of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from fastbpe.errors import FormatError
+
+#: Number of changes of all components so far, in a list of one.
+n_changes = [0]
+_MAX_SHOWN = 100  # items of a list or a dict from which `repr` shows one less and three dots
+#: Fields whose values are shown as names, without quotes.
+_NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy"})
+
+_Some = TypeVar("_Some", bound="Component")
+
+
+class Regex:
+    """Regular expression, in Oniguruma's syntax, for `Split` and `Replace`.
+
+    Args:
+        pattern: the expression.
+
+    Raises:
+        TypeError: it is no str.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern: str = of_type(pattern, str)
+
+
+class Component:
+    """Base of all components.
+
+    Attributes:
+        kind: "type" in the JSON.
+        defaults: value of each field that a file may leave out.
+        fields: names of the fields and their types, in order.
+    """
+
+    kind: ClassVar[str] = ""
+    fields: ClassVar[Mapping[str, type]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self) -> None:
+        raise TypeError(f"{type(self).__name__} is a base class: use one of its subclasses")
+
+    def _set(self, **values: Any) -> None:
+        """Check and take the values of all fields, in order."""
+        self._state = {"type": self.kind} | {
+            key: of_type(value, self.fields[key]) for key, value in values.items()
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now."""
+        return self._state
+
+    @classmethod
+    def from_state(cls: type[_Some], described: Mapping[str, Any]) -> _Some:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        values = {**cls.defaults, **{key: described[key] for key in cls.fields if key in described}}
+        missing = [key for key in cls.fields if key not in values]
+        if missing:
+            raise FormatError(f"{cls.kind}: it has no {missing[0]!r}")
+        made = cls.__new__(cls)
+        try:
+            made._set(**{key: values[key] for key in cls.fields})
+        except TypeError as error:
+            raise FormatError(f"{cls.kind}: {error}") from None
+        return made
+
+    def __getstate__(self) -> bytes:
+        return compact(self.state())
+
+    def __setstate__(self, state: bytes) -> None:
+        n_changes[0] += 1
+        self.__dict__.update(type(self).from_state(json.loads(state)).__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restore, (type(self), self.__getstate__())
+
+    def __deepcopy__(self: _Some, memo: dict[int, Any]) -> _Some:
+        return type(self).from_state(json.loads(self.__getstate__()))
+
+    def __repr__(self) -> str:
+        return show_component(self.state())
+
+    __str__ = __repr__
+
+
+def restore(cls: type[Component], state: bytes) -> Component:
+    """Make a component of a class from its pickled state."""
+    return cls.from_state(json.loads(state))
+
+
+def plain(base: type[_Some], kind: str, doc: str) -> type[_Some]:
+    """Return a class of components without fields."""
+
+    def __init__(self: Any) -> None:
+        self._set()
+
+    body = {"__doc__": doc, "__init__": __init__, "__module__": base.__module__, "kind": kind}
+    return type(kind, (base,), body)
+
+
+def field(name: str, doc: str) -> Any:
+    """Return a property for a field of the JSON."""
+
+    def get(self: Component) -> Any:
+        return self._state[name]
+
+    def set(self: Component, value: Any) -> None:
+        self._state = {**self._state, name: of_type(value, self.fields[name])}
+        n_changes[0] += 1
+
+    return property(get, set, None, doc)
+
+
+class Steps:
+    """Component of several, one after another. A mixin: `key` is the key of the list in the JSON."""
+
+    kind: ClassVar[str] = "Sequence"
+    key: ClassVar[str] = ""
+    base: ClassVar[type[Component]] = Component
+    find: ClassVar[Callable[[Mapping[str, Any]], Any]]
+
+    def _take(self, steps: Any) -> None:
+        self._steps = [of_type(step, self.base) for step in of_type(steps, list)]
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the components as they are now."""
+        return {"type": "Sequence", self.key: [step.state() for step in self._steps]}
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Any:
+        """Make the components that a tokenizer.json describes. Raises FormatError if they cannot be any."""
+        steps = described.get(cls.key)
+        if not isinstance(steps, list):
+            raise FormatError(f"Sequence: it has no list {cls.key!r}")
+        made: Any = cls.__new__(cls)
+        made._take([cls.find(step) for step in steps])
+        return made
+
+
+class Indexed(Steps):
+    """Components that can be taken and replaced by index."""
+
+    def __getitem__(self, index: int) -> Any:
+        return self._steps[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self._steps[index] = of_type(value, self.base)
+        n_changes[0] += 1
+
+
+def finder(kinds: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
+    """Return a function that makes the component which a tokenizer.json describes.
+
+    Args:
+        kinds: class of each "type".
+        what: kind of component, for errors.
+    """
+
+    def find(described: Any) -> Any:
+        if not isinstance(described, Mapping) or not isinstance(described.get("type"), str):
+            raise FormatError(f"the {what} {described!r:.60} has no type")
+        if described["type"] not in kinds:
+            needs_tokenizers(f"the {what} {described['type']!r}")
+        return kinds[described["type"]].from_state(described)
+
+    return find
+
+
+def needs_tokenizers(what: str) -> NoReturn:
+    """Raise the error for what fastbpe does not do by itself."""
+    raise ImportError(f"{what} needs the original, too: pip install 'tokenizers>=0.23,<0.24'")
+
+
+def absent(base: Any, kind: str) -> Any:
+    """Return a class that only the original has: making an object of it is an error that says what to install."""
+
+    def __new__(cls: Any, *args: Any, **options: Any) -> NoReturn:
+        needs_tokenizers(f"{cls.__module__.rpartition('.')[2]}.{kind}")
+
+    body = {"__doc__": "Not without tokenizers.", "__new__": __new__, "__module__": base.__module__}
+    return type(kind, (base,), body)
+
+
+def of_type(value: Any, kind: Any) -> Any:
+    """Return a value of one type. Raises TypeError for others, as tokenizers does."""
+    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    if kind is int:
+        raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an integer")
+    raise TypeError(f"{type(value).__name__!r} object is not an instance of {kind.__name__!r}")
+
+
+def number(value: Any) -> int:
+    """Return an int that has no sign and 64 bits. Raises TypeError or OverflowError for others."""
+    of_type(value, int)
+    if value < 0:
+        raise OverflowError("can't convert negative int to unsigned")
+    if value >= 1 << 64:
+        raise OverflowError("int too big to convert")
+    return int(value)
+
+
+def character(value: Any) -> str:
+    """Return a str of one character. Raises TypeError or ValueError for others."""
+    if len(of_type(value, str)) != 1:
+        raise ValueError("expected a string of length 1")
+    return str(value)
+
+
+def pattern(value: Any) -> dict[str, str]:
+    """Return the JSON of a pattern, a str or a `Regex`."""
+    if isinstance(value, Regex):
+        return {"Regex": value.pattern}
+    if isinstance(value, str):
+        return {"String": value}
+    raise TypeError(f"the pattern must be a str or a Regex, not {type(value).__name__}")
+
+
+# Writing
+
+
+def compact(value: Any) -> bytes:
+    """Return JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def show_component(described: Mapping[str, Any]) -> str:
+    """Return the `repr` of a component."""
+    fields = ((key, value) for key, value in described.items() if key != "type")
+    return f"{described['type']}({', '.join(f'{key}={show(value, key)}' for key, value in fields)})"
+
+
+def show(value: Any, key: str = "") -> str:
+    """Return a value within the `repr` of a component. key: name of its field."""
+    if isinstance(value, str):
+        return value if key in _NAMES else f'"{value}"'
+    if isinstance(value, list):
+        left, right = "()" if key in ("sep", "cls", "merge") else "[]"
+        return f"{left}{_listed([show(item, _ITEMS.get(key, '')) for item in value[:_MAX_SHOWN]])}{right}"
+    if not isinstance(value, Mapping):
+        return repr(value)
+    if "type" in value:
+        return show_component(value)
+    if key in ("pattern", "piece"):
+        [(kind, inner)] = value.items()
+        if key == "pattern":
+            return f'{kind}("{inner}")'
+        name = inner["id"] if kind == "Sequence" else f'"{inner["id"]}"'
+        return f"{kind}(id={name}, type_id={inner['type_id']})"
+    if key == "token":
+        return f"SpecialToken({', '.join(f'{name}={show(inner)}' for name, inner in value.items())})"
+    some = [*value.items()][:_MAX_SHOWN]
+    return f"{{{_listed([f'{show(name)}:{show(inner, _ITEMS.get(key, str()))}' for name, inner in some])}}}"
+
+
+#: What the items of a field are.
+_ITEMS = {"single": "piece", "pair": "piece", "special_tokens": "token", "merges": "merge"}
+
+
+def _listed(shown: list[str]) -> str:
+    return ", ".join(shown if len(shown) < _MAX_SHOWN else [*shown[: _MAX_SHOWN - 1], "..."])
+
+
+def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the steps of a component's JSON, without sequences around them."""
+    inner = [value for value in described.values() if isinstance(value, list)]
+    return [step for one in inner[0] for step in flat(one)] if described["type"] == "Sequence" else [described]

@@ -1,0 +1,233 @@
+"""Rows of a call: texts, pairs of texts or words, encoded by fastbpe, truncated, in their template, and padded.
+
+`Setup` is all that decides the result and never changes, so that an encoding can make its other columns later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fastbpe.fitting.padding import padded_length
+from fastbpe.fitting.truncation import Truncation, lengths_of_pair
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.tokenizer.words import find_words
+from fastbpe.tokenizers.own.components import needs_tokenizers
+from fastbpe.tokenizers.own.encoding import Encoding, of_columns, of_ids
+from fastbpe.tokenizers.own.processors import PostProcessor, process
+
+
+class Row(NamedTuple):
+    """Text or words, and a second one in a pair."""
+
+    first: Any
+    second: Any = None
+
+
+class Setup(NamedTuple):
+    """Settings of a tokenizer.
+
+    native: fastbpe's tokenizer, without the post-processor.
+    token_of: gives the token of an id.
+    post: the post-processor; it is not changed.
+    truncation, padding: settings as the properties of the tokenizer give them; None: there is none.
+    splits_special: special tokens in texts are split like any text.
+    """
+
+    native: Tokenizer
+    token_of: Callable[[int], str | None]
+    post: PostProcessor | None
+    truncation: Mapping[str, Any] | None
+    padding: Mapping[str, Any] | None
+    splits_special: bool
+
+
+def text_row(value: Any) -> Row:
+    """Return the row of an input: a text, or a tuple or a list of two. Raises TypeError for others."""
+    if isinstance(value, str):
+        return Row(text(value))
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return Row(text(value[0]), text(value[1]))
+    raise TypeError("TextEncodeInput must be Union[TextInputSequence, Tuple[InputSequence, InputSequence]]")
+
+
+def words_row(value: Any) -> Row:
+    """Return the row of an input: words, or a tuple or a list of two lists of words. Raises TypeError for others."""
+    if _are_words(value):
+        return Row(words(value))
+    if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_are_words, value)):
+        return Row(words(value[0]), words(value[1]))
+    raise TypeError(
+        "PreTokenizedEncodeInput must be Union[PreTokenizedInputSequence, "
+        "Tuple[PreTokenizedInputSequence, PreTokenizedInputSequence]]"
+    )
+
+
+def text(value: Any) -> str:
+    """Return a text without lone surrogates. Raises TypeError for others."""
+    if not isinstance(value, str):
+        raise TypeError("TextInputSequence must be str")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise TypeError("TextInputSequence must be str, and UTF-8 cannot hold a lone surrogate") from None
+    return value
+
+
+def words(value: Any) -> list[str]:
+    """Return words. Raises TypeError for others."""
+    if not _are_words(value):
+        raise TypeError("PreTokenizedInputSequence must be Union[List[str], Tuple[str]]")
+    return [*map(text, value)]
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
+
+
+def encode_rows(
+    setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool
+) -> list[Encoding]:
+    """Encode rows.
+
+    Args:
+        setup: the settings.
+        rows: the texts.
+        words: they are lists of words.
+        adds_special: add the ids of the template.
+        fast: leave tokens, words and offsets out, as `encode_batch_fast` does.
+
+    Raises:
+        ValueError: the settings of truncation do not fit a row.
+    """
+    is_plain = setup.truncation is None and setup.padding is None and not words
+    if is_plain and all(row.second is None for row in rows):
+        around = _around(setup, adds_special)
+        if around is not None:
+            return _plain_rows(setup, rows, around, adds_special, fast)
+    made = [_whole(setup, row, words, adds_special, fast) for row in rows]
+    if setup.padding is not None and made:
+        pad(made, setup.padding)
+    return made
+
+
+def pad(encodings: list[Encoding], padding: Mapping[str, Any]) -> None:
+    """Pad the encodings of a batch, in place."""
+    length = padded_length([*map(len, encodings)], padding)
+    options = {name: padding[name] for name in ("direction", "pad_id", "pad_type_id", "pad_token")}
+    for encoding in encodings:
+        encoding.pad(length, **options)
+
+
+# Ids alone
+
+
+def _around(setup: Setup, adds_special: bool) -> tuple[list[int], list[int]] | None:
+    """Return the ids before a text and behind it; None if the template does not hold it once and whole."""
+    if setup.post is None or not adds_special:
+        return [], []
+    probe = [1 << 33, 1 << 34]  # no ids of a template
+    found = process(setup.post, [_encoding(probe, ["", ""], [None, None], [(0, 0)] * 2, 0)], True)._ids
+    at = next((i for i in range(len(found) - 1) if found[i : i + 2] == probe), -1)
+    before, behind = found[:at], found[at + 2 :]
+    if at < 0 or any(token_id in probe for token_id in before + behind):
+        return None
+    return before, behind
+
+
+def _plain_rows(
+    setup: Setup, rows: list[Row], around: tuple[list[int], list[int]], adds_special: bool, fast: bool
+) -> list[Encoding]:
+    """Encode single texts; all but their ids is made when it is asked for."""
+    before, behind = around
+    texts, native = [row.first for row in rows], setup.native
+    if setup.splits_special:
+        batch = native.encode_ordinary_batch(texts)
+    else:
+        batch = native.encode_batch(texts, allowed_special="all")
+
+    def maker(row: Row) -> Callable[[], Encoding]:
+        return lambda: _whole(setup, row, False, adds_special, fast)
+
+    return [of_ids([*before, *ids, *behind], maker(row)) for ids, row in zip(batch, rows, strict=True)]
+
+
+# All columns
+
+
+def _whole(setup: Setup, row: Row, words: bool, adds_special: bool, fast: bool) -> Encoding:
+    """Encode a row, without padding."""
+    texts = [one for one in row if one is not None]
+    encodings = []
+    for i, one in enumerate(texts):
+        type_id = 0 if fast else i  # as in tokenizers
+        if words:
+            parts = [_text(setup, word, n, type_id, fast) for n, word in enumerate(one)]
+            encodings.append(Encoding.merge(parts, False))
+        else:
+            encodings.append(_text(setup, one, None, type_id, fast))
+    return post_process(setup, encodings, adds_special)
+
+
+def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) -> Encoding:
+    """Truncate the encodings of a text, or of two, in place, and put them into the template."""
+    if setup.truncation is not None:
+        _truncate(encodings, setup, adds_special)
+    return process(setup.post, encodings, adds_special)
+
+
+def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) -> Encoding:
+    """Encode a text. word: its number, if it is a word."""
+    allowed: Any = frozenset() if setup.splits_special else "all"
+    ids, spans = setup.native.encode_with_offsets(one, allowed_special=allowed, disallowed_special=())
+    if fast:
+        return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
+    tokens = [setup.token_of(token_id) or "" for token_id in ids]
+    found = find_words(setup.native, one, tokens, allowed_special=allowed)
+    if found is None:
+        needs_tokenizers("an encoding with words, where user-defined symbols of sentencepiece are found,")
+    for i, its_text in found.found.items():
+        tokens[i] = its_text
+    numbers = found.numbers if word is None else [word] * len(ids)
+    return _encoding(ids, tokens, numbers, spans, type_id)
+
+
+def _encoding(
+    ids: list[int], tokens: list[str], numbers: list[Any], spans: list[tuple[int, int]], type_id: int
+) -> Encoding:
+    n = len(ids)
+    return of_columns(
+        {
+            "ids": ids,
+            "type_ids": [type_id] * n,
+            "tokens": tokens,
+            "words": numbers,
+            "offsets": spans,
+            "special_tokens_mask": [0] * n,
+            "attention_mask": [1] * n,
+        }
+    )
+
+
+def _truncate(encodings: list[Encoding], setup: Setup, adds_special: bool) -> None:
+    settings = setup.truncation
+    assert settings is not None
+    n_added = setup.post.n_added(len(encodings) == 2) if setup.post is not None and adds_special else 0
+    limit, stride, side = settings["max_length"] - n_added, settings["stride"], settings["direction"]
+    if limit < 0:
+        return  # so does tokenizers, whose numbers have no sign
+    lengths = [*map(len, encodings)]
+    if limit and sum(lengths) <= limit:
+        return
+    kept: list[int] | tuple[int, int] | None = [limit] * len(encodings)
+    if limit:
+        strategy = settings["strategy"]
+        if len(encodings) == 2:
+            kept = lengths_of_pair(Truncation(limit, stride, strategy, side == "left"), *lengths)
+        elif strategy == "only_second":
+            raise ValueError("Truncation error: Second sequence not provided")
+    if kept is None:
+        raise ValueError("Truncation error: Sequence to truncate too short to respect the provided max_length")
+    for encoding, n in zip(encodings, kept, strict=True):
+        encoding.truncate(n, stride, side)
