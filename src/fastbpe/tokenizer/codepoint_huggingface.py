@@ -238,21 +238,16 @@ class Places:
                 out.add(token_id, start, end)
                 ends.append((out.n, data[start:end].decode()))
                 continue
-            for a, b, one_id, has_dummy in self._normalized(data, start, end, then):
+            for a, b, one_id, has_dummy, spelled in self._normalized(data, start, end, then):
                 if one_id is not None:
                     out.add(one_id, a, b)
-                    ends.append((out.n, self._spelled(data[a:b])))
+                    ends.append((out.n, spelled))
                 else:
                     before = out.n
                     prefixed += self._add_section(data, a, b, has_dummy, out)
                     if out.n > before:
                         ends.append((out.n, None))
         return prefixed
-
-    def _spelled(self, token: bytes) -> str:
-        """Give a token that was found in normalized text as it stands there."""
-        text = token.decode()
-        return text.replace(" ", METASPACE) if self._escapes else text
 
     def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> list[int]:
         """Add a text between tokens. has_dummy: put a space before it, whatever the rules say."""
@@ -268,16 +263,16 @@ class Places:
 
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None
-    ) -> Iterator[tuple[int, int, int | None, bool]]:
+    ) -> Iterator[tuple[int, int, int | None, bool, str]]:
         """Find the tokens in normalized text.
 
         Returns:
-            (start, end, id, prefixed) of each token, and of the text between two, where id is None. prefixed: True
-            if a space is put before it.
+            (start, end, id, prefixed, spelled) of each token, and of the text between two, where id is None.
+            prefixed: True if a space is put before it. spelled: a token as it stands in normalized text.
         """
         text, dummy = data[start:end], int(self._rules.dummy_prefix)
         if then is None:
-            yield start, end, None, bool(dummy)
+            yield start, end, None, bool(dummy), ""
             return
         places = [start] * dummy + [*range(start, end + 1)]
         if self._escapes:
@@ -286,9 +281,12 @@ class Places:
         at = 0
         for a, b, token_id in (*then.find_all(text), (len(text), len(text), None)):
             if at < a:
-                yield places[at], places[a], None, bool(dummy) and at == 0
+                yield places[at], places[a], None, bool(dummy) and at == 0, ""
             if token_id is not None:
-                yield places[a], places[b], token_id, False
+                spelled = text[a:b].decode()
+                if self._escapes:
+                    spelled = spelled.replace(" ", METASPACE_UTF8.decode())
+                yield places[a], places[b], token_id, False, spelled
             at = b
 
 

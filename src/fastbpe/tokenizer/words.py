@@ -5,11 +5,12 @@ The number of a piece counts, as do those of all pieces, even if it has no ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from fastbpe._core.encode.offsets import word_ends
 from fastbpe.formats.huggingface.llama_spaces import METASPACE
+from fastbpe.model import Conventions, PieceType
 from fastbpe.tokenizer.tokenizer import Special, Tokenizer
 
 if TYPE_CHECKING:
@@ -28,45 +29,79 @@ class Words(NamedTuple):
 
 
 def find_words(
-    tokenizer: Tokenizer, text: str, tokens: Sequence[str], *, allowed_special: Special
+    tokenizer: Tokenizer, text: str, ids: Sequence[int], tokens: Sequence[str], *, allowed_special: Special
 ) -> Words | None:
     """Find the words of a text.
 
     Args:
         tokenizer: one that a tokenizer.json describes.
         text: the text.
-        tokens: its tokens, as the vocabulary spells them.
+        ids: its ids.
+        tokens: the tokens of these, as the vocabulary spells them.
         allowed_special: as in `Tokenizer.encode`; special tokens in the text are no error.
 
     Returns:
-        None if the pre-tokenizer finds user-defined symbols of sentencepiece: what it splits is not known here.
+        None if the pre-tokenizer finds user-defined symbols of sentencepiece, and what lies between two of them is
+        spelled like a token that no text becomes: where that is cut is not known here.
     """
     allowed, _ = tokenizer._special.choose(allowed_special, ())
     if tokenizer.mode != "codepoint":
         ends, found = word_ends(tokenizer._pipeline, text, allowed)
-        return Words(_numbers([(end, True) for end in ends], tokens), dict(found))
+        return Words(_numbers(ends, lambda i: False), dict(found))
     codepoint = cast("CodePointTokenizer", tokenizer)
-    conventions = codepoint._source.conventions
-    if conventions is None or conventions.symbols:
-        return None
+    conventions = codepoint._source.conventions or Conventions()
     sections = codepoint._places.section_ends(text, allowed)
-    numbers = _numbers([(end, one is not None or not conventions.splits) for end, one in sections], tokens)
-    return Words(numbers, {end - 1: one for end, one in sections if one is not None})
+    ends = [end for end, _ in sections]
+    named = {end - 1: one for end, one in sections if one is not None}
+    if conventions.symbols:
+        symbols = _symbols(codepoint, ids, named)
+        if _holds_name(codepoint, tokens, ends, symbols):
+            return None
+        return Words(_numbers(ends, lambda i: i in symbols or i - 1 in symbols), named)
+    return Words(_numbers(ends, lambda i: conventions.splits and tokens[i].startswith(METASPACE)), named)
 
 
-def _numbers(ends: Iterable[tuple[int, bool]], tokens: Sequence[str]) -> list[int]:
+def _symbols(tokenizer: CodePointTokenizer, ids: Sequence[int], named: Mapping[int, str]) -> set[int]:
+    """Return the indices of the ids that the pre-tokenizer finds."""
+    types, added = tokenizer._source.types, {token.id for token in tokenizer.added_tokens}
+    defined = PieceType.USER_DEFINED
+    return {i for i, one in enumerate(ids) if i not in named and types[one] == defined and one not in added}
+
+
+def _holds_name(
+    tokenizer: CodePointTokenizer, tokens: Sequence[str], ends: Sequence[int], symbols: Collection[int]
+) -> bool:
+    """Tell whether some text between two symbols is spelled like a control symbol, a byte or an unknown piece."""
+    model = tokenizer._source
+    names = {piece for piece, kind in zip(model.pieces, model.types, strict=True) if kind != PieceType.NORMAL}
+    start = 0
+    for end in ends:
+        run = ""
+        for i in range(start, end):
+            if i in symbols:
+                if run in names:
+                    return True
+                run = ""
+            else:
+                run += tokens[i]
+        if run in names and end - start > 1:
+            return True
+        start = end
+    return False
+
+
+def _numbers(ends: Sequence[int], begins: Callable[[int], bool]) -> list[int]:
     """Number words.
 
     Args:
-        ends: for each section, the number of tokens up to its end, and whether it is one word. In others, a word
-            begins at each U+2581.
-        tokens: the tokens.
+        ends: for each section, the number of tokens up to its end.
+        begins: tells whether a token begins another word of its section.
     """
     numbers: list[int] = []
     number = start = 0
-    for end, is_whole in ends:
+    for end in ends:
         for i in range(start, end):
-            number += i > start and not is_whole and tokens[i].startswith(METASPACE)
+            number += i > start and begins(i)
             numbers.append(number)
         number, start = number + 1, end
     return numbers

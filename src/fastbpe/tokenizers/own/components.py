@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from fastbpe.errors import FormatError
 
 #: Number of changes of all components so far, in a list of one.
 n_changes = [0]
-_MAX_SHOWN = 100  # items of a list or a dict from which `repr` shows one less and three dots
 #: Fields whose values are shown as names, without quotes.
 _NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy"})
 
@@ -89,9 +88,10 @@ class Component:
         return type(self).from_state(json.loads(self.__getstate__()))
 
     def __repr__(self) -> str:
-        return show_component(self.state())
+        return show_component(self.state(), REPR)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return show_component(self.state(), STR)
 
 
 def restore(cls: type[Component], state: bytes) -> Component:
@@ -149,12 +149,18 @@ class Steps:
 
 
 class Indexed(Steps):
-    """Components that can be taken and replaced by index."""
+    """Components that can be taken and replaced by index. Sequences within are replaced by their components."""
+
+    def __init__(self, steps: list[Any]) -> None:
+        self._take(steps)
+        self._steps = [one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])]
 
     def __getitem__(self, index: int) -> Any:
         return self._steps[index]
 
     def __setitem__(self, index: int, value: Any) -> None:
+        if isinstance(value, Steps):
+            raise ValueError("a step of a Sequence must not be a Sequence")
         self._steps[index] = of_type(value, self.base)
         n_changes[0] += 1
 
@@ -235,41 +241,66 @@ def compact(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def show_component(described: Mapping[str, Any]) -> str:
-    """Return the `repr` of a component."""
+class Limits(NamedTuple):
+    """How much is shown of a component.
+
+    n_items: items of a list or a dict, of which one less is shown, and three dots.
+    n_bytes: bytes of a text.
+    """
+
+    n_items: int
+    n_bytes: int
+
+
+REPR = Limits(100, 1 << 62)
+STR = Limits(6, 100)
+
+
+def show_component(described: Mapping[str, Any], limits: Limits) -> str:
+    """Return a component as `repr` or `str` shows it."""
     fields = ((key, value) for key, value in described.items() if key != "type")
-    return f"{described['type']}({', '.join(f'{key}={show(value, key)}' for key, value in fields)})"
+    return f"{described['type']}({', '.join(f'{key}={show(value, limits, key)}' for key, value in fields)})"
 
 
-def show(value: Any, key: str = "") -> str:
-    """Return a value within the `repr` of a component. key: name of its field."""
+def show(value: Any, limits: Limits, key: str = "") -> str:
+    """Return a value within a component as `repr` or `str` shows it. key: name of its field."""
     if isinstance(value, str):
-        return value if key in _NAMES else f'"{value}"'
+        return value if key in _NAMES else _quoted(value, limits)
     if isinstance(value, list):
         left, right = "()" if key in ("sep", "cls", "merge") else "[]"
-        return f"{left}{_listed([show(item, _ITEMS.get(key, '')) for item in value[:_MAX_SHOWN]])}{right}"
+        shown = [show(item, limits, _ITEMS.get(key, "")) for item in value[: limits.n_items]]
+        return f"{left}{_listed(shown, limits)}{right}"
     if not isinstance(value, Mapping):
         return repr(value)
-    if "type" in value:
-        return show_component(value)
+    if isinstance(value.get("type"), str):
+        return show_component(value, limits)
     if key in ("pattern", "piece"):
         [(kind, inner)] = value.items()
         if key == "pattern":
-            return f'{kind}("{inner}")'
-        name = inner["id"] if kind == "Sequence" else f'"{inner["id"]}"'
+            return f"{kind}({_quoted(inner, limits)})"
+        name = inner["id"] if kind == "Sequence" else _quoted(inner["id"], limits)
         return f"{kind}(id={name}, type_id={inner['type_id']})"
     if key == "token":
-        return f"SpecialToken({', '.join(f'{name}={show(inner)}' for name, inner in value.items())})"
-    some = [*value.items()][:_MAX_SHOWN]
-    return f"{{{_listed([f'{show(name)}:{show(inner, _ITEMS.get(key, str()))}' for name, inner in some])}}}"
+        return f"SpecialToken({', '.join(f'{name}={show(inner, limits)}' for name, inner in value.items())})"
+    inner_key = _ITEMS.get(key, "")
+    some = [*value.items()][: limits.n_items]
+    shown = [f"{show(name, limits)}:{show(inner, limits, inner_key)}" for name, inner in some]
+    return f"{{{_listed(shown, limits)}}}"
 
 
 #: What the items of a field are.
 _ITEMS = {"single": "piece", "pair": "piece", "special_tokens": "token", "merges": "merge"}
 
 
-def _listed(shown: list[str]) -> str:
-    return ", ".join(shown if len(shown) < _MAX_SHOWN else [*shown[: _MAX_SHOWN - 1], "..."])
+def _listed(shown: list[str], limits: Limits) -> str:
+    return ", ".join(shown if len(shown) < limits.n_items else [*shown[: limits.n_items - 1], "..."])
+
+
+def _quoted(text: str, limits: Limits) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limits.n_bytes:
+        return f'"{text}"'
+    return f'"{data[: limits.n_bytes].decode("utf-8", "ignore")}..."'
 
 
 def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:

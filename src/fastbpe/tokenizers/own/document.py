@@ -37,8 +37,8 @@ def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
     return components.compact(document).decode()
 
 
-def show(document: Mapping[str, Any]) -> str:
-    """Return the `repr` of a tokenizer."""
+def show(document: Mapping[str, Any], limits: components.Limits) -> str:
+    """Return a tokenizer as `repr` or `str` shows it."""
     shown = []
     for key, value in document.items():
         if key == "truncation" and value is not None:
@@ -47,7 +47,7 @@ def show(document: Mapping[str, Any]) -> str:
             value = {"type": "PaddingParams", **value}
             if isinstance(value["strategy"], dict):
                 value["strategy"] = f"Fixed({value['strategy']['Fixed']})"
-        shown.append(f"{key}={components.show(value, key)}")
+        shown.append(f"{key}={components.show(value, limits, key)}")
     return f"Tokenizer({', '.join(shown)})"
 
 

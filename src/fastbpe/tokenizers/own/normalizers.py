@@ -142,7 +142,7 @@ class Sequence(Indexed, Normalizer):
     base = Normalizer
 
     def __init__(self, normalizers: list[Any]) -> None:
-        self._take(normalizers)
+        super().__init__(normalizers)
 
     def __len__(self) -> int:
         return len(self._steps)

@@ -227,7 +227,7 @@ class Sequence(Indexed, PreTokenizer):
     base = PreTokenizer
 
     def __init__(self, pre_tokenizers: list[Any]) -> None:
-        self._take(pre_tokenizers)
+        super().__init__(pre_tokenizers)
 
 
 BertPreTokenizer = absent(PreTokenizer, "BertPreTokenizer")

@@ -348,7 +348,7 @@ class Sequence(Indexed, PostProcessor):
     base = PostProcessor
 
     def __init__(self, processors_py: list[Any]) -> None:
-        self._take(processors_py)
+        super().__init__(processors_py)
 
     def n_added(self, is_pair: bool) -> int:
         """Return the number of ids that are added to a text, or to two."""

@@ -184,9 +184,9 @@ def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) ->
     if fast:
         return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
     tokens = [setup.token_of(token_id) or "" for token_id in ids]
-    found = find_words(setup.native, one, tokens, allowed_special=allowed)
+    found = find_words(setup.native, one, ids, tokens, allowed_special=allowed)
     if found is None:
-        needs_tokenizers("an encoding with words, where user-defined symbols of sentencepiece are found,")
+        needs_tokenizers("an encoding of the name of a control symbol between user-defined symbols")
     for i, its_text in found.found.items():
         tokens[i] = its_text
     numbers = found.numbers if word is None else [word] * len(ids)

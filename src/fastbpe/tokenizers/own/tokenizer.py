@@ -493,9 +493,10 @@ class Tokenizer:
         return token_of
 
     def __repr__(self) -> str:
-        return document.show(self._described())
+        return document.show(self._described(), components.REPR)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return document.show(self._described(), components.STR)
 
     def __getstate__(self) -> bytes:
         return self.to_str().encode()
