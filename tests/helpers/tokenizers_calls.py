@@ -9,6 +9,43 @@ from typing import Any
 from helpers.tokenizer_json import LETTERS, METASPACE, llama_document, normalized_tokens, random_document
 from helpers.tokenizers_twins import Twins
 
+#: Calls that raise an error, or that give what a caller may not expect.
+BAD_CALLS: list[Callable[[Any], Any]] = [
+    lambda t: t.encode(5),
+    lambda t: t.encode(None),
+    lambda t: t.encode("\ud800"),
+    lambda t: t.encode(["a"]),
+    lambda t: t.encode("a", is_pretokenized=True),
+    lambda t: t.encode("a", add_special_tokens=1),
+    lambda t: t.encode_batch("abc"),
+    lambda t: t.encode_batch(["a", 5]),
+    lambda t: t.encode_batch(["a", "b"], is_pretokenized=True),
+    lambda t: t.encode_batch(["a", ["b", "c"], ("d", "e")]),
+    lambda t: t.encode_batch([]),
+    lambda t: t.encode_batch(("a", "b")),
+    lambda t: t.encode_batch(iter(["a"])),
+    lambda t: t.decode(5),
+    lambda t: t.decode(["a"]),
+    lambda t: t.decode([-1]),
+    lambda t: t.decode([10**6]),
+    lambda t: t.decode([10**12]),
+    lambda t: t.decode([1], 1),
+    lambda t: t.decode_batch([[1], 5]),
+    lambda t: t.decode_batch([]),
+    lambda t: t.enable_truncation(3, 1),
+    lambda t: t.enable_truncation(3, stride=5) or t.encode("a b c d e f"),
+    lambda t: t.enable_padding("left"),
+    lambda t: t.add_tokens("a"),
+    lambda t: setattr(t, "normalizer", 5),
+    lambda t: setattr(t, "vocab", 5),
+    lambda t: t.encode("a").char_to_token("x"),
+    lambda t: type(t)(5),
+    lambda t: type(t).from_str("{"),
+    lambda t: type(t).from_file("no such file"),
+    lambda t: t.token_to_id(5),
+    lambda t: t.id_to_token("a"),
+]
+
 TEMPLATE = {
     "type": "TemplateProcessing",
     "single": [{"SpecialToken": {"id": "a", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 1}}],

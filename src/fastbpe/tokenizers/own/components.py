@@ -188,13 +188,19 @@ def needs_tokenizers(what: str) -> NoReturn:
     raise ImportError(f"{what} needs the original, too: pip install 'tokenizers>=0.23,<0.24'")
 
 
-def absent(base: Any, kind: str) -> Any:
-    """Return a class that only the original has: making an object of it is an error that says what to install."""
+def absent(base: Any, name: str) -> Any:
+    """Return a class that only the original has: making an object of it is an error that says what to install.
+
+    Args:
+        base: its base class.
+        name: module and name, such as "models.WordPiece".
+    """
 
     def __new__(cls: Any, *args: Any, **options: Any) -> NoReturn:
-        needs_tokenizers(f"{cls.__module__.rpartition('.')[2]}.{kind}")
+        needs_tokenizers(name)
 
-    body = {"__doc__": "Not without tokenizers.", "__new__": __new__, "__module__": base.__module__}
+    module, _, kind = name.rpartition(".")
+    body = {"__doc__": "Not without tokenizers.", "__new__": __new__, "__module__": f"fastbpe.tokenizers.{module}"}
     return type(kind, (base,), body)
 
 
@@ -204,7 +210,8 @@ def of_type(value: Any, kind: Any) -> Any:
         return value
     if kind is int:
         raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an integer")
-    raise TypeError(f"{type(value).__name__!r} object is not an instance of {kind.__name__!r}")
+    name = (kind[0] if isinstance(kind, tuple) else kind).__name__
+    raise TypeError(f"{type(value).__name__!r} object is not an instance of {name!r}")
 
 
 def number(value: Any) -> int:

@@ -258,8 +258,8 @@ class Sequence(Steps, Decoder):
         return tokens
 
 
-CTC = absent(Decoder, "CTC")
-WordPiece = absent(Decoder, "WordPiece")
+CTC = absent(Decoder, "decoders.CTC")
+WordPiece = absent(Decoder, "decoders.WordPiece")
 
 _KNOWN: tuple[Any, ...] = (ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace, BPEDecoder)
 find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "decoder")

@@ -237,9 +237,9 @@ def _option(name: str) -> Any:
 for _name in _OPTIONS:
     setattr(BPE, _name, _option(_name))
 
-Unigram = absent(Model, "Unigram")
-WordLevel = absent(Model, "WordLevel")
-WordPiece = absent(Model, "WordPiece")
+Unigram = absent(Model, "models.Unigram")
+WordLevel = absent(Model, "models.WordLevel")
+WordPiece = absent(Model, "models.WordPiece")
 
 _find = finder({"BPE": BPE}, "model")
 

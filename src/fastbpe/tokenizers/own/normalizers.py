@@ -148,10 +148,10 @@ class Sequence(Indexed, Normalizer):
         return len(self._steps)
 
 
-BertNormalizer = absent(Normalizer, "BertNormalizer")
-ByteLevel = absent(Normalizer, "ByteLevel")
-Nmt = absent(Normalizer, "Nmt")
-Precompiled = absent(Normalizer, "Precompiled")
+BertNormalizer = absent(Normalizer, "normalizers.BertNormalizer")
+ByteLevel = absent(Normalizer, "normalizers.ByteLevel")
+Nmt = absent(Normalizer, "normalizers.Nmt")
+Precompiled = absent(Normalizer, "normalizers.Precompiled")
 
 find = finder(
     {

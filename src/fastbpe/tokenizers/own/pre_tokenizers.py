@@ -230,9 +230,9 @@ class Sequence(Indexed, PreTokenizer):
         super().__init__(pre_tokenizers)
 
 
-BertPreTokenizer = absent(PreTokenizer, "BertPreTokenizer")
-FixedLength = absent(PreTokenizer, "FixedLength")
-UnicodeScripts = absent(PreTokenizer, "UnicodeScripts")
+BertPreTokenizer = absent(PreTokenizer, "pre_tokenizers.BertPreTokenizer")
+FixedLength = absent(PreTokenizer, "pre_tokenizers.FixedLength")
+UnicodeScripts = absent(PreTokenizer, "pre_tokenizers.UnicodeScripts")
 
 _KNOWN: tuple[type[PreTokenizer], ...] = (
     ByteLevel,

@@ -6,11 +6,11 @@ call that needs one, and again after a change.
 
 from __future__ import annotations
 
-import asyncio
+import copy
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastbpe.errors import FastbpeError
 from fastbpe.published.find import find_local
@@ -28,6 +28,30 @@ _FINDERS = {
     "decoder": decoders.find,
 }
 _NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError)
+
+
+#: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
+_LLAMA_DECODER = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ],
+}
+
+
+class _Built(NamedTuple):
+    """fastbpe's tokenizer.
+
+    state: all for which it was made.
+    native: the tokenizer.
+    decodes: it decodes as the decoder asks.
+    """
+
+    state: tuple[Any, ...]
+    native: Native
+    decodes: bool
 
 
 def _component(name: str, base: type, doc: str) -> Any:
@@ -62,7 +86,7 @@ class Tokenizer:
         self._splits_special = False
         self._setup: rows.Setup | None = None
         self._seen = -1  # changes of components, when `_setup` was made
-        self._built: tuple[Any, Native] | None = None  # the state for which `_native` made it
+        self._built: _Built | None = None
         self._lock = threading.RLock()
 
     # Loading and saving
@@ -177,14 +201,14 @@ class Tokenizer:
             TypeError, ImportError, ValueError: as in `encode`.
         """
         read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
-        return self._encode([*map(read, of_type(input, list))], is_pretokenized, add_special_tokens, False)
+        return self._encode([*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, False)
 
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
         """Encode as `encode_batch` does, without tokens, offsets and words."""
         read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
-        return self._encode([*map(read, of_type(input, list))], is_pretokenized, add_special_tokens, True)
+        return self._encode([*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, True)
 
     def _encode(self, batch: list[rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         adds_special = of_type(adds_special, bool)
@@ -249,9 +273,8 @@ class Tokenizer:
             native = self._ready().native
         except ImportError:
             return None
-        described = components.flat(self.decoder.state()) if self.decoder is not None else []
-        joins = any(step["type"] == "ByteLevel" for step in described)
-        return native if native.mode == "codepoint" or joins else None
+        assert self._built is not None
+        return native if self._built.decodes else None
 
     def _decode_slowly(self, ids: list[int], skips: bool) -> str:
         """Decode ids token by token."""
@@ -430,19 +453,19 @@ class Tokenizer:
 
     async def async_encode(self, *args: Any, **options: Any) -> Encoding:
         """Encode as `encode` does, in a thread."""
-        return await asyncio.to_thread(self.encode, *args, **options)
+        return await _in_thread(self.encode, *args, **options)
 
     async def async_encode_batch(self, *args: Any, **options: Any) -> list[Encoding]:
         """Encode as `encode_batch` does, in a thread."""
-        return await asyncio.to_thread(self.encode_batch, *args, **options)
+        return await _in_thread(self.encode_batch, *args, **options)
 
     async def async_encode_batch_fast(self, *args: Any, **options: Any) -> list[Encoding]:
         """Encode as `encode_batch_fast` does, in a thread."""
-        return await asyncio.to_thread(self.encode_batch_fast, *args, **options)
+        return await _in_thread(self.encode_batch_fast, *args, **options)
 
     async def async_decode_batch(self, *args: Any, **options: Any) -> list[str]:
         """Decode as `decode_batch` does, in a thread."""
-        return await asyncio.to_thread(self.decode_batch, *args, **options)
+        return await _in_thread(self.decode_batch, *args, **options)
 
     # fastbpe's tokenizer
 
@@ -469,20 +492,30 @@ class Tokenizer:
         model, added = self._model, self._added
         parts = [None if one is None else one.state() for one in self._components.values()]
         parts[document.PARTS.index("post_processor")] = None
-        state = model.names, model.merges, model.options(), parts, added
-        if self._built is not None and self._built[0] == state:
-            return self._built[1]
+        state = model.names, model.merges, model.options(), parts, added.tokens
+        if self._built is not None and self._built.state == state:
+            return self._built.native
         described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
-        try:
-            native = load(components.compact(described))
-        except FastbpeError as error:
-            reason = str(error).removeprefix("<bytes>: ")
-            raise ImportError(
-                f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
-                "pip install 'tokenizers>=0.23,<0.24'"
-            ) from error
-        self._built = state, native
-        return native
+        own_decoder, pre_tokenizer = described["decoder"], described["pre_tokenizer"]
+        if pre_tokenizer is not None and any(step["type"] == "ByteLevel" for step in components.flat(pre_tokenizer)):
+            steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
+            tries = [(decoders.ByteLevel().state(), "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"})]
+        else:
+            tries = [(own_decoder, True), (_LLAMA_DECODER, False)]
+        errors = []
+        for decoder, decodes in tries:
+            try:
+                native = load(components.compact({**described, "decoder": decoder}))
+            except FastbpeError as error:
+                errors.append(error)
+                continue
+            self._built = _Built(state, native, decodes)
+            return native
+        reason = str(errors[-1]).removeprefix("<bytes>: ")
+        raise ImportError(
+            f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
+            "pip install 'tokenizers>=0.23,<0.24'"
+        ) from errors[-1]
 
     def _namer(self) -> Any:
         names, added = self._model.names, self._added.tokens
@@ -511,4 +544,14 @@ class Tokenizer:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        return Tokenizer.from_buffer(self.__getstate__())
+        made = Tokenizer(copy.deepcopy(self._model))
+        made._components = copy.deepcopy(self._components)
+        made._added = self._added.copied()
+        made._truncation, made._padding, made._built = self.truncation, self.padding, self._built
+        return made
+
+
+async def _in_thread(call: Any, *args: Any, **options: Any) -> Any:
+    import asyncio  # here: it is slow to import, and few programs need it
+
+    return await asyncio.to_thread(call, *args, **options)
