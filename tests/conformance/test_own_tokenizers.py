@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("tokenizers")
 pytest.importorskip("numpy")
 
+import tokenizers as stock
+
 from fastbpe.tokenizers import own
 from helpers.sampling import SEED, n_rounds
 from helpers.tokenizer_json import dumped, random_text, with_post_processor, without_some_bytes
@@ -56,10 +58,7 @@ def test_random_llama_kinds_encode_like_the_original(seed: int) -> None:
     if rng.random() < 0.7:
         made = with_metaspace(made, rng)
     twins = OwnTwins.of(json.dumps(made))
-    try:
-        twins.ours.encode("a")
-    except ImportError as error:
-        assert "pip install 'tokenizers" in str(error)
+    if not runs(twins.ours):
         return
     twins.check(lambda t: [t.to_str(), repr(t)])
     compare_calls(twins, rng, random_text, 8)
@@ -67,6 +66,15 @@ def test_random_llama_kinds_encode_like_the_original(seed: int) -> None:
         ids, skips = rng.choices(range(len(twins.theirs.get_vocab()) + 2), k=rng.randint(0, 6)), rng.random() < 0.5
         twins.check(lambda t, i=ids, s=skips: t.decode(i, s), ids)
         twins.check(lambda t, i=ids, s=skips: stream(t, i, s), ids)
+
+
+def runs(tokenizer: own.Tokenizer) -> bool:
+    """Tell whether fastbpe runs a tokenizer."""
+    try:
+        tokenizer.encode("a")
+    except ImportError:
+        return False
+    return True
 
 
 @lru_cache
@@ -101,8 +109,6 @@ def test_published_tokenizers_decode_like_the_original(name: str) -> None:
 
 
 def stream(tokenizer: Any, ids: list[int], skips: bool) -> list[str | None]:
-    import tokenizers as stock
-
     module: Any = own if isinstance(tokenizer, own.Tokenizer) else stock
     made = module.decoders.DecodeStream(skip_special_tokens=skips)
     return [made.step(tokenizer, id) for id in ids]

@@ -92,7 +92,10 @@ def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str
             ("Replace", [pattern, text], {}),
         ],
         "pre_tokenizers": [
-            *[(name, [], {}) for name in ("Whitespace", "WhitespaceSplit", "ByteLevel", "Metaspace", "Punctuation")],
+            *[
+                (name, [], {})
+                for name in ("Whitespace", "WhitespaceSplit", "ByteLevel", "Metaspace", "Punctuation")
+            ],
             ("ByteLevel", [], {**byte_level, "use_regex": flag}),
             ("Digits", [flag], {}),
             ("Punctuation", [behavior], {}),
@@ -101,7 +104,10 @@ def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str
             ("Metaspace", [], meta),
         ],
         "decoders": [
-            *[(name, [], {}) for name in ("ByteLevel", "ByteFallback", "Fuse", "BPEDecoder", "Metaspace", "Strip")],
+            *[
+                (name, [], {})
+                for name in ("ByteLevel", "ByteFallback", "Fuse", "BPEDecoder", "Metaspace", "Strip")
+            ],
             ("BPEDecoder", ["</w>"], {}),
             ("Metaspace", ["▁"], meta),
             ("Strip", ["a", rng.randint(0, 2), rng.randint(0, 2)], {}),
@@ -112,7 +118,11 @@ def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str
             ("BertProcessing", [token, token], {}),
             ("RobertaProcessing", [token, ("x", 3)], byte_level),
             ("TemplateProcessing", [template, pair], {"special_tokens": [("[S]", 5), (7, "other")]}),
-            ("TemplateProcessing", [["$A", "[S]"]], {"special_tokens": [{"id": "[S]", "ids": [1, 2], "tokens": ["a", "b"]}]}),
+            (
+                "TemplateProcessing",
+                [["$A", "[S]"]],
+                {"special_tokens": [{"id": "[S]", "ids": [1, 2], "tokens": ["a", "b"]}]},
+            ),
         ],
     }
     if depth < 2 and rng.random() < 0.3:
@@ -156,7 +166,9 @@ def test_random_components_are_like_the_original(kind: str, seed: int) -> None:
     if kind == "processors":
         twins.check(lambda c: (c.num_special_tokens_to_add(True), c.num_special_tokens_to_add(False)))
         tokenizers = OwnTwins.of(small_text())
-        pairs = [[t.encode_batch(TEXTS), c] for t, c in zip((tokenizers.ours, tokenizers.theirs), made, strict=True)]
+        pairs = [
+            [t.encode_batch(TEXTS), c] for t, c in zip((tokenizers.ours, tokenizers.theirs), made, strict=True)
+        ]
         adds = rng.random() < 0.7
         OwnTwins(*pairs).check(lambda p: [p[1].process(e, None, adds) for e in p[0]], described)
         OwnTwins(*pairs).check(lambda p: [p[1].process(e, p[0][0], adds) for e in p[0]], described)
@@ -232,7 +244,11 @@ def test_random_programs_give_the_same(seed: int) -> None:
         twins.check(lambda t: (t.num_special_tokens_to_add(False), t.num_special_tokens_to_add(True)))
         twins.check(lambda t: (t.truncation, t.padding, t.encode_special_tokens, repr(t), str(t)))
         twins.check(lambda t: {i: repr(token) for i, token in t.get_added_tokens_decoder().items()})
-        twins.check(lambda t: [(t.id_to_token(i), t.token_to_id(x)) for i, x in zip(range(250, 270), "abcé<", strict=False)])
+        twins.check(
+            lambda t: [
+                (t.id_to_token(i), t.token_to_id(x)) for i, x in zip(range(250, 270), "abcé<", strict=False)
+            ]
+        )
         if rng.random() < 0.4:
             how = rng.choice([copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
             twins = OwnTwins(how(twins.ours), how(twins.theirs))
@@ -374,7 +390,7 @@ def test_parts_of_other_models_say_what_to_install(part: str, value: Any, named:
 def test_a_bpe_that_fastbpe_does_not_run_says_why() -> None:
     tokenizer = own.Tokenizer(own.models.BPE({"a": 0}, [], unk_token="a", dropout=0.5))
     assert tokenizer.get_vocab() == {"a": 0}
-    with pytest.raises(ImportError, match="dropout.*pip install 'tokenizers"):
+    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
         tokenizer.encode("a")
 
 

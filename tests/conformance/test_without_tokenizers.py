@@ -62,7 +62,8 @@ def test_other_models_say_what_to_install() -> None:
 
 
 def test_the_face_stands_for_the_module_that_is_missing() -> None:
-    code = "import fastbpe; fastbpe.install('tokenizers')\nimport tokenizers\nfrom tokenizers.decoders import DecodeStream\n"
+    code = "import fastbpe; fastbpe.install('tokenizers')\nimport tokenizers\n"
+    code += "from tokenizers.decoders import DecodeStream\n"
     code += "print(tokenizers.Tokenizer is fastbpe.tokenizers.Tokenizer, DecodeStream.__module__)"
     told = run_python("import sys; sys.modules['tokenizers'] = None\n" + code)
     assert told.split() == ["True", "fastbpe.tokenizers.own.decoders"]

@@ -79,12 +79,12 @@ def _holds_name(
         run = ""
         for i in range(start, end):
             if i in symbols:
-                if run in names:
+                if run.encode() in names:
                     return True
                 run = ""
             else:
                 run += tokens[i]
-        if run in names and end - start > 1:
+        if run.encode() in names and end - start > 1:
             return True
         start = end
     return False

@@ -1,7 +1,7 @@
 """Face of tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`. fastbpe answers BPE; tokenizers the rest.
 
-Where tokenizers is not installed, all classes are fastbpe's own (`fastbpe.tokenizers.own`), and what they lack is an
-ImportError that says so.
+Where tokenizers is not installed, all classes are fastbpe's own (`fastbpe.tokenizers.own`). Parts that only the
+original has raise an ImportError that says so.
 """
 
 from typing import TYPE_CHECKING

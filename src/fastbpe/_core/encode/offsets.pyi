@@ -13,7 +13,7 @@ def sizes_of_tokens(pipeline: Pipeline, text: str, backward: bool) -> memoryview
 def word_ends(
     pipeline: Pipeline, text: str, allowed: SpecialMatcher | None
 ) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return (number of ids up to the end of each token and piece of a text, (index of the id, text) of each token).
+    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token.
 
     Pieces without ids count, too.
     """

@@ -463,7 +463,7 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
 
 
 def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allowed):
-    """Return (number of ids up to the end of each token and piece of a text, (index of the id, text) of each token).
+    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token.
 
     Pieces without ids count, too.
 

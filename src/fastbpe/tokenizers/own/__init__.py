@@ -1,14 +1,12 @@
-"""tokenizers' interface for BPE without tokenizers: plain objects, which fastbpe reads as it reads a tokenizer.json."""
+"""tokenizers' interface for BPE without tokenizers: plain objects, which fastbpe reads like a tokenizer.json."""
 
-from fastbpe.tokenizers.own import (
-    decoders,
-    implementations,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from fastbpe.tokenizers.own import decoders as decoders
+from fastbpe.tokenizers.own import implementations as implementations
+from fastbpe.tokenizers.own import models as models
+from fastbpe.tokenizers.own import normalizers as normalizers
+from fastbpe.tokenizers.own import pre_tokenizers as pre_tokenizers
+from fastbpe.tokenizers.own import processors as processors
+from fastbpe.tokenizers.own import trainers as trainers
 from fastbpe.tokenizers.own.added_token import AddedToken
 from fastbpe.tokenizers.own.components import Regex
 from fastbpe.tokenizers.own.encoding import Encoding

@@ -1,7 +1,7 @@
 """Decoders of BPE, as plain objects, and DecodeStream.
 
-A decoder joins tokens as the vocabulary spells them. The tokenizer needs it only for ids that fastbpe's own decoding
-does not take; the results are the same.
+A decoder joins tokens as the vocabulary spells them. The tokenizer needs it only for ids that fastbpe's own
+decoding does not take; the results are the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import copy
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
-from typing import Any
+from typing import Any, ClassVar
 
 from fastbpe.formats.huggingface.vocabulary import decoded
 from fastbpe.normalization.huggingface import make_change
@@ -79,8 +79,8 @@ class ByteLevel(Decoder):
     """Turns GPT-2's characters for bytes to text."""
 
     kind = "ByteLevel"
-    fields = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
-    defaults = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
     def __init__(self) -> None:
         self._set(**self.defaults)
@@ -140,7 +140,7 @@ class Strip(Decoder):
     """
 
     kind = "Strip"
-    fields = {"content": str, "start": int, "stop": int}
+    fields: ClassVar[Mapping[str, type]] = {"content": str, "start": int, "stop": int}
 
     def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
         self._set(content=character(content), start=number(left), stop=number(right))
@@ -172,7 +172,7 @@ class Replace(Decoder):
     """
 
     kind = "Replace"
-    fields = {"pattern": dict, "content": str}
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "content": str}
 
     def __init__(self, pattern: Any, content: str) -> None:
         self._set(pattern=_pattern(pattern), content=content)
@@ -197,7 +197,7 @@ class Metaspace(Decoder):
     """
 
     kind = "Metaspace"
-    fields = {"replacement": str, "prepend_scheme": str, "split": bool}
+    fields: ClassVar[Mapping[str, type]] = {"replacement": str, "prepend_scheme": str, "split": bool}
 
     def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
         self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)
@@ -225,7 +225,7 @@ class BPEDecoder(Decoder):
     """
 
     kind = "BPEDecoder"
-    fields = {"suffix": str}
+    fields: ClassVar[Mapping[str, type]] = {"suffix": str}
 
     def __init__(self, suffix: str = "</w>") -> None:
         self._set(suffix=suffix)

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fastbpe.tokenizers.own.components import number, of_type
 from fastbpe.fitting.truncation import Truncation, parts_of
+from fastbpe.tokenizers.own.components import number, of_type
 
 #: Columns in the order of the pickled form.
 COLUMNS = ("ids", "type_ids", "tokens", "words", "offsets", "special_tokens_mask", "attention_mask")
@@ -32,7 +32,7 @@ class Encoding:
         self._columns: dict[str, list[Any]] | None = {name: [] for name in COLUMNS}
         self._parts: list[Encoding] = []  # that truncation cut off
         self._ranges: dict[int, tuple[int, int]] = {}  # start and end of each text
-        self._ids: list[int] = self._columns["ids"]  # type: ignore[index]
+        self._ids: list[int] = self._columns["ids"]
         self._make: Callable[[], Encoding] | None = None
 
     @property
@@ -240,7 +240,9 @@ class Encoding:
         ends = columns["offsets"]
         shift = ends[-1][1] if grows and ends else 0
         for name, column in other.columns.items():
-            columns[name] += [(start + shift, end + shift) for start, end in column] if name == "offsets" else column
+            columns[name] += (
+                [(start + shift, end + shift) for start, end in column] if name == "offsets" else column
+            )
         self._ranges.update({key: (start + n, end + n) for key, (start, end) in other.ranges.items()})
         self._parts = made
 

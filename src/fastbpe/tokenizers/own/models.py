@@ -10,7 +10,16 @@ from typing import Any
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.vocabulary import read_merges
-from fastbpe.tokenizers.own.components import Component, absent, field, finder, needs_tokenizers, number, of_type
+from fastbpe.tokenizers.own.components import (
+    Component,
+    absent,
+    field,
+    finder,
+    n_changes,
+    needs_tokenizers,
+    number,
+    of_type,
+)
 
 __all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
@@ -72,7 +81,7 @@ class BPE(Model):
 
     def _set_options(self, options: Mapping[str, Any]) -> None:
         self._state: dict[str, Any] = {"type": "BPE"}
-        for name, (kind, default) in _OPTIONS.items():
+        for name, (kind, _) in _OPTIONS.items():
             value = options[name]
             if value is None and kind is not bool:
                 self._state[name] = None
@@ -101,11 +110,6 @@ class BPE(Model):
     def replace(self, vocab: dict[str, int], merges: list[Any]) -> None:
         """Take another vocabulary, as training does, and keep the options."""
         self._take(vocab, merges)
-        self._changed()
-
-    def _changed(self) -> None:
-        from fastbpe.tokenizers.own.components import n_changes
-
         n_changes[0] += 1
 
     def state(self) -> dict[str, Any]:
@@ -125,7 +129,9 @@ class BPE(Model):
         split = [[*one.split(" ")] if isinstance(one, str) else one for one in listed if not _is_version(one)]
         try:
             made._take(part.get("vocab", dict), split)
-            made._set_options({name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()})
+            made._set_options(
+                {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
+            )
         except (TypeError, OverflowError) as error:
             raise FormatError(f"BPE: {error}") from None
         return made
@@ -229,7 +235,7 @@ def _option(name: str) -> Any:
 
     def set(self: BPE, value: Any) -> None:
         BPE._set_options(self, {**self._state, name: value})
-        self._changed()
+        n_changes[0] += 1
 
     return property(plain.fget, set, None, f"Option {name}.")
 

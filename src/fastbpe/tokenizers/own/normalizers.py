@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from fastbpe.normalization.huggingface import make_change
 from fastbpe.tokenizers.own import components
@@ -86,7 +87,7 @@ class Strip(Normalizer):
     """
 
     kind = "Strip"
-    fields = {"strip_left": bool, "strip_right": bool}
+    fields: ClassVar[Mapping[str, type]] = {"strip_left": bool, "strip_right": bool}
 
     def __init__(self, left: bool = True, right: bool = True) -> None:
         self._set(strip_left=left, strip_right=right)
@@ -103,7 +104,7 @@ class Prepend(Normalizer):
     """
 
     kind = "Prepend"
-    fields = {"prepend": str}
+    fields: ClassVar[Mapping[str, type]] = {"prepend": str}
 
     def __init__(self, prepend: str = "\u2581") -> None:
         self._set(prepend=prepend)
@@ -120,7 +121,7 @@ class Replace(Normalizer):
     """
 
     kind = "Replace"
-    fields = {"pattern": dict, "content": str}
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "content": str}
 
     def __init__(self, pattern: Any, content: str) -> None:
         self._set(pattern=_pattern(pattern), content=content)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.tokenizers.own.components import (
@@ -73,8 +73,8 @@ class ByteLevel(PreTokenizer):
     """
 
     kind = "ByteLevel"
-    fields = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
-    defaults = {"use_regex": True}
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"use_regex": True}
 
     def __init__(self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True) -> None:
         self._set(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
@@ -99,7 +99,7 @@ class Split(PreTokenizer):
     """
 
     kind = "Split"
-    fields = {"pattern": dict, "behavior": str, "invert": bool}
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "behavior": str, "invert": bool}
 
     def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
         self._set(pattern=_pattern(pattern), behavior=_behavior(behavior), invert=invert)
@@ -130,7 +130,7 @@ class Digits(PreTokenizer):
     """
 
     kind = "Digits"
-    fields = {"individual_digits": bool}
+    fields: ClassVar[Mapping[str, type]] = {"individual_digits": bool}
 
     def __init__(self, individual_digits: bool = False) -> None:
         self._set(individual_digits=individual_digits)
@@ -146,8 +146,8 @@ class Punctuation(PreTokenizer):
     """
 
     kind = "Punctuation"
-    fields = {"behavior": str}
-    defaults = {"behavior": "Isolated"}
+    fields: ClassVar[Mapping[str, type]] = {"behavior": str}
+    defaults: ClassVar[Mapping[str, Any]] = {"behavior": "Isolated"}
 
     def __init__(self, behavior: str = "isolated") -> None:
         self._set(behavior=_behavior(behavior))
@@ -158,7 +158,9 @@ class Punctuation(PreTokenizer):
         return str(self._state["behavior"]).lower()
 
 
-Whitespace = plain(PreTokenizer, "Whitespace", "Splits into words and the characters between, without white space.")
+Whitespace = plain(
+    PreTokenizer, "Whitespace", "Splits into words and the characters between, without white space."
+)
 WhitespaceSplit = plain(PreTokenizer, "WhitespaceSplit", "Splits at white space, which is left out.")
 
 
@@ -170,7 +172,7 @@ class CharDelimiterSplit(PreTokenizer):
     """
 
     kind = "CharDelimiterSplit"
-    fields = {"delimiter": str}
+    fields: ClassVar[Mapping[str, type]] = {"delimiter": str}
 
     def __init__(self, delimiter: str) -> None:
         self._set(delimiter=character(delimiter))
@@ -201,7 +203,7 @@ class Metaspace(PreTokenizer):
     """
 
     kind = "Metaspace"
-    fields = {"replacement": str, "prepend_scheme": str, "split": bool}
+    fields: ClassVar[Mapping[str, type]] = {"replacement": str, "prepend_scheme": str, "split": bool}
 
     def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
         self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from fastbpe.splitting.charset import blanks
 from fastbpe.tokenizers.own.components import Component, Indexed, field, finder, number, of_type
@@ -24,7 +24,9 @@ _SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
 class PostProcessor(Component):
     """Base of all post-processors."""
 
-    def process(self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True) -> Encoding:
+    def process(
+        self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
+    ) -> Encoding:
         """Return the encoding of a text, or of two, with what the post-processor adds.
 
         Args:
@@ -110,8 +112,8 @@ class ByteLevel(PostProcessor):
     """
 
     kind = "ByteLevel"
-    fields = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
-    defaults = {"use_regex": True}
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"use_regex": True}
 
     def __init__(
         self,
@@ -189,7 +191,7 @@ class BertProcessing(_Pair):
     """
 
     kind = "BertProcessing"
-    fields = {"sep": list, "cls": list}
+    fields: ClassVar[Mapping[str, type]] = {"sep": list, "cls": list}
 
     def __init__(self, sep: tuple[str, int], cls_token: tuple[str, int]) -> None:
         self._set(sep=_token(sep), cls=_token(cls_token))
@@ -213,7 +215,12 @@ class RobertaProcessing(_Pair):
     """
 
     kind = "RobertaProcessing"
-    fields = {"sep": list, "cls": list, "trim_offsets": bool, "add_prefix_space": bool}
+    fields: ClassVar[Mapping[str, type]] = {
+        "sep": list,
+        "cls": list,
+        "trim_offsets": bool,
+        "add_prefix_space": bool,
+    }
 
     def __init__(
         self,
@@ -252,8 +259,8 @@ class TemplateProcessing(PostProcessor):
     """Template of tokens around a text, or around two.
 
     Args:
-        single: template of one text: "$A" is the text, "$A:1" the text with type id 1, all else a token. A str with
-            spaces between, or a list.
+        single: template of one text: "$A" is the text, "$A:1" the text with type id 1, all else a token. It is a
+            str with spaces between, or a list.
         pair: template of two texts, with "$B" for the second.
         special_tokens: list of (token, id), of (id, token) or of dicts with "id", "ids" and "tokens".
 
@@ -262,7 +269,7 @@ class TemplateProcessing(PostProcessor):
     """
 
     kind = "TemplateProcessing"
-    fields = {"single": list, "pair": list, "special_tokens": dict}
+    fields: ClassVar[Mapping[str, type]] = {"single": list, "pair": list, "special_tokens": dict}
 
     def __init__(self, single: Any = None, pair: Any = None, special_tokens: Any = None) -> None:
         tokens = sorted((_special(token) for token in special_tokens or ()), key=lambda token: str(token["id"]))
@@ -274,7 +281,9 @@ class TemplateProcessing(PostProcessor):
         self._set(**templates, special_tokens=special)
         if {item["Sequence"]["id"] for item in templates["pair"] if "Sequence" in item} != {"A", "B"}:
             raise ValueError("Template for `pair` must use both sequences")
-        used = [item["SpecialToken"]["id"] for items in templates.values() for item in items if "Sequence" not in item]
+        used = [
+            item["SpecialToken"]["id"] for items in templates.values() for item in items if "Sequence" not in item
+        ]
         missing = sorted({*used} - special.keys())
         if missing:
             raise ValueError(f"Missing SpecialToken(s) with id(s) `{', '.join(missing)}`")

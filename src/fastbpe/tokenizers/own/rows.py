@@ -52,7 +52,7 @@ def text_row(value: Any) -> Row:
 
 
 def words_row(value: Any) -> Row:
-    """Return the row of an input: words, or a tuple or a list of two lists of words. Raises TypeError for others."""
+    """Return the row of an input: words, or a tuple or a list of two such. Raises TypeError for others."""
     if _are_words(value):
         return Row(words(value))
     if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_are_words, value)):
@@ -86,9 +86,7 @@ def _are_words(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
 
 
-def encode_rows(
-    setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool
-) -> list[Encoding]:
+def encode_rows(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool) -> list[Encoding]:
     """Encode rows.
 
     Args:

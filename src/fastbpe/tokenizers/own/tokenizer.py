@@ -9,15 +9,24 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from fastbpe.errors import FastbpeError
 from fastbpe.published.find import find_local
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
-from fastbpe.tokenizers.own import added_tokens, components, decoders, document, models, normalizers, pre_tokenizers
-from fastbpe.tokenizers.own import processors, rows
+from fastbpe.tokenizers.own import (
+    added_tokens,
+    components,
+    decoders,
+    document,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    rows,
+)
 from fastbpe.tokenizers.own.components import needs_tokenizers, number, of_type
 from fastbpe.tokenizers.own.encoding import Encoding, check_direction
 
@@ -27,6 +36,7 @@ _FINDERS = {
     "post_processor": processors.find,
     "decoder": decoders.find,
 }
+_Result = TypeVar("_Result")
 _NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError)
 
 
@@ -201,7 +211,9 @@ class Tokenizer:
             TypeError, ImportError, ValueError: as in `encode`.
         """
         read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
-        return self._encode([*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, False)
+        return self._encode(
+            [*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, False
+        )
 
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -258,7 +270,9 @@ class Tokenizer:
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all cores."""
         skips = of_type(skip_special_tokens, bool)
-        checked = [[models.token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)]
+        checked = [
+            [models.token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)
+        ]
         native = self._decoding()
         if native is not None and checked:
             try:
@@ -497,7 +511,9 @@ class Tokenizer:
             return self._built.native
         described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
         own_decoder, pre_tokenizer = described["decoder"], described["pre_tokenizer"]
-        if pre_tokenizer is not None and any(step["type"] == "ByteLevel" for step in components.flat(pre_tokenizer)):
+        if pre_tokenizer is not None and any(
+            step["type"] == "ByteLevel" for step in components.flat(pre_tokenizer)
+        ):
             steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
             tries = [(decoders.ByteLevel().state(), "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"})]
         else:
@@ -551,7 +567,7 @@ class Tokenizer:
         return made
 
 
-async def _in_thread(call: Any, *args: Any, **options: Any) -> Any:
+async def _in_thread(call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
     import asyncio  # here: it is slow to import, and few programs need it
 
     return await asyncio.to_thread(call, *args, **options)
