@@ -65,7 +65,7 @@ def test_every_method_takes_the_same_arguments(name: str) -> None:
 
 
 @pytest.mark.parametrize("module", [*ABSENT])
-def test_what_only_the_original_has_says_what_to_install(module: str) -> None:
+def test_classes_of_the_original_alone_say_what_to_install(module: str) -> None:
     for name in ABSENT[module]:
         with pytest.raises(ImportError, match=rf"{module}\.{name} .*pip install 'tokenizers"):
             getattr(getattr(own, module), name)()

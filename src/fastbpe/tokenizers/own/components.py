@@ -249,7 +249,7 @@ def compact(value: Any) -> bytes:
 
 
 class Limits(NamedTuple):
-    """How much is shown of a component.
+    """Limits of the text that shows a component.
 
     n_items: items of a list or a dict, of which one less is shown, and three dots.
     n_bytes: bytes of a text.

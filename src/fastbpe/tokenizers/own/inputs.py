@@ -37,7 +37,7 @@ class OffsetType(Enum):
 
 
 class SplitDelimiterBehavior(Enum):
-    """What becomes of the text at which is split."""
+    """Fate of the text at which is split."""
 
     REMOVED = "removed"
     ISOLATED = "isolated"

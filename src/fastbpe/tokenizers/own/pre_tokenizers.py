@@ -106,7 +106,7 @@ class Split(PreTokenizer):
 
     @property
     def behavior(self) -> str:
-        """What becomes of the text at which is split."""
+        """Fate of the text at which is split."""
         return str(self._state["behavior"]).lower()
 
     invert = field("invert", "Split at what lies between.")
@@ -154,7 +154,7 @@ class Punctuation(PreTokenizer):
 
     @property
     def behavior(self) -> str:
-        """What becomes of punctuation."""
+        """Fate of punctuation."""
         return str(self._state["behavior"]).lower()
 
 
