@@ -47,7 +47,7 @@ def find_words(
     allowed, _ = tokenizer._special.choose(allowed_special, ())
     if tokenizer.mode != "codepoint":
         ends, found = word_ends(tokenizer._pipeline, text, allowed)
-        return Words(_numbers(ends, lambda i: False), dict(found))
+        return Words(_numbers(ends, None), dict(found))
     codepoint = cast("CodePointTokenizer", tokenizer)
     conventions = codepoint._source.conventions or Conventions()
     sections = codepoint._places.section_ends(text, allowed)
@@ -90,18 +90,21 @@ def _holds_name(
     return False
 
 
-def _numbers(ends: Sequence[int], begins: Callable[[int], bool]) -> list[int]:
+def _numbers(ends: Sequence[int], begins: Callable[[int], bool] | None) -> list[int]:
     """Number words.
 
     Args:
         ends: for each section, the number of tokens up to its end.
-        begins: tells whether a token begins another word of its section.
+        begins: tells whether a token begins another word of its section; None: none does.
     """
     numbers: list[int] = []
     number = start = 0
     for end in ends:
-        for i in range(start, end):
-            number += i > start and begins(i)
-            numbers.append(number)
+        if begins is None:
+            numbers += [number] * (end - start)
+        else:
+            for i in range(start, end):
+                number += i > start and begins(i)
+                numbers.append(number)
         number, start = number + 1, end
     return numbers

@@ -24,19 +24,28 @@ class Row(NamedTuple):
     second: Any = None
 
 
+class Around(NamedTuple):
+    """Ids before a text, and behind it."""
+
+    before: list[int]
+    behind: list[int]
+
+
 class Setup(NamedTuple):
     """Settings of a tokenizer.
 
     native: fastbpe's tokenizer, without the post-processor.
-    token_of: gives the token of an id.
+    names: token of each id.
     post: the post-processor; it is not changed.
     truncation, padding: settings as the properties of the tokenizer give them; None: there is none.
     splits_special: special tokens in texts are split like any text.
+    around: as `find_around` gives it.
     """
 
     native: Tokenizer
-    token_of: Callable[[int], str | None]
+    names: Mapping[int, str]
     post: PostProcessor | None
+    around: Around | None
     truncation: Mapping[str, Any] | None
     padding: Mapping[str, Any] | None
     splits_special: bool
@@ -99,11 +108,10 @@ def encode_rows(setup: Setup, rows: list[Row], *, words: bool, adds_special: boo
     Raises:
         ValueError: the settings of truncation do not fit a row.
     """
-    is_plain = setup.truncation is None and setup.padding is None and not words
-    if is_plain and all(row.second is None for row in rows):
-        around = _around(setup, adds_special)
-        if around is not None:
-            return _plain_rows(setup, rows, around, adds_special, fast)
+    if not words and all(row.second is None for row in rows):
+        found = _rows_of_ids(setup, rows, adds_special, fast)
+        if found is not None:
+            return found
     made = [_whole(setup, row, words, adds_special, fast) for row in rows]
     if setup.padding is not None and made:
         pad(made, setup.padding)
@@ -113,42 +121,89 @@ def encode_rows(setup: Setup, rows: list[Row], *, words: bool, adds_special: boo
 def pad(encodings: list[Encoding], padding: Mapping[str, Any]) -> None:
     """Pad the encodings of a batch, in place."""
     length = padded_length([*map(len, encodings)], padding)
-    options = {name: padding[name] for name in ("direction", "pad_id", "pad_type_id", "pad_token")}
     for encoding in encodings:
-        encoding.pad(length, **options)
+        _pad_to(encoding, length, padding)
+
+
+def _pad_to(encoding: Encoding, length: int, padding: Mapping[str, Any]) -> None:
+    encoding.pad(length, **{name: padding[name] for name in ("direction", "pad_id", "pad_type_id", "pad_token")})
 
 
 # Ids alone
 
 
-def _around(setup: Setup, adds_special: bool) -> tuple[list[int], list[int]] | None:
-    """Return the ids before a text and behind it; None if the template does not hold it once and whole."""
-    if setup.post is None or not adds_special:
-        return [], []
+def find_around(post: PostProcessor | None) -> Around | None:
+    """Return the ids that a post-processor puts around a text; None if it does not hold it once and whole."""
+    if post is None:
+        return Around([], [])
     probe = [1 << 33, 1 << 34]  # no ids of a template
-    found = process(setup.post, [_encoding(probe, ["", ""], [None, None], [(0, 0)] * 2, 0)], True)._ids
+    found = process(post, [_encoding([*probe], ["", ""], [None, None], [(0, 0)] * 2, 0)], True).ids
     at = next((i for i in range(len(found) - 1) if found[i : i + 2] == probe), -1)
     before, behind = found[:at], found[at + 2 :]
     if at < 0 or any(token_id in probe for token_id in before + behind):
         return None
-    return before, behind
+    return Around(before, behind)
 
 
-def _plain_rows(
-    setup: Setup, rows: list[Row], around: tuple[list[int], list[int]], adds_special: bool, fast: bool
-) -> list[Encoding]:
-    """Encode single texts; all but their ids is made when it is asked for."""
-    before, behind = around
+def _rows_of_ids(setup: Setup, rows: list[Row], adds_special: bool, fast: bool) -> list[Encoding] | None:
+    """Encode single texts; all but their ids is made when it is asked for. None: the long way must answer."""
+    around = setup.around if adds_special else Around([], [])
+    cut = _cut_of(setup, adds_special)
+    if around is None or cut is None:
+        return None
     texts, native = [row.first for row in rows], setup.native
     if setup.splits_special:
         batch = native.encode_ordinary_batch(texts)
+    elif len(texts) == 1:
+        batch = [native.encode(texts[0], allowed_special="all")]
     else:
         batch = native.encode_batch(texts, allowed_special="all")
+    limit, is_left = cut
+    made = [
+        [*around.before, *(ids if len(ids) <= limit else ids[-limit:] if is_left else ids[:limit]), *around.behind]
+        for ids in batch
+    ]
+    padding, length = setup.padding, 0
+    if padding is not None and made:
+        length = padded_length([*map(len, made)], padding)
+        for ids in made:
+            pads = [padding["pad_id"]] * (length - len(ids))
+            if padding["direction"] == "left":
+                ids[:0] = pads
+            else:
+                ids += pads
 
     def maker(row: Row) -> Callable[[], Encoding]:
-        return lambda: _whole(setup, row, False, adds_special, fast)
+        def make() -> Encoding:
+            encoding = _whole(setup, row, False, adds_special, fast)
+            if padding is not None:
+                _pad_to(encoding, length, padding)
+            return encoding
 
-    return [of_ids([*before, *ids, *behind], maker(row)) for ids, row in zip(batch, rows, strict=True)]
+        return make
+
+    return [of_ids(ids, maker(row)) for ids, row in zip(made, rows, strict=True)]
+
+
+def _cut_of(setup: Setup, adds_special: bool) -> tuple[int, bool] | None:
+    """Return the most ids of a single text, and whether they are cut off at the left; None: look at each text."""
+    settings = setup.truncation
+    if settings is None:
+        return 1 << 62, False
+    limit = _limit(setup, 1, adds_special)
+    if limit is None:
+        return 1 << 62, False
+    if not limit or settings["stride"] >= limit or settings["strategy"] == "only_second":
+        return None
+    return limit, settings["direction"] == "left"
+
+
+def _limit(setup: Setup, n_texts: int, adds_special: bool) -> int | None:
+    """Return the most ids of a row, without the template; None: it would be below 0, which is no limit."""
+    assert setup.truncation is not None
+    n_added = setup.post.n_added(n_texts == 2) if setup.post is not None and adds_special else 0
+    limit: int = setup.truncation["max_length"] - n_added
+    return None if limit < 0 else limit
 
 
 # All columns
@@ -181,7 +236,8 @@ def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) ->
     ids, spans = setup.native.encode_with_offsets(one, allowed_special=allowed, disallowed_special=())
     if fast:
         return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
-    tokens = [setup.token_of(token_id) or "" for token_id in ids]
+    names = setup.names
+    tokens = [names[token_id] for token_id in ids]
     found = find_words(setup.native, one, ids, tokens, allowed_special=allowed)
     if found is None:
         needs_tokenizers("an encoding of the name of a control symbol between user-defined symbols")
@@ -209,12 +265,10 @@ def _encoding(
 
 
 def _truncate(encodings: list[Encoding], setup: Setup, adds_special: bool) -> None:
-    settings = setup.truncation
-    assert settings is not None
-    n_added = setup.post.n_added(len(encodings) == 2) if setup.post is not None and adds_special else 0
-    limit, stride, side = settings["max_length"] - n_added, settings["stride"], settings["direction"]
-    if limit < 0:
-        return  # so does tokenizers, whose numbers have no sign
+    settings, limit = setup.truncation, _limit(setup, len(encodings), adds_special)
+    if settings is None or limit is None:
+        return
+    stride, side = settings["stride"], settings["direction"]
     lengths = [*map(len, encodings)]
     if limit and sum(lengths) <= limit:
         return

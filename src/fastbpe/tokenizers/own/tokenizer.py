@@ -57,11 +57,13 @@ class _Built(NamedTuple):
     state: all for which it was made.
     native: the tokenizer.
     decodes: it decodes as the decoder asks.
+    names: token of each id.
     """
 
     state: tuple[Any, ...]
     native: Native
     decodes: bool
+    names: dict[int, str]
 
 
 def _component(name: str, base: type, doc: str) -> Any:
@@ -489,11 +491,13 @@ class Tokenizer:
         if setup is not None and self._seen == n_changes:
             return setup
         with self._lock:
-            post = self.post_processor
+            post = None if self.post_processor is None else processors.find(self.post_processor.state())
+            built = self._build()
             setup = rows.Setup(
-                self._native(),
-                self._namer(),
-                None if post is None else processors.find(post.state()),
+                built.native,
+                built.names,
+                post,
+                rows.find_around(post),
                 self._truncation,
                 self._padding,
                 self._splits_special,
@@ -501,14 +505,14 @@ class Tokenizer:
             self._setup, self._seen = setup, n_changes
         return setup
 
-    def _native(self) -> Native:
+    def _build(self) -> _Built:
         """Return fastbpe's tokenizer for all but the post-processor, which trims offsets by itself."""
         model, added = self._model, self._added
         parts = [None if one is None else one.state() for one in self._components.values()]
         parts[document.PARTS.index("post_processor")] = None
         state = model.names, model.merges, model.options(), parts, added.tokens
         if self._built is not None and self._built.state == state:
-            return self._built.native
+            return self._built
         described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
         own_decoder, pre_tokenizer = described["decoder"], described["pre_tokenizer"]
         if pre_tokenizer is not None and any(
@@ -525,21 +529,14 @@ class Tokenizer:
             except FastbpeError as error:
                 errors.append(error)
                 continue
-            self._built = _Built(state, native, decodes)
-            return native
+            names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
+            self._built = _Built(state, native, decodes, names)
+            return self._built
         reason = str(errors[-1]).removeprefix("<bytes>: ")
         raise ImportError(
             f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
             "pip install 'tokenizers>=0.23,<0.24'"
         ) from errors[-1]
-
-    def _namer(self) -> Any:
-        names, added = self._model.names, self._added.tokens
-
-        def token_of(token_id: int) -> str | None:
-            return added[token_id].content if token_id in added else names.get(token_id)
-
-        return token_of
 
     def __repr__(self) -> str:
         return document.show(self._described(), components.REPR)
