@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.read import read_json
 from fastbpe.tokenizers.own import components
@@ -35,6 +36,15 @@ def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
     if pretty:
         return json.dumps(document, ensure_ascii=False, indent=2)
     return components.compact(document).decode()
+
+
+def to_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return a tokenizer.json for fastbpe's reader, by orjson if it is installed. Surrogates raise FormatError."""
+    orjson = find_orjson()
+    try:
+        return components.compact(document) if orjson is None else bytes(orjson.dumps(document))
+    except (TypeError, UnicodeEncodeError) as error:
+        raise FormatError(f"a token is not UTF-8: {error}") from None
 
 
 def show(document: Mapping[str, Any], limits: components.Limits) -> str:

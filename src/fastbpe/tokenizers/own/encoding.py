@@ -240,9 +240,8 @@ class Encoding:
         ends = columns["offsets"]
         shift = ends[-1][1] if grows and ends else 0
         for name, column in other.columns.items():
-            columns[name] += (
-                [(start + shift, end + shift) for start, end in column] if name == "offsets" else column
-            )
+            is_moved = shift and name == "offsets"
+            columns[name] += [(start + shift, end + shift) for start, end in column] if is_moved else column
         self._ranges.update({key: (start + n, end + n) for key, (start, end) in other.ranges.items()})
         self._parts = made
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from fastbpe.errors import FormatError
@@ -95,17 +97,31 @@ class BPE(Model):
 
     def _take(self, vocab: Any, merges: list[Any]) -> None:
         """Check and take vocabulary and merges."""
-        for token, token_id in of_type(vocab, dict).items():
-            of_type(token, str)
-            if number(token_id) > _MAX_ID:
-                raise OverflowError("number too large to fit in target type")
+        if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
+            for token, token_id in vocab.items():
+                of_type(token, str)
+                number(token_id)
+        ids = sorted(vocab.values())
+        if ids and not 0 <= ids[0] <= ids[-1] <= _MAX_ID:
+            raise OverflowError("an id does not fit in 32 bits without a sign")
+        self.vocab: dict[str, int] = dict(sorted(vocab.items(), key=itemgetter(1)))
+        self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
+        self.merges = self._checked(merges)
+
+    def _checked(self, merges: list[Any]) -> list[list[str]]:
+        """Return the merges, each once. Raises TypeError or FormatError for what is no merge of two tokens."""
+        if {*map(type, merges)} <= {list} and {*map(len, merges)} <= {2} and len(self.names) == len(self.vocab):
+            pairs = {*map(tuple, merges)}
+            used = {*chain.from_iterable(merges)}
+            if len(pairs) == len(merges) and {*map(type, used)} <= {str} and "" not in used:
+                made = {f"{left}{right}" for left, right in pairs}
+                if self.vocab.keys() >= used and self.vocab.keys() >= made:
+                    return merges
         for merge in merges:
             if len(merge) != 2 or not all(isinstance(token, str) for token in merge):
                 raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
-        self.vocab: dict[str, int] = dict(sorted(vocab.items(), key=lambda item: item[1]))
-        self.names = {token_id: token for token, token_id in self.vocab.items()}
         listed = read_merges(Part({"merges": merges}, "BPE", "model"), self.vocab)
-        self.merges = [[self.names[left], self.names[right]] for left, right, _ in listed]
+        return [[self.names[left], self.names[right]] for left, right, _ in listed]
 
     def replace(self, vocab: dict[str, int], merges: list[Any]) -> None:
         """Take another vocabulary, as training does, and keep the options."""

@@ -525,7 +525,7 @@ class Tokenizer:
         errors = []
         for decoder, decodes in tries:
             try:
-                native = load(components.compact({**described, "decoder": decoder}))
+                native = load(document.to_bytes({**described, "decoder": decoder}))
             except FastbpeError as error:
                 errors.append(error)
                 continue
