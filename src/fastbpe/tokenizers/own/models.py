@@ -124,8 +124,9 @@ class BPE(Model):
         return [[self.names[left], self.names[right]] for left, right, _ in listed]
 
     def replace(self, vocab: dict[str, int], merges: list[Any]) -> None:
-        """Take another vocabulary, as training does, and keep the options."""
+        """Take another vocabulary, as training does, and keep the options but for prefix and suffix."""
         self._take(vocab, merges)
+        self._state = {**self._state, "continuing_subword_prefix": None, "end_of_word_suffix": None}
         n_changes[0] += 1
 
     def state(self) -> dict[str, Any]:
@@ -165,8 +166,10 @@ class BPE(Model):
         needs_tokenizers("BPE.tokenize")
 
     def get_trainer(self) -> Any:
-        """Raise ImportError: its trainers are the original's."""
-        needs_tokenizers("BPE.get_trainer")
+        """Return a trainer with its defaults."""
+        from fastbpe.tokenizers.own.trainers import BpeTrainer  # here: trainers import this module
+
+        return BpeTrainer()
 
     @staticmethod
     def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:

@@ -26,8 +26,10 @@ from fastbpe.tokenizers.own import (
     pre_tokenizers,
     processors,
     rows,
+    trainers,
+    training,
 )
-from fastbpe.tokenizers.own.components import needs_tokenizers, number, of_type
+from fastbpe.tokenizers.own.components import number, of_type
 from fastbpe.tokenizers.own.encoding import Encoding, check_direction
 
 _FINDERS = {
@@ -458,12 +460,37 @@ class Tokenizer:
     # Training
 
     def train(self, files: Sequence[str], trainer: Any = None) -> None:
-        """Raise ImportError: trainers are the original's. `fastbpe.train` learns BPE."""
-        needs_tokenizers("Tokenizer.train")
+        """Learn a vocabulary from files of text; each line is a text.
+
+        Args:
+            files: paths.
+            trainer: a `trainers.BpeTrainer`; None: one with its defaults.
+
+        Raises:
+            OSError: a file cannot be read.
+            ImportError: only the original trains that way.
+        """
+        self._train(training.lines_of([of_type(path, str) for path in of_type(files, (list, tuple))]), trainer)
 
     def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:
-        """Raise ImportError: trainers are the original's. `fastbpe.train` learns BPE."""
-        needs_tokenizers("Tokenizer.train_from_iterator")
+        """Learn a vocabulary from texts.
+
+        Args:
+            iterator: iterable of str, or of lists of str.
+            trainer: as in `train`.
+            length: without effect.
+
+        Raises:
+            TypeError: an item is neither.
+            ImportError: only the original trains that way.
+        """
+        self._train(training.texts_of(iterator), trainer)
+
+    def _train(self, texts: Iterable[str], trainer: Any) -> None:
+        chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
+        steps = [None if one is None else one.state() for one in (self.normalizer, self.pre_tokenizer)]
+        self._model.replace(*training.learn(texts, chosen, *steps))
+        self._add([token.copied() for token in chosen.special_tokens])
 
     # In threads of their own
 
