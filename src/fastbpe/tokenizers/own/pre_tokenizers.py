@@ -13,11 +13,13 @@ from fastbpe.tokenizers.own.components import (
     character,
     field,
     finder,
+    flat,
     needs_tokenizers,
     of_type,
     pattern,
     plain,
 )
+from fastbpe.tokenizers.own.pieces import split
 
 __all__ = [
     "BertPreTokenizer",
@@ -50,8 +52,20 @@ class PreTokenizer(Component):
     """Base of all pre-tokenizers."""
 
     def pre_tokenize_str(self, s: str) -> list[tuple[str, tuple[int, int]]]:
-        """Raise ImportError: the tokenizer splits texts, and its steps not by themselves."""
-        needs_tokenizers("pre_tokenize_str")
+        """Split a text, and return each piece with its start and end in the text.
+
+        Args:
+            s: the text.
+
+        Raises:
+            TypeError: it is no str.
+            PatternError: a pattern that fastbpe does not run.
+
+        >>> from fastbpe.tokenizers.own import pre_tokenizers
+        >>> pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str("a bc")
+        [('a', (0, 1)), ('Ġbc', (1, 4))]
+        """
+        return [(piece.text, piece.span) for piece in split(of_type(s, str), flat(self.state()))]
 
     def pre_tokenize(self, pretok: Any) -> None:
         """Raise ImportError: a PreTokenizedString is the original's."""

@@ -175,6 +175,15 @@ class _Pair(PostProcessor):
         """Return one encoding with the tokens around it."""
         raise NotImplementedError
 
+    @staticmethod
+    def _as_text(encoding: Encoding, i: int, type_id: int) -> None:
+        """Let all tokens count as those of the first text (i = 0) or of the second, as tokenizers does."""
+        encoding.set_type_ids(type_id)
+        encoding.ranges.clear()
+        encoding.set_sequence_id(min(i, 1))
+        encoding.columns["special_tokens_mask"][:] = [0] * len(encoding)
+        encoding.columns["attention_mask"][:] = [1] * len(encoding)
+
 
 def _token(value: Any) -> list[Any]:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
@@ -198,9 +207,8 @@ class BertProcessing(_Pair):
 
     def _framed(self, encoding: Encoding, i: int) -> Encoding:
         (sep, sep_id), (cls, cls_id) = self.sep, self.cls
-        encoding.set_type_ids(i)
-        encoding.set_sequence_id(i)
-        behind = _added([sep_id], [sep], i)
+        self._as_text(encoding, i, min(i, 1))
+        behind = _added([sep_id], [sep], min(i, 1))
         return Encoding.merge([encoding, behind] if i else [_added([cls_id], [cls], 0), encoding, behind], False)
 
 
@@ -249,8 +257,7 @@ class RobertaProcessing(_Pair):
 
     def _framed(self, encoding: Encoding, i: int) -> Encoding:
         (sep, sep_id), (cls, cls_id) = self.sep, self.cls
-        encoding.set_type_ids(0)
-        encoding.set_sequence_id(i)
+        self._as_text(encoding, i, 0)
         before = _added([sep_id], [sep], 0) if i else _added([cls_id], [cls], 0)
         return Encoding.merge([before, encoding, _added([sep_id], [sep], 0)], False)
 
