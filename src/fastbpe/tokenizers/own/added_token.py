@@ -90,3 +90,24 @@ class AddedToken:
     def __repr__(self) -> str:
         order = ("rstrip", "lstrip", "single_word", "normalized", "special")
         return f'AddedToken("{self._content}", {", ".join(f"{flag}={getattr(self, flag)}" for flag in order)})'
+
+
+def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
+    """Return the tokens of a call: copies, made of str where they are no AddedToken.
+
+    special: make all of them special, which the caller's own objects show, too.
+
+    Raises:
+        TypeError: an item is of another type.
+    """
+    made = []
+    for token in of_type(tokens, list):
+        if isinstance(token, str):
+            made.append(AddedToken(token, special=special))
+        elif isinstance(token, AddedToken):
+            if special:
+                token.special = True
+            made.append(token.copied())
+        else:
+            raise TypeError("Input must be a List[Union[str, AddedToken]]")
+    return made

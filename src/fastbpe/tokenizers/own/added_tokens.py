@@ -7,7 +7,6 @@ from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.tokenizers.own.added_token import FLAGS, AddedToken
-from fastbpe.tokenizers.own.components import of_type
 from fastbpe.tokenizers.own.models import BPE
 
 
@@ -73,25 +72,4 @@ def read(described: Any, model: BPE) -> AddedTokens:
                 f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']}, and tokenizers would give it "
                 f"{made.ids[one['content']]}; put it into model.vocab with its id, or renumber it"
             )
-    return made
-
-
-def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
-    """Return the tokens of a call: copies, made of str where they are no AddedToken.
-
-    special: make all of them special, which the caller's own objects show, too.
-
-    Raises:
-        TypeError: an item is of another type.
-    """
-    made = []
-    for token in of_type(tokens, list):
-        if isinstance(token, str):
-            made.append(AddedToken(token, special=special))
-        elif isinstance(token, AddedToken):
-            if special:
-                token.special = True
-            made.append(token.copied())
-        else:
-            raise TypeError("Input must be a List[Union[str, AddedToken]]")
     return made

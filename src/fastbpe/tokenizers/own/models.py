@@ -22,6 +22,7 @@ from fastbpe.tokenizers.own.components import (
     number,
     of_type,
 )
+from fastbpe.tokenizers.own.trainers import BpeTrainer
 
 __all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
@@ -167,8 +168,6 @@ class BPE(Model):
 
     def get_trainer(self) -> Any:
         """Return a trainer with its defaults."""
-        from fastbpe.tokenizers.own.trainers import BpeTrainer  # here: trainers import this module
-
         return BpeTrainer()
 
     @staticmethod

@@ -29,6 +29,7 @@ from fastbpe.tokenizers.own import (
     trainers,
     training,
 )
+from fastbpe.tokenizers.own.added_token import checked
 from fastbpe.tokenizers.own.components import number, of_type
 from fastbpe.tokenizers.own.encoding import Encoding, check_direction
 
@@ -261,29 +262,29 @@ class Tokenizer:
         """
         if isinstance(ids, str):
             raise TypeError("Can't extract `str` to `Vec`")
-        checked = [models.token_id(one) for one in of_type(ids, Sequence)]
+        numbers = [models.token_id(one) for one in of_type(ids, Sequence)]
         skips = of_type(skip_special_tokens, bool)
         native = self._decoding()
         if native is not None:
             try:
-                return native.decode(checked, skip_special_tokens=skips)
+                return native.decode(numbers, skip_special_tokens=skips)
             except _NOT_IDS:  # ids without a token
                 pass
-        return self._decode_slowly(checked, skips)
+        return self._decode_slowly(numbers, skips)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all cores."""
         skips = of_type(skip_special_tokens, bool)
-        checked = [
+        numbers = [
             [models.token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)
         ]
         native = self._decoding()
-        if native is not None and checked:
+        if native is not None and numbers:
             try:
-                return native.decode_batch(checked, skip_special_tokens=skips)
+                return native.decode_batch(numbers, skip_special_tokens=skips)
             except _NOT_IDS:
                 pass
-        return [self._decode_slowly(ids, skips) for ids in checked]
+        return [self._decode_slowly(ids, skips) for ids in numbers]
 
     def _decoding(self) -> Native | None:
         """Return fastbpe's tokenizer if it decodes as the decoder asks."""
@@ -336,11 +337,11 @@ class Tokenizer:
         Raises:
             TypeError: an item is of another type.
         """
-        return self._add(added_tokens.checked(tokens, special=False))
+        return self._add(checked(tokens, special=False))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
         """Add special tokens, which decoding can leave out. Arguments are those of `add_tokens`."""
-        return self._add(added_tokens.checked(tokens, special=True))
+        return self._add(checked(tokens, special=True))
 
     def _add(self, tokens: list[Any]) -> int:
         added = self._added.copied()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fastbpe.tokenizers.own.added_token import AddedToken
-from fastbpe.tokenizers.own.added_tokens import checked
+from fastbpe.tokenizers.own.added_token import AddedToken, checked
 from fastbpe.tokenizers.own.components import Component, absent, number, of_type
 
 __all__ = [
