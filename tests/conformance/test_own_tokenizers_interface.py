@@ -303,6 +303,12 @@ def test_bad_input_raises_what_the_original_raises(call: Any) -> None:
     OwnTwins.of(small_text()).check(call)
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    np = pytest.importorskip("numpy")
+    ids = [np.int64(97), np.uint16(98), True]
+    OwnTwins.of(small_text()).check(lambda t: (t.decode(ids), t.id_to_token(ids[0]), t.enable_truncation(ids[0])))
+
+
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
 def test_copied_streams_go_on_like_the_original(how: Any) -> None:
     def run(tokenizer: Any) -> Any:

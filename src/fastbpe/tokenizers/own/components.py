@@ -1,18 +1,19 @@
 """Components of a tokenizer: plain objects around the JSON that a tokenizer.json has for each.
 
 A component does nothing by itself. The tokenizer hands the JSON of all its components to fastbpe's reader, which
-knows the steps. `n_changes` counts all changes of components, so that a tokenizer notices those of its own.
+knows the steps. `n_changes` counts the changes of all components and tokenizers, so that each notices its own.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from operator import index
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from fastbpe.errors import FormatError
 
-#: Number of changes of all components so far, in a list of one.
+#: Number of changes of all components and tokenizers so far, in a list of one.
 n_changes = [0]
 #: Fields whose values are shown as names, without quotes.
 _NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy"})
@@ -216,12 +217,12 @@ def of_type(value: Any, kind: Any) -> Any:
 
 def number(value: Any) -> int:
     """Return an int that has no sign and 64 bits. Raises TypeError or OverflowError for others."""
-    of_type(value, int)
-    if value < 0:
+    found = index(value)
+    if found < 0:
         raise OverflowError("can't convert negative int to unsigned")
-    if value >= 1 << 64:
+    if found >= 1 << 64:
         raise OverflowError("int too big to convert")
-    return int(value)
+    return found
 
 
 def character(value: Any) -> str:

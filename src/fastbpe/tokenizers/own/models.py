@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from operator import itemgetter
+from operator import index, itemgetter
 from typing import Any
 
 from fastbpe.errors import FormatError
@@ -240,11 +240,11 @@ def _given(value: Any, default: Any) -> Any:
 
 def token_id(value: Any) -> int:
     """Return an id. Raises TypeError or OverflowError for what tokenizers does not take."""
-    of_type(value, int)
-    if not 0 <= value <= _MAX_ID:
-        size = "small" if value < 0 else "large"
+    found = index(value)
+    if not 0 <= found <= _MAX_ID:
+        size = "small" if found < 0 else "large"
         raise OverflowError(f"number too {size} to fit in target type")
-    return int(value)
+    return found
 
 
 def _option(name: str) -> Any:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
 from fastbpe.published.find import find_local
 from fastbpe.tokenizer.load import load
@@ -77,7 +77,7 @@ def _component(name: str, base: type, doc: str) -> Any:
 
     def set(self: Tokenizer, value: Any) -> None:
         self._components = {**self._components, name: None if value is None else of_type(value, base)}
-        self._setup = None
+        components.n_changes[0] += 1
 
     return property(get, set, None, doc)
 
@@ -99,10 +99,10 @@ class Tokenizer:
         self._truncation: dict[str, Any] | None = None
         self._padding: dict[str, Any] | None = None
         self._splits_special = False
-        self._setup: rows.Setup | None = None
-        self._seen = -1  # changes of components, when `_setup` was made
+        #: Settings, and the number of changes of all tokenizers and components when they were made.
+        self._setup: tuple[rows.Setup | None, int] = None, -1
         self._built: _Built | None = None
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
 
     # Loading and saving
 
@@ -346,7 +346,8 @@ class Tokenizer:
     def _add(self, tokens: list[Any]) -> int:
         added = self._added.copied()
         n = added.add(tokens, self._model)
-        self._added, self._setup = added, None
+        self._added = added
+        components.n_changes[0] += 1
         return n
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
@@ -363,7 +364,8 @@ class Tokenizer:
 
     @model.setter
     def model(self, value: Any) -> None:
-        self._model, self._setup = of_type(value, models.BPE), None
+        self._model = of_type(value, models.BPE)
+        components.n_changes[0] += 1
 
     normalizer = _component("normalizer", normalizers.Normalizer, "Normalizer of texts, or None.")
     pre_tokenizer = _component("pre_tokenizer", pre_tokenizers.PreTokenizer, "Pre-tokenizer, or None.")
@@ -377,7 +379,8 @@ class Tokenizer:
 
     @encode_special_tokens.setter
     def encode_special_tokens(self, value: bool) -> None:
-        self._splits_special, self._setup = of_type(value, bool), None
+        self._splits_special = of_type(value, bool)
+        components.n_changes[0] += 1
 
     @property
     def truncation(self) -> dict[str, Any] | None:
@@ -416,11 +419,13 @@ class Tokenizer:
                 f"tokenizer stride set to {stride}, which is greater than or equal to its effective max length of "
                 f"{max_length - n_added} (= {max_length} original max length - {n_added} added special tokens), "
             )
-        self._truncation, self._setup = settings, None
+        self._truncation = settings
+        components.n_changes[0] += 1
 
     def no_truncation(self) -> None:
         """Truncate no longer."""
-        self._truncation = self._setup = None
+        self._truncation = None
+        components.n_changes[0] += 1
 
     def enable_padding(
         self,
@@ -452,11 +457,12 @@ class Tokenizer:
             "pad_type_id": models.token_id(pad_type_id),
             "direction": check_direction(direction),
         }
-        self._setup = None
+        components.n_changes[0] += 1
 
     def no_padding(self) -> None:
         """Pad no longer."""
-        self._padding = self._setup = None
+        self._padding = None
+        components.n_changes[0] += 1
 
     # Training
 
@@ -515,8 +521,8 @@ class Tokenizer:
 
     def _ready(self) -> rows.Setup:
         """Return the settings as they are now. Raises ImportError if fastbpe does not run the tokenizer."""
-        setup, n_changes = self._setup, components.n_changes[0]
-        if setup is not None and self._seen == n_changes:
+        (setup, seen), n_changes = self._setup, components.n_changes[0]
+        if setup is not None and seen == n_changes:
             return setup
         with self._lock:
             post = None if self.post_processor is None else processors.find(self.post_processor.state())
@@ -530,7 +536,7 @@ class Tokenizer:
                 self._padding,
                 self._splits_special,
             )
-            self._setup, self._seen = setup, n_changes
+            self._setup = setup, n_changes
         return setup
 
     def _build(self) -> _Built:
