@@ -54,7 +54,7 @@ def trained(module: Any, texts: Any, options: dict[str, Any], steps: int = 0, fo
     return tokenizer
 
 
-@pytest.mark.parametrize("seed", range(n_rounds(40, 300, 3000)))
+@pytest.mark.parametrize("seed", range(n_rounds(25, 300, 3000)))
 def test_random_trainings_learn_the_same(seed: int) -> None:
     rng = random.Random(f"{SEED} training {seed}")
     texts: list[Any] = [random_text(rng) * rng.randint(1, 3) for _ in range(rng.randint(0, 30))]
