@@ -9,12 +9,11 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
 from fastbpe.published.find import find_local
-from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import (
     added_tokens,
@@ -30,6 +29,7 @@ from fastbpe.tokenizers.own import (
     training,
 )
 from fastbpe.tokenizers.own.added_token import checked
+from fastbpe.tokenizers.own.built import Built, build
 from fastbpe.tokenizers.own.components import number, of_type
 from fastbpe.tokenizers.own.encoding import Encoding, check_direction
 
@@ -41,32 +41,6 @@ _FINDERS = {
 }
 _Result = TypeVar("_Result")
 _NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError)
-
-
-#: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
-_LLAMA_DECODER = {
-    "type": "Sequence",
-    "decoders": [
-        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
-    ],
-}
-
-
-class _Built(NamedTuple):
-    """fastbpe's tokenizer.
-
-    state: all for which it was made.
-    native: the tokenizer.
-    decodes: it decodes as the decoder asks.
-    names: token of each id.
-    """
-
-    state: tuple[Any, ...]
-    native: Native
-    decodes: bool
-    names: dict[int, str]
 
 
 def _component(name: str, base: type, doc: str) -> Any:
@@ -101,7 +75,7 @@ class Tokenizer:
         self._splits_special = False
         #: Settings, and the number of changes of all tokenizers and components when they were made.
         self._setup: tuple[rows.Setup | None, int] = None, -1
-        self._built: _Built | None = None
+        self._built: Built | None = None
         self._lock = ForkSafeLock()
 
     # Loading and saving
@@ -539,7 +513,7 @@ class Tokenizer:
             self._setup = setup, n_changes
         return setup
 
-    def _build(self) -> _Built:
+    def _build(self) -> Built:
         """Return fastbpe's tokenizer for all but the post-processor, which trims offsets by itself."""
         model, added = self._model, self._added
         parts = [None if one is None else one.state() for one in self._components.values()]
@@ -548,29 +522,9 @@ class Tokenizer:
         if self._built is not None and self._built.state == state:
             return self._built
         described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
-        own_decoder, pre_tokenizer = described["decoder"], described["pre_tokenizer"]
-        if pre_tokenizer is not None and any(
-            step["type"] == "ByteLevel" for step in components.flat(pre_tokenizer)
-        ):
-            steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
-            tries = [(decoders.ByteLevel().state(), "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"})]
-        else:
-            tries = [(own_decoder, True), (_LLAMA_DECODER, False)]
-        errors = []
-        for decoder, decodes in tries:
-            try:
-                native = load(document.to_bytes({**described, "decoder": decoder}))
-            except FastbpeError as error:
-                errors.append(error)
-                continue
-            names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
-            self._built = _Built(state, native, decodes, names)
-            return self._built
-        reason = str(errors[-1]).removeprefix("<bytes>: ")
-        raise ImportError(
-            f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
-            "pip install 'tokenizers>=0.23,<0.24'"
-        ) from errors[-1]
+        names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
+        self._built = build(described, names, state)
+        return self._built
 
     def __repr__(self) -> str:
         return document.show(self._described(), components.REPR)
