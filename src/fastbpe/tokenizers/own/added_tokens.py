@@ -21,11 +21,16 @@ class AddedTokens:
     def __init__(self) -> None:
         self.tokens: dict[int, AddedToken] = {}
         self.ids: dict[str, int] = {}
+        #: Tokens that were ever special, and whether each was normalized then: they are found and skipped as such.
+        self.special: dict[str, bool] = {}
         self._greatest = -1
 
     def add(self, tokens: list[AddedToken], model: BPE) -> int:
         """Add tokens, and return how many of them are new or changed."""
         n_ignored, n = 0, len(model.vocab)
+        for token in tokens:
+            if token.special and token.content:
+                self.special.setdefault(token.content, token.normalized)
         for token in tokens:
             token_id = self.ids.get(token.content)
             if not token.content or (token_id is not None and self.tokens[token_id] == token):
@@ -44,10 +49,19 @@ class AddedTokens:
         """Return the JSON of all tokens, in the order of their ids."""
         return [{"id": i, **token.state()} for i, token in sorted(self.tokens.items())]
 
+    def found(self) -> list[dict[str, Any]]:
+        """Return the JSON of all tokens as texts are searched for them."""
+        listed = self.listed()
+        for one in listed:
+            if one["content"] in self.special:
+                one |= {"special": True, "normalized": self.special[one["content"]]}
+        return listed
+
     def copied(self) -> AddedTokens:
         """Return the same tokens, without later changes."""
         made = AddedTokens()
         made.tokens, made.ids, made._greatest = {**self.tokens}, {**self.ids}, self._greatest
+        made.special = {**self.special}
         return made
 
 

@@ -271,7 +271,7 @@ class Tokenizer:
 
     def _decode_slowly(self, ids: list[int], skips: bool) -> str:
         """Decode ids token by token."""
-        special = {token.content for token in self._added.tokens.values() if token.special} if skips else ()
+        special = self._added.special if skips else ()
         tokens = [token for token in map(self.id_to_token, ids) if token is not None and token not in special]
         decoder: decoders.Decoder | None = self.decoder
         return " ".join(tokens) if decoder is None else decoder.decode(tokens)
@@ -518,10 +518,11 @@ class Tokenizer:
         model, added = self._model, self._added
         parts = [None if one is None else one.state() for one in self._components.values()]
         parts[document.PARTS.index("post_processor")] = None
-        state = model.names, model.merges, model.options(), parts, added.tokens
+        state = model.names, model.merges, model.options(), parts, added.tokens, added.special
         if self._built is not None and self._built.state == state:
             return self._built
         described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
+        described["added_tokens"] = added.found()
         names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
         self._built = build(described, names, state)
         return self._built
