@@ -57,7 +57,7 @@ def install(*names: str) -> None:
     """Let `import tiktoken`, `sentencepiece`, `tokenizers` or `rustbpe` give fastbpe's module of this name.
 
     It holds for imports after the call, in all of this process. A module that has imported the original before
-    keeps it. The original need not be installed, but for tokenizers. Calling it again changes nothing.
+    keeps it. The original need not be installed. Calling it again changes nothing.
 
     Args:
         names: str – "tiktoken", "sentencepiece", "tokenizers", "rustbpe": one or more.

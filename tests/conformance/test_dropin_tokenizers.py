@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -17,95 +16,12 @@ import tokenizers as stock
 
 import fastbpe.tokenizers as face
 from helpers.sampling import SEED, n_rounds
-from helpers.tokenizer_json import (
-    LETTERS,
-    METASPACE,
-    dumped,
-    llama_document,
-    normalized_tokens,
-    random_document,
-    random_text,
-    with_post_processor,
-)
+from helpers.tokenizer_json import dumped, random_text, with_post_processor
+from helpers.tokenizers_calls import TEMPLATE, compare_calls, random_llama_document, usable_document
 from helpers.tokenizers_twins import Twins
 from helpers.transformers_grid import FILES, MADE, TEXTS, json_of, random_texts
 
 MODELS = ("small_bytes", "small_llama", *FILES, *MADE)
-
-
-def random_settings(rng: random.Random) -> Callable[[Any], None]:
-    """Return a function that gives a tokenizer random settings."""
-    cut = {
-        "max_length": rng.choice([1, 2, 3, 5, 8, 20]),
-        "stride": rng.choice([0, 0, 1, 2]),
-        "strategy": rng.choice(["longest_first", "only_first", "only_second"]),
-        "direction": rng.choice(["left", "right"]),
-    }
-    pad = {
-        "direction": rng.choice(["left", "right"]),
-        "pad_id": 3,
-        "pad_type_id": rng.choice([0, 2]),
-        "pad_token": "[PAD]",
-        "length": rng.choice([None, None, 4, 12]),
-        "pad_to_multiple_of": rng.choice([None, None, 4]),
-    }
-    cuts, pads, splits = rng.random() < 0.5, rng.random() < 0.5, rng.random() < 0.3
-
-    def apply(tokenizer: Any) -> None:
-        if cuts:
-            tokenizer.enable_truncation(**cut)
-        else:
-            tokenizer.no_truncation()
-        if pads:
-            tokenizer.enable_padding(**pad)
-        else:
-            tokenizer.no_padding()
-        tokenizer.encode_special_tokens = splits
-
-    return apply
-
-
-def random_input(rng: random.Random, make_text: Callable[[random.Random], str]) -> tuple[list[Any], bool]:
-    """Return a batch, and whether its texts are split into words."""
-
-    def text() -> Any:
-        return [make_text(rng) for _ in range(rng.randint(0, 4))] if words else make_text(rng)
-
-    words, kind = rng.random() < 0.25, rng.random()
-    batch: list[Any] = []
-    for _ in range(rng.randint(0, 4)):
-        is_pair = kind > 0.6 if kind < 0.9 else rng.random() < 0.5
-        batch.append((text(), text()) if is_pair else text())
-    return batch, words
-
-
-def compare_calls(twins: Twins, rng: random.Random, make_text: Callable[[random.Random], str], n: int) -> None:
-    """Compare random calls of `encode`, `encode_batch` and `encode_batch_fast`."""
-    for _ in range(n):
-        if rng.random() < 0.4:
-            apply = random_settings(rng)
-            twins.check(apply)
-        batch, words = random_input(rng, make_text)
-        options = {"is_pretokenized": words, "add_special_tokens": rng.random() < 0.8}
-        told, seed = (batch, options, twins.theirs.truncation, twins.theirs.padding), rng.randrange(1 << 30)
-        method = rng.choice(["encode_batch", "encode_batch_fast"])
-        twins.check(lambda t, b=batch, o=options, m=method: getattr(t, m)(b, **o), (method, *told), seed)
-        for row in batch[:2]:
-            both = row if isinstance(row, tuple) else (row, None)
-            twins.check(lambda t, b=both, o=options: t.encode(*b, **o), ("encode", both, *told), seed)
-
-
-def usable_document(rng: random.Random) -> dict[str, Any]:
-    """Return a random file for which the original answers, and always the same.
-
-    If nothing is left of an added token when it is normalized, tokenizers panics, or finds it without end until it
-    has all memory of the machine. If two become one, it picks either by chance.
-    """
-    while True:
-        made = random_document(rng)
-        contents = normalized_tokens(made)
-        if "" not in contents and len({*contents}) == len(contents):
-            return made
 
 
 @pytest.fixture(autouse=True)
@@ -140,34 +56,10 @@ def test_words_behind_the_first_keep_no_space_unless_they_start_at_0() -> None:
     twins.check(lambda t: t.encode_batch(rows, is_pretokenized=True))
 
 
-TEMPLATE = {
-    "type": "TemplateProcessing",
-    "single": [{"SpecialToken": {"id": "a", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 1}}],
-    "pair": [
-        {"Sequence": {"id": "A", "type_id": 0}},
-        {"SpecialToken": {"id": "a", "type_id": 2}},
-        {"Sequence": {"id": "B", "type_id": 1}},
-        {"SpecialToken": {"id": "b", "type_id": 1}},
-    ],
-    "special_tokens": {
-        "a": {"id": "a", "ids": [64], "tokens": ["a"]},
-        "b": {"id": "b", "ids": [65, 66], "tokens": ["b", "c"]},
-    },
-}
-
-
 @pytest.mark.parametrize("seed", range(n_rounds(10, 60, 600)))
 def test_random_llama_kinds_encode_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} llama {seed}")
-    letters = [*dict.fromkeys(letter for text in LETTERS for letter in text.replace(" ", METASPACE))]
-    vocab = {token: i for i, token in enumerate(["<unk>", *letters])}
-    merges = []
-    for _ in range(rng.randint(0, 12)):
-        left, right = rng.choices([token for token in vocab if token != "<unk>"], k=2)
-        if left + right not in vocab:
-            merges.append(f"{left} {right}")
-            vocab[left + right] = len(vocab)
-    made = llama_document(vocab, merges)
+    made = random_llama_document(rng)
     twins = Twins.of(json.dumps(made))
     compare_calls(twins, rng, random_text, 8)
 

@@ -18,9 +18,9 @@ import tokenizers as stock
 
 import fastbpe.tokenizers as face
 from fastbpe.errors import VocabularyNotFoundError
-from helpers.child_processes import run_python
 from helpers.sampling import SEED, n_rounds
 from helpers.tokenizer_json import added, dumped, random_text, small
+from helpers.tokenizers_calls import BAD_CALLS
 from helpers.tokenizers_twins import Twins
 
 SUBMODULES = ("decoders", "implementations", "models", "normalizers", "pre_tokenizers", "processors", "trainers")
@@ -181,44 +181,7 @@ def test_trained_tokenizers_are_equal_and_answered_natively(tmp_path: Path) -> N
     assert {*twins.ours._engine.calls} == {("encode", ""), ("decode", "")}
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda t: t.encode(5),
-        lambda t: t.encode(None),
-        lambda t: t.encode("\ud800"),
-        lambda t: t.encode(["a"]),
-        lambda t: t.encode("a", is_pretokenized=True),
-        lambda t: t.encode("a", add_special_tokens=1),
-        lambda t: t.encode_batch("abc"),
-        lambda t: t.encode_batch(["a", 5]),
-        lambda t: t.encode_batch(["a", "b"], is_pretokenized=True),
-        lambda t: t.encode_batch(["a", ["b", "c"], ("d", "e")]),
-        lambda t: t.encode_batch([]),
-        lambda t: t.encode_batch(("a", "b")),
-        lambda t: t.encode_batch(iter(["a"])),
-        lambda t: t.decode(5),
-        lambda t: t.decode(["a"]),
-        lambda t: t.decode([-1]),
-        lambda t: t.decode([10**6]),
-        lambda t: t.decode([10**12]),
-        lambda t: t.decode([1], 1),
-        lambda t: t.decode_batch([[1], 5]),
-        lambda t: t.decode_batch([]),
-        lambda t: t.enable_truncation(3, 1),
-        lambda t: t.enable_truncation(3, stride=5) or t.encode("a b c d e f"),
-        lambda t: t.enable_padding("left"),
-        lambda t: t.add_tokens("a"),
-        lambda t: setattr(t, "normalizer", 5),
-        lambda t: setattr(t, "vocab", 5),
-        lambda t: t.encode("a").char_to_token("x"),
-        lambda t: type(t)(5),
-        lambda t: type(t).from_str("{"),
-        lambda t: type(t).from_file("no such file"),
-        lambda t: t.token_to_id(5),
-        lambda t: t.id_to_token("a"),
-    ],
-)
+@pytest.mark.parametrize("call", BAD_CALLS)
 def test_bad_input_raises_what_the_original_raises(call: Any) -> None:
     Twins.of(small_text()).check(call)
 
@@ -269,12 +232,6 @@ def test_models_on_this_machine_are_found_and_others_are_an_error(
     for name, revision in (("some/other", "main"), ("some/model", "v2"), ("some/model", "../main")):
         with pytest.raises(VocabularyNotFoundError, match="fastbpe fetch some/"):
             face.Tokenizer.from_pretrained(name, revision)
-
-
-def test_missing_tokenizers_is_an_error_that_says_what_to_install() -> None:
-    code = "import sys; sys.modules['tokenizers'] = None\ntry:\n    import fastbpe.tokenizers\n"
-    code += "except ImportError as error:\n    print(error)"
-    assert "pip install 'tokenizers>=0.23,<0.24'" in run_python(code)
 
 
 @pytest.mark.parametrize("name", ["ByteLevelBPETokenizer", "CharBPETokenizer", "SentencePieceBPETokenizer"])

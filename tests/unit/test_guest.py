@@ -18,7 +18,9 @@ import fastbpe.minbpe
 import fastbpe.rustbpe
 import fastbpe.sentencepiece
 import fastbpe.tiktoken
+from fastbpe.tokenizers import own
 from helpers.child_processes import run_python
+from helpers.tokenizer_json import dumped, small
 
 RANKS = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b" w": 258}
 TEXT = "the words <e> of a text, thé others"
@@ -60,6 +62,9 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("the ", "words"), {}),
     (("the words", 1, 0.1), {}),
     ((["▁the", "▁"],), {}),
+    ((True,), {}),
+    ((own.Encoding(),), {}),
+    (([own.Encoding()],), {}),
 ]
 #: Methods that write, read or build another tokenizer.
 PASSED_OVER = {
@@ -79,7 +84,10 @@ PASSED_OVER = {
 } | {
     "from_file",
     "from_merges",
+    "from_buffer",
+    "from_pretrained",
     "from_proto",
+    "from_str",
     "from_ranks",
     "Load",
     "LoadFromFile",
@@ -136,6 +144,8 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
     "minbpe.BasicTokenizer": lambda _: basic_tokenizer(),
     "minbpe.RegexTokenizer": lambda _: regex_tokenizer(),
     "rustbpe.Tokenizer": lambda _: rustbpe_tokenizer(),
+    "tokenizers.Tokenizer": lambda _: own.Tokenizer.from_buffer(dumped(small())),
+    "tokenizers.Encoding": lambda _: own.Tokenizer.from_buffer(dumped(small())).encode(TEXT),
     "SentencePieceProcessor": lambda path: fastbpe.sentencepiece.SentencePieceProcessor(model_file=str(path)),
     "sequences": lambda _: fastbpe.SequenceTokenizer.from_merges([(97, 98)], base_size=256),
     "SentencePieceNormalizer": lambda path: fastbpe.sentencepiece.SentencePieceNormalizer(model_file=str(path)),

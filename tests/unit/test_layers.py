@@ -37,7 +37,7 @@ LAYERS = (
     {"memory"},
     {"cluster"},
     {"spark", "ray"},
-    {"tiktoken", "sentencepiece"},
+    {"tiktoken", "sentencepiece", "fitting"},
     {"minbpe", "rustbpe", "transformers"},
     {"tokenizers"},
     {"drop_ins"},

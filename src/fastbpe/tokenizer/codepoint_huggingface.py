@@ -220,24 +220,44 @@ class Places:
         if disallowed is not None and (found := disallowed.search(data)):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
         out.begin()
-        prefixed = self._add_segments(data, allowed, out)
+        prefixed = self._add_segments(data, allowed, out, [])
         if self._rules.as_tokenizers:
             out.end_as_tokenizers(data, prefixed, self._rules.removes_spaces)
         out.finish(text if isinstance(text, str) else data, data, unit)
 
-    def _add_segments(self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds) -> list[int]:
-        """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space."""
+    def section_ends(self, text: str, allowed: SpecialMatcher | None) -> list[tuple[int, str | None]]:
+        """Give, for each token and each text between two, the ids up to its end and the text of a token, or None.
+
+        A text without ids counts as none.
+        """
+        out, ends = TracedIds(0), list[tuple[int, str | None]]()
+        out.begin()
+        self._add_segments(to_utf8(text), allowed, out, ends)
+        return ends
+
+    def _add_segments(
+        self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds, ends: list[tuple[int, str | None]]
+    ) -> list[int]:
+        """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space.
+
+        ends: list to which the results of `section_ends` are appended.
+        """
         prefixed: list[int] = []
         then = None if allowed is None else allowed.then
         for start, end, token_id in segments(data, allowed):
             if token_id is not None:
                 out.add(token_id, start, end)
+                ends.append((out.n, data[start:end].decode()))
                 continue
-            for a, b, one_id, has_dummy in self._normalized(data, start, end, then):
+            for a, b, one_id, has_dummy, spelled in self._normalized(data, start, end, then):
                 if one_id is not None:
                     out.add(one_id, a, b)
+                    ends.append((out.n, spelled))
                 else:
+                    before = out.n
                     prefixed += self._add_section(data, a, b, has_dummy, out)
+                    if out.n > before:
+                        ends.append((out.n, None))
         return prefixed
 
     def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> list[int]:
@@ -254,16 +274,16 @@ class Places:
 
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None
-    ) -> Iterator[tuple[int, int, int | None, bool]]:
+    ) -> Iterator[tuple[int, int, int | None, bool, str]]:
         """Find the tokens in normalized text.
 
         Returns:
-            (start, end, id, prefixed) of each token, and of the text between two, where id is None. prefixed: True
-            if a space is put before it.
+            (start, end, id, prefixed, spelled) of each token, and of the text between two, where id is None.
+            prefixed: True if a space is put before it. spelled: a token as it stands in normalized text.
         """
         text, dummy = data[start:end], int(self._rules.dummy_prefix)
         if then is None:
-            yield start, end, None, bool(dummy)
+            yield start, end, None, bool(dummy), ""
             return
         places = [start] * dummy + [*range(start, end + 1)]
         if self._escapes:
@@ -272,9 +292,12 @@ class Places:
         at = 0
         for a, b, token_id in (*then.find_all(text), (len(text), len(text), None)):
             if at < a:
-                yield places[at], places[a], None, bool(dummy) and at == 0
+                yield places[at], places[a], None, bool(dummy) and at == 0, ""
             if token_id is not None:
-                yield places[a], places[b], token_id, False
+                spelled = text[a:b].decode()
+                if self._escapes:
+                    spelled = spelled.replace(" ", METASPACE_UTF8.decode())
+                yield places[a], places[b], token_id, False, spelled
             at = b
 
 

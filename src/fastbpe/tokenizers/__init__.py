@@ -1,25 +1,14 @@
-"""Face of tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`. fastbpe answers BPE; tokenizers the rest."""
+"""Face of tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`. fastbpe answers BPE; tokenizers the rest.
 
-from fastbpe.tokenizers import _original as _original  # before the others: its error says what to install
+Where tokenizers is not installed, all classes are fastbpe's own (`fastbpe.tokenizers.own`). Parts that only the
+original has raise an ImportError that says so.
+"""
+
+from typing import TYPE_CHECKING
+
 from fastbpe.tokenizers import decoders, implementations, models, normalizers, pre_tokenizers, processors, trainers
-from fastbpe.tokenizers._original import (
-    AddedToken,
-    EncodeInput,
-    InputSequence,
-    NormalizedString,
-    OffsetReferential,
-    Offsets,
-    OffsetType,
-    PreTokenizedEncodeInput,
-    PreTokenizedInputSequence,
-    PreTokenizedString,
-    Regex,
-    SplitDelimiterBehavior,
-    TextEncodeInput,
-    TextInputSequence,
-    Token,
-)
-from fastbpe.tokenizers.encoding import Encoding
+from fastbpe.tokenizers._original import IS_INSTALLED
+from fastbpe.tokenizers._original import original as _original
 from fastbpe.tokenizers.implementations import (
     BertWordPieceTokenizer,
     ByteLevelBPETokenizer,
@@ -27,7 +16,30 @@ from fastbpe.tokenizers.implementations import (
     SentencePieceBPETokenizer,
     SentencePieceUnigramTokenizer,
 )
-from fastbpe.tokenizers.tokenizer import Tokenizer
+
+if TYPE_CHECKING or IS_INSTALLED:
+    from tokenizers import (
+        AddedToken,
+        EncodeInput,
+        InputSequence,
+        NormalizedString,
+        OffsetReferential,
+        Offsets,
+        OffsetType,
+        PreTokenizedEncodeInput,
+        PreTokenizedInputSequence,
+        PreTokenizedString,
+        Regex,
+        SplitDelimiterBehavior,
+        TextEncodeInput,
+        TextInputSequence,
+        Token,
+    )
+
+    from fastbpe.tokenizers.encoding import Encoding
+    from fastbpe.tokenizers.tokenizer import Tokenizer
+else:
+    from fastbpe.tokenizers.own import *  # noqa: F403
 
 __version__: str = _original.__version__
 

@@ -1,47 +1,19 @@
-"""The original module: parts of tokenizers come from it as they are, and it answers what fastbpe does not."""
+"""The original module: parts of tokenizers come from it as they are, and it answers what fastbpe does not.
+
+Where it is not installed, `own` takes its place: fastbpe's own classes, for BPE alone.
+"""
 
 from __future__ import annotations
 
-try:
-    import tokenizers as original
-except ImportError:
-    raise ImportError("fastbpe.tokenizers needs the original, too: pip install 'tokenizers>=0.23,<0.24'") from None
+from importlib import import_module
+from typing import Any
 
-from tokenizers import (
-    AddedToken,
-    EncodeInput,
-    InputSequence,
-    NormalizedString,
-    OffsetReferential,
-    Offsets,
-    OffsetType,
-    PreTokenizedEncodeInput,
-    PreTokenizedInputSequence,
-    PreTokenizedString,
-    Regex,
-    SplitDelimiterBehavior,
-    TextEncodeInput,
-    TextInputSequence,
-    Token,
-    __version__,
-)
 
-__all__ = [
-    "AddedToken",
-    "EncodeInput",
-    "InputSequence",
-    "NormalizedString",
-    "OffsetReferential",
-    "OffsetType",
-    "Offsets",
-    "PreTokenizedEncodeInput",
-    "PreTokenizedInputSequence",
-    "PreTokenizedString",
-    "Regex",
-    "SplitDelimiterBehavior",
-    "TextEncodeInput",
-    "TextInputSequence",
-    "Token",
-    "__version__",
-    "original",
-]
+def _import() -> tuple[Any, bool]:
+    try:
+        return import_module("tokenizers"), True
+    except ModuleNotFoundError:
+        return import_module("fastbpe.tokenizers.own"), False
+
+
+original, IS_INSTALLED = _import()

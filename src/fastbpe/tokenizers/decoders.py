@@ -1,25 +1,29 @@
-"""Decoders of tokenizers as they are, and a faster DecodeStream."""
+"""Decoders of tokenizers as they are, and a faster DecodeStream; fastbpe's own, if tokenizers is not installed."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tokenizers.decoders import (
-    CTC,
-    BPEDecoder,
-    ByteFallback,
-    ByteLevel,
-    Decoder,
-    Fuse,
-    Metaspace,
-    Replace,
-    Sequence,
-    Strip,
-    WordPiece,
-)
+from fastbpe.tokenizers._original import IS_INSTALLED
 
-from fastbpe.tokenizers.tokenizer import original_of
-from fastbpe.transformers import streams
+if TYPE_CHECKING or IS_INSTALLED:
+    from tokenizers.decoders import (
+        CTC,
+        BPEDecoder,
+        ByteFallback,
+        ByteLevel,
+        Decoder,
+        Fuse,
+        Metaspace,
+        Replace,
+        Sequence,
+        Strip,
+        WordPiece,
+    )
+
+    from fastbpe.tokenizers.streams import DecodeStream
+else:
+    from fastbpe.tokenizers.own.decoders import *  # noqa: F403
 
 __all__ = [
     "CTC",
@@ -35,18 +39,3 @@ __all__ = [
     "Strip",
     "WordPiece",
 ]
-
-
-class DecodeStream(streams.DecodeStream):
-    """Stream that decodes ids as they come, for tokenizers of this face and of the original.
-
-    Args:
-        ids: ids that came before.
-        skip_special_tokens: leave special tokens out.
-    """
-
-    __slots__ = ()
-
-    def step(self, tokenizer: Any, id: Any) -> str | None:
-        """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
-        return super().step(original_of(tokenizer), id)

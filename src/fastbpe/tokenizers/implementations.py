@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tokenizers import implementations as _implementations
+from fastbpe.tokenizers._original import IS_INSTALLED
 
-from fastbpe.tokenizers.tokenizer import over
-
-BaseTokenizer = _implementations.BaseTokenizer
-BertWordPieceTokenizer = _implementations.BertWordPieceTokenizer
-SentencePieceUnigramTokenizer = _implementations.SentencePieceUnigramTokenizer
+if TYPE_CHECKING or IS_INSTALLED:
+    from fastbpe.tokenizers.whole import (
+        BaseTokenizer,
+        BertWordPieceTokenizer,
+        ByteLevelBPETokenizer,
+        CharBPETokenizer,
+        SentencePieceBPETokenizer,
+        SentencePieceUnigramTokenizer,
+    )
+else:
+    from fastbpe.tokenizers.own.implementations import *  # noqa: F403
 
 __all__ = [
     "BaseTokenizer",
@@ -21,31 +26,3 @@ __all__ = [
     "SentencePieceBPETokenizer",
     "SentencePieceUnigramTokenizer",
 ]
-
-
-def _face(base: Any) -> Any:
-    """Return a subclass whose objects run on fastbpe."""
-
-    @functools.wraps(base.__init__)
-    def __init__(self: Any, *args: Any, **options: Any) -> None:
-        base.__init__(self, *args, **options)
-        self._tokenizer = over(self._tokenizer)
-
-    def from_file(vocab_filename: str, merges_filename: str, **options: Any) -> Any:
-        made = base.from_file(vocab_filename, merges_filename, **options)
-        made.__class__, made._tokenizer = cls, over(made._tokenizer)
-        return made
-
-    body = {
-        "__doc__": base.__doc__,
-        "__init__": __init__,
-        "__module__": __name__,
-        "from_file": staticmethod(from_file),
-    }
-    cls = type(base.__name__, (base,), body)
-    return cls
-
-
-ByteLevelBPETokenizer = _face(_implementations.ByteLevelBPETokenizer)
-CharBPETokenizer = _face(_implementations.CharBPETokenizer)
-SentencePieceBPETokenizer = _face(_implementations.SentencePieceBPETokenizer)

@@ -1,14 +1,21 @@
-"""Models of tokenizers, as they are."""
+"""Models of tokenizers, as they are; fastbpe's own, if it is not installed."""
 
 from __future__ import annotations
 
-from tokenizers.models import (
-    BPE,
-    Model,
-    Unigram,
-    WordLevel,
-    WordPiece,
-)
+from typing import TYPE_CHECKING
+
+from fastbpe.tokenizers._original import IS_INSTALLED
+
+if TYPE_CHECKING or IS_INSTALLED:
+    from tokenizers.models import (
+        BPE,
+        Model,
+        Unigram,
+        WordLevel,
+        WordPiece,
+    )
+else:
+    from fastbpe.tokenizers.own.models import *  # noqa: F403
 
 __all__ = [
     "BPE",

@@ -1,22 +1,29 @@
-"""Pre-tokenizers of tokenizers, as they are."""
+"""Pre-tokenizers of tokenizers, as they are; fastbpe's own, if it is not installed."""
 
 from __future__ import annotations
 
-from tokenizers.pre_tokenizers import (
-    BertPreTokenizer,
-    ByteLevel,
-    CharDelimiterSplit,
-    Digits,
-    FixedLength,
-    Metaspace,
-    PreTokenizer,
-    Punctuation,
-    Sequence,
-    Split,
-    UnicodeScripts,
-    Whitespace,
-    WhitespaceSplit,
-)
+from typing import TYPE_CHECKING
+
+from fastbpe.tokenizers._original import IS_INSTALLED
+
+if TYPE_CHECKING or IS_INSTALLED:
+    from tokenizers.pre_tokenizers import (
+        BertPreTokenizer,
+        ByteLevel,
+        CharDelimiterSplit,
+        Digits,
+        FixedLength,
+        Metaspace,
+        PreTokenizer,
+        Punctuation,
+        Sequence,
+        Split,
+        UnicodeScripts,
+        Whitespace,
+        WhitespaceSplit,
+    )
+else:
+    from fastbpe.tokenizers.own.pre_tokenizers import *  # noqa: F403
 
 __all__ = [
     "BertPreTokenizer",

@@ -1,15 +1,22 @@
-"""Processors of tokenizers, as they are."""
+"""Processors of tokenizers, as they are; fastbpe's own, if it is not installed."""
 
 from __future__ import annotations
 
-from tokenizers.processors import (
-    BertProcessing,
-    ByteLevel,
-    PostProcessor,
-    RobertaProcessing,
-    Sequence,
-    TemplateProcessing,
-)
+from typing import TYPE_CHECKING
+
+from fastbpe.tokenizers._original import IS_INSTALLED
+
+if TYPE_CHECKING or IS_INSTALLED:
+    from tokenizers.processors import (
+        BertProcessing,
+        ByteLevel,
+        PostProcessor,
+        RobertaProcessing,
+        Sequence,
+        TemplateProcessing,
+    )
+else:
+    from fastbpe.tokenizers.own.processors import *  # noqa: F403
 
 __all__ = [
     "BertProcessing",

@@ -1,15 +1,22 @@
-"""Trainers of tokenizers, as they are."""
+"""Trainers of tokenizers, as they are; fastbpe's own, if it is not installed."""
 
 from __future__ import annotations
 
-from tokenizers.trainers import (
-    BpeTrainer,
-    ParityBpeTrainer,
-    Trainer,
-    UnigramTrainer,
-    WordLevelTrainer,
-    WordPieceTrainer,
-)
+from typing import TYPE_CHECKING
+
+from fastbpe.tokenizers._original import IS_INSTALLED
+
+if TYPE_CHECKING or IS_INSTALLED:
+    from tokenizers.trainers import (
+        BpeTrainer,
+        ParityBpeTrainer,
+        Trainer,
+        UnigramTrainer,
+        WordLevelTrainer,
+        WordPieceTrainer,
+    )
+else:
+    from fastbpe.tokenizers.own.trainers import *  # noqa: F403
 
 __all__ = [
     "BpeTrainer",

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
-from fastbpe.transformers.columns import Wanted, padded_length
+from fastbpe.fitting.padding import padded_length
+from fastbpe.transformers.columns import Wanted
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.frames import Frame
 from fastbpe.transformers.rows import Plan, tokenizer_for_offsets

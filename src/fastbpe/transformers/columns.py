@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fastbpe.fitting.padding import padded_length
+from fastbpe.fitting.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
 from fastbpe.transformers.frames import Frame, Item
-from fastbpe.transformers.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
 
 Span = tuple[int, int]
 
@@ -60,20 +61,6 @@ def _cut(row: Encoded, cuts: Sequence[Span]) -> Encoded:
     if row.spans is None:
         return Encoded(ids, None)
     return Encoded(ids, tuple(spans[start:end] for spans, (start, end) in zip(row.spans, cuts, strict=True)))
-
-
-def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:
-    """Return the length to which rows of these lengths are padded. Longer rows stay as they are.
-
-    Args:
-        lengths: numbers of ids.
-        padding: settings as the property `padding` of a `tokenizers.Tokenizer` gives them.
-    """
-    length: int = max(lengths) if padding["length"] is None else padding["length"]
-    multiple = padding["pad_to_multiple_of"]
-    if multiple:
-        length += -length % multiple
-    return length
 
 
 class Layout(NamedTuple):

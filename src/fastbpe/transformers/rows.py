@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from fastbpe.fitting.truncation import Truncation, read_truncation
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.columns import Encoded, Span, truncate
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.frames import Frame
 from fastbpe.transformers.inputs import Inputs
-from fastbpe.transformers.truncation import Truncation, read_truncation
 
 
 class HandOver(Exception):

@@ -16,6 +16,7 @@ cdef int encode_spans(
     Scratch* scratch,
     Spans* spans,
     list found,
+    list words,
 ) except -1 nogil
 cdef int append_text_spans(
     Pipeline pipeline,

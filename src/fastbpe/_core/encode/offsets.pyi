@@ -2,9 +2,18 @@
 
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
 
 def pieces(splitter: Splitter, text: str | bytes) -> list[tuple[int, int]]:
     """Return (start, end) of each piece of a text, in characters; unmatched text is left out."""
 
 def sizes_of_tokens(pipeline: Pipeline, text: str, backward: bool) -> memoryview[int]:
     """Return how many characters of a text lie before its token k, for each k up to their number."""
+
+def word_ends(
+    pipeline: Pipeline, text: str, allowed: SpecialMatcher | None
+) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token.
+
+    Pieces without ids count, too.
+    """

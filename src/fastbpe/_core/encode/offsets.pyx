@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.byte_buffer cimport buffer_reset
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.encode.pipeline cimport Pipeline
@@ -135,7 +136,7 @@ cdef size_t _append_stretch(
         buffer_reset(&scratch.utf8, utf8_capacity(text, n))
         n = text_utf8(text, start, end, scratch.utf8.items)
         data = scratch.utf8.items
-    encode_spans(pipeline, data, n, allowed, disallowed, scratch, spans, found)
+    encode_spans(pipeline, data, n, allowed, disallowed, scratch, spans, found, None)
     whole = Span(0, n)
     if not is_ascii(data, n):
         # The last span, of the whole stretch, tells its length.
@@ -164,11 +165,13 @@ cdef int encode_spans(
     Scratch* scratch,
     Spans* spans,
     list found,
+    list words,
 ) except -1 nogil:
     """Append the ids of UTF-8 to scratch.ids, and the span of each, in bytes, to spans.
 
     allowed, disallowed: as in Pipeline.encode().
     found: list to which (index of the id, text) of each special or added token is appended; None: unwanted.
+    words: list to which the number of ids up to the end of each token or piece is appended; None: unwanted.
 
     The span of an id of normalized text covers the characters that its bytes come from. A space put before a text
     belongs to the text's first character.
@@ -186,8 +189,8 @@ cdef int encode_spans(
             raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
     try:
         if allowed is None:
-            return _find_added_tokens(pipeline, data, n, pipeline.always, scratch, spans, &places, found)
-        return _find_added_tokens(pipeline, data, n, allowed, scratch, spans, &places, found)
+            return _find_added_tokens(pipeline, data, n, pipeline.always, scratch, spans, &places, found, words)
+        return _find_added_tokens(pipeline, data, n, allowed, scratch, spans, &places, found, words)
     finally:
         places_free(&places)
 
@@ -203,28 +206,32 @@ cdef int _find_added_tokens(
     Spans* spans,
     Places* places,
     list found,
+    list words,
 ) except -1 nogil:
     cdef size_t at = 0
     cdef Match match
     if tokens is None:
-        return _normalize(pipeline, data, 0, n, None, scratch, spans, places, found)
+        return _normalize(pipeline, data, 0, n, None, scratch, spans, places, found, words)
     match.end = match.resume = 0
     while tokens.next(data, n, &match):
         if at < match.start:
-            _normalize(pipeline, data, at, match.start, tokens.then, scratch, spans, places, found)
-        _add_token(data, &match, scratch, spans, found)
+            _normalize(pipeline, data, at, match.start, tokens.then, scratch, spans, places, found, words)
+        _add_token(data, &match, scratch, spans, found, words)
         at = match.end
-    return _normalize(pipeline, data, at, n, tokens.then, scratch, spans, places, found)
+    return _normalize(pipeline, data, at, n, tokens.then, scratch, spans, places, found, words)
 
 
 cdef int _add_token(
-    const uint8_t* data, const Match* match, Scratch* scratch, Spans* spans, list found
+    const uint8_t* data, const Match* match, Scratch* scratch, Spans* spans, list found, list words
 ) except -1 nogil:
     """Append the id and the span of a special or added token."""
     if found is not None:
         with gil:
             found.append((scratch.ids.n, (<const char*> data)[match.start:match.end].decode("utf-8")))
     add_id(scratch, match.id)
+    if words is not None:
+        with gil:
+            words.append(scratch.ids.n)
     return add_span_of_id(spans, match.start, match.end)
 
 
@@ -238,16 +245,17 @@ cdef int _normalize(
     Spans* spans,
     Places* places,
     list found,
+    list words,
 ) except -1 nogil:
     """Normalize and encode data[start:end], text between two tokens; spans are offsets before normalization."""
     cdef size_t n = end - start, first = spans.n
     data += start
     if pipeline.front is None or not pipeline.front.apply(data, n, &scratch.changed, places):
-        _find_normalized_tokens(pipeline, data, n, then, scratch, spans, found)
+        _find_normalized_tokens(pipeline, data, n, then, scratch, spans, found, words)
         _shift(spans, first, start)
         return 0
     scratch.ends.text = scratch.changed.items
-    _find_normalized_tokens(pipeline, scratch.changed.items, scratch.changed.n, then, scratch, spans, found)
+    _find_normalized_tokens(pipeline, scratch.changed.items, scratch.changed.n, then, scratch, spans, found, words)
     _spans_before_normalizing(spans, first, start, places)
     return 0
 
@@ -283,6 +291,7 @@ cdef int _find_normalized_tokens(
     Scratch* scratch,
     Spans* spans,
     list found,
+    list words,
 ) except -1 nogil:
     cdef size_t at = 0, first
     cdef Match match
@@ -291,24 +300,24 @@ cdef int _find_normalized_tokens(
         while then.next(data, n, &match):
             if at < match.start:
                 first = spans.n
-                _put_prefix(pipeline, data + at, match.start - at, scratch, spans)
+                _put_prefix(pipeline, data + at, match.start - at, scratch, spans, words)
                 _shift(spans, first, at)
-            _add_token(data, &match, scratch, spans, found)
+            _add_token(data, &match, scratch, spans, found, words)
             at = match.end
     first = spans.n
-    _put_prefix(pipeline, data + at, n - at, scratch, spans)
+    _put_prefix(pipeline, data + at, n - at, scratch, spans, words)
     _shift(spans, first, at)
     return 0
 
 
 cdef int _put_prefix(
-    Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, Spans* spans
+    Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, Spans* spans, list words
 ) except -1 nogil:
     cdef size_t first = spans.n, i
     if not pipeline.wants_prefix(data, n, True, scratch):
-        return _pre_tokenize(pipeline, data, n, scratch, spans)
+        return _pre_tokenize(pipeline, data, n, scratch, spans, words)
     put_space_before(scratch, &data, &n)
-    _pre_tokenize(pipeline, data, n, scratch, spans)
+    _pre_tokenize(pipeline, data, n, scratch, spans, words)
     for i in range(first, spans.n):
         spans.items[i].start = max(spans.items[i].start, <size_t> 1) - 1
         spans.items[i].end = max(spans.items[i].end, <size_t> 2) - 1
@@ -316,7 +325,7 @@ cdef int _put_prefix(
 
 
 cdef int _pre_tokenize(
-    Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, Spans* spans
+    Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, Spans* spans, list words
 ) except -1 nogil:
     cdef Ends* ends = &scratch.ends
     cdef size_t start = 0, end, first_id
@@ -331,8 +340,38 @@ cdef int _pre_tokenize(
                 &scratch.cache, &pipeline.vocabulary.tables, data, n, start, ends.items, ends.n, &scratch.ids
             )
             _add_spans_of_ids(&pipeline.vocabulary.tables, ends, start, &scratch.ids, first_id, spans)
+        if words is not None:
+            _note_words(&pipeline.vocabulary.tables, data, start, ends, &scratch.ids, first_id, words)
         start = end
         check_signals(&scratch.watch)
+    return 0
+
+
+cdef int _note_words(
+    const Tables* tables, const uint8_t* data, size_t at, const Ends* ends, const Ids* ids, size_t i, list words
+) except -1 nogil:
+    """Append to words the number of ids up to the end of each piece.
+
+    Requires: ids i and following are those of the pieces `ends`, the first of which begins at data[at]. Bytes
+    without a token have no ids.
+    """
+    cdef size_t k, end, n_left
+    cdef uint32_t token
+    for k in range(ends.n):
+        end = ends.items[k] & ~UNMATCHED
+        if ends.items[k] & UNMATCHED:
+            at = end
+            continue
+        n_left = 0
+        while at < end:
+            n_left += tables.byte_ids[data[at]] != NONE
+            at += 1
+        while n_left and i < ids.n:
+            token = ids.items[i]
+            n_left -= min(n_left, tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0))
+            i += 1
+        with gil:
+            words.append(i)
     return 0
 
 
@@ -408,7 +447,7 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
         utf8_of(text, &utf8)
         try:
             with nogil:
-                encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, None)
+                encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, None, None)
                 to_characters(&view, &spans)
             sizes = int64_array(spans.n + 1)
             items = <int64_t*> sizes._items
@@ -416,6 +455,30 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
                 items[i] = view.n - spans.items[spans.n - 1 - i].end if backward else spans.items[i].start
             items[spans.n] = view.n
             return memoryview(sizes)
+        finally:
+            spans_free(&spans)
+            utf8_release(&utf8)
+    finally:
+        pipeline.pool.give(scratch)
+
+
+def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allowed):
+    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token.
+
+    Pieces without ids count, too.
+
+    allowed: matcher of special tokens that become ids; None: there are none. Byte mode only.
+    """
+    cdef Scratch* scratch = pipeline.pool.take()
+    cdef Utf8 utf8
+    cdef Spans spans = Spans(NULL, 0, 0)
+    cdef list words = [], found = []
+    scratch.ids.n = 0
+    try:
+        utf8_of(text, &utf8)
+        try:
+            encode_spans(pipeline, utf8.data, utf8.n, allowed, None, scratch, &spans, found, words)
+            return words, found
         finally:
             spans_free(&spans)
             utf8_release(&utf8)

@@ -1,0 +1,316 @@
+"""Decoders of BPE, as plain objects, and DecodeStream.
+
+A decoder joins tokens as the vocabulary spells them. The tokenizer needs it only for ids that fastbpe's own
+decoding does not take; the results are the same.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
+from typing import Any, ClassVar
+
+from fastbpe.formats.huggingface.vocabulary import decoded
+from fastbpe.normalization.huggingface import make_change
+from fastbpe.tokenizers.own.components import (
+    Component,
+    Steps,
+    absent,
+    character,
+    field,
+    finder,
+    needs_tokenizers,
+    number,
+    of_type,
+    pattern,
+)
+from fastbpe.tokenizers.own.pre_tokenizers import metaspace_values, scheme
+
+__all__ = [
+    "CTC",
+    "BPEDecoder",
+    "ByteFallback",
+    "ByteLevel",
+    "DecodeStream",
+    "Decoder",
+    "Fuse",
+    "Metaspace",
+    "Replace",
+    "Sequence",
+    "Strip",
+    "WordPiece",
+]
+
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
+_REPLACEMENT = "\ufffd"
+
+
+class Decoder(Component):
+    """Base of all decoders."""
+
+    def decode(self, tokens: SequenceOf[str]) -> str:
+        """Join tokens to a text.
+
+        Args:
+            tokens: list of str, as the vocabulary spells them.
+
+        Raises:
+            TypeError: it is no list of str.
+
+        >>> from fastbpe.tokenizers.own import decoders
+        >>> decoders.ByteLevel().decode(["a", "Ġb"])
+        'a b'
+        """
+        return "".join(self.chain([of_type(token, str) for token in of_type(tokens, (list, tuple))]))
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens as this step leaves them."""
+        raise NotImplementedError
+
+    @staticmethod
+    def custom(decoder: Any) -> Decoder:
+        """Raise ImportError: a decoder written in Python is the original's."""
+        needs_tokenizers("a decoder written in Python")
+
+
+class ByteLevel(Decoder):
+    """Turns GPT-2's characters for bytes to text."""
+
+    kind = "ByteLevel"
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+
+    def __init__(self) -> None:
+        self._set(**self.defaults)
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the text of the bytes, in a list of one."""
+        return [b"".join(map(decoded, tokens)).decode("utf-8", "replace")]
+
+
+class ByteFallback(Decoder):
+    """Turns tokens for bytes, such as <0x0A>, to text."""
+
+    kind = "ByteFallback"
+
+    def __init__(self) -> None:
+        self._set()
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens with a token for each run of bytes, or for each byte of a run that is not UTF-8."""
+        made: list[str] = []
+        run = bytearray()
+        for token in [*tokens, None]:
+            found = None if token is None else _BYTE.fullmatch(token)
+            if found is not None:
+                run.append(int(found[1], 16))
+                continue
+            if run:
+                try:
+                    made.append(run.decode())
+                except UnicodeDecodeError:
+                    made += [_REPLACEMENT] * len(run)
+                run.clear()
+            made += [] if token is None else [token]
+        return made
+
+
+class Fuse(Decoder):
+    """Joins all tokens to one."""
+
+    kind = "Fuse"
+
+    def __init__(self) -> None:
+        self._set()
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return a list of one."""
+        return ["".join(tokens)]
+
+
+class Strip(Decoder):
+    """Leaves characters out at the ends of each token.
+
+    Args:
+        content: the character.
+        left: most of them at the start.
+        right: most of them at the end.
+    """
+
+    kind = "Strip"
+    fields: ClassVar[Mapping[str, type]] = {"content": str, "start": int, "stop": int}
+
+    def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
+        self._set(content=character(content), start=number(left), stop=number(right))
+
+    content = field("content", "The character.")
+    start = field("start", "Most of them at the start.")
+    stop = field("stop", "Most of them at the end.")
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens without these characters."""
+        content = re.escape(self.content)
+        start = re.compile(f"{content}{{0,{self.start}}}")
+        made = []
+        for token in tokens:
+            found = start.match(token)
+            begin, end = found.end() if found else 0, len(token)
+            while end > begin and len(token) - end < self.stop and token[end - 1] == self.content:
+                end -= 1
+            made.append(token[begin:end])
+        return made
+
+
+class Replace(Decoder):
+    """Replaces a text, or matches of a `Regex`, in each token.
+
+    Args:
+        pattern: str or `Regex`.
+        content: text that comes in its place.
+    """
+
+    kind = "Replace"
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "content": str}
+
+    def __init__(self, pattern: Any, content: str) -> None:
+        self._set(pattern=_pattern(pattern), content=content)
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens with replacements."""
+        change = make_change([self.state()])
+        assert change is not None
+        return [*map(change, tokens)]
+
+
+_pattern = pattern
+
+
+class Metaspace(Decoder):
+    """Turns U+2581 to spaces.
+
+    Args:
+        replacement: the character that stands for spaces.
+        prepend_scheme: unless it is "never", the first token loses them.
+        split: without effect here.
+    """
+
+    kind = "Metaspace"
+    fields: ClassVar[Mapping[str, type]] = {"replacement": str, "prepend_scheme": str, "split": bool}
+
+    def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
+        self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        return super().from_state(metaspace_values(described))
+
+    replacement = field("replacement", "The character that stands for spaces.")
+    prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.")
+    split = field("split", "Without effect here.")
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens with spaces."""
+        first = " " if self.prepend_scheme == "never" else ""
+        return [token.replace(self.replacement, " " if i else first) for i, token in enumerate(tokens)]
+
+
+class BPEDecoder(Decoder):
+    """Turns the end of a word to a space.
+
+    Args:
+        suffix: text at the end of words.
+    """
+
+    kind = "BPEDecoder"
+    fields: ClassVar[Mapping[str, type]] = {"suffix": str}
+
+    def __init__(self, suffix: str = "</w>") -> None:
+        self._set(suffix=suffix)
+
+    suffix = field("suffix", "Text at the end of words.")
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens with spaces."""
+        last = len(tokens) - 1
+        return [token.replace(self.suffix, " " if i < last else "") for i, token in enumerate(tokens)]
+
+
+class Sequence(Steps, Decoder):
+    """Decoders, one after another.
+
+    Args:
+        decoders_py: list of them.
+    """
+
+    key = "decoders"
+    base = Decoder
+
+    def __init__(self, decoders_py: list[Any]) -> None:
+        self._take(decoders_py)
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens as the last step leaves them."""
+        for step in self._steps:
+            tokens = step.chain(tokens)
+        return tokens
+
+
+CTC = absent(Decoder, "decoders.CTC")
+WordPiece = absent(Decoder, "decoders.WordPiece")
+
+_KNOWN: tuple[Any, ...] = (ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace, BPEDecoder)
+find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "decoder")
+Sequence.find = staticmethod(find)
+
+
+class DecodeStream:
+    """Stream that decodes ids as they come.
+
+    Args:
+        ids: ids that came before.
+        skip_special_tokens: leave special tokens out.
+    """
+
+    def __init__(self, ids: SequenceOf[int] | None = None, skip_special_tokens: bool | None = False) -> None:
+        self._ids = [*(ids or ())]
+        self._skips = bool(skip_special_tokens)
+        self._prefix = ""
+        self._n_prefix = 0
+
+    def step(self, tokenizer: Any, id: int | SequenceOf[int]) -> str | None:
+        """Add an id, or a list of ids, and return the text that it completes; None if it completes none.
+
+        Args:
+            tokenizer: the tokenizer.
+            id: the id, or several.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        new = [id] if isinstance(id, int) else [*id]
+        if not self._prefix and self._ids:
+            text = tokenizer.decode(self._ids, self._skips)
+            if not text.endswith(_REPLACEMENT):
+                self._prefix, self._n_prefix = text, len(self._ids)
+        self._ids += new
+        text = tokenizer.decode(self._ids, self._skips)
+        if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(_REPLACEMENT):
+            return None
+        if not text.startswith(self._prefix):
+            raise Exception("Invalid prefix encountered while decoding stream")  # the class that tokenizers raises
+        made: str = text[len(self._prefix) :]
+        n_before = len(self._ids) - self._n_prefix
+        self._ids = self._ids[self._n_prefix :]
+        self._prefix, self._n_prefix = tokenizer.decode(self._ids, self._skips), n_before
+        return made
+
+    def __copy__(self) -> DecodeStream:
+        made = DecodeStream.__new__(DecodeStream)
+        made.__dict__.update(self.__dict__, _ids=[*self._ids])
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DecodeStream:
+        return copy.copy(self)

@@ -1,0 +1,312 @@
+"""Encoding: the ids of a text and what belongs to each, as lists."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fastbpe.fitting.truncation import Truncation, parts_of
+from fastbpe.tokenizers.own.components import number, of_type
+
+#: Columns in the order of the pickled form.
+COLUMNS = ("ids", "type_ids", "tokens", "words", "offsets", "special_tokens_mask", "attention_mask")
+_SIDES = ("left", "right")
+
+
+def _column(name: str, doc: str) -> Any:
+    def get(self: Encoding) -> Any:
+        return [*self.columns[name]]
+
+    return property(get, None, None, doc)
+
+
+class Encoding:
+    """Ids of a text, or of two, and what belongs to each id.
+
+    `Tokenizer.encode` makes it. The ids are there from the start; all else is made when it is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list[Any]] | None = {name: [] for name in COLUMNS}
+        self._parts: list[Encoding] = []  # that truncation cut off
+        self._ranges: dict[int, tuple[int, int]] = {}  # start and end of each text
+        self._ids: list[int] = self._columns["ids"]
+        self._make: Callable[[], Encoding] | None = None
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """Lists by name, of one item an id. They are the encoding's own."""
+        if self._columns is None:
+            assert self._make is not None
+            made = self._make()
+            self._columns, self._parts, self._ranges = made._columns, made._parts, made._ranges
+            self._ids, self._make = made._ids, None
+        assert self._columns is not None
+        return self._columns
+
+    @property
+    def parts(self) -> list[Encoding]:
+        """Encodings of the parts that truncation cut off. The list is the encoding's own."""
+        _ = self.columns
+        return self._parts
+
+    @property
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """Start and end of each text among the ids; empty: there is one, of all ids."""
+        _ = self.columns
+        return self._ranges
+
+    @property
+    def ids(self) -> list[int]:
+        """Ids of the tokens, with those that the post-processor and the padding add."""
+        return [*self._ids]
+
+    type_ids = _column("type_ids", "Number of the part of the template that each id belongs to.")
+    tokens = _column("tokens", "Tokens as the vocabulary spells them.")
+    word_ids = _column("words", "Number of the word of each token in its text; None for ids that were added.")
+    offsets = _column("offsets", "Start and end of each token in its text, in characters.")
+    special_tokens_mask = _column("special_tokens_mask", "1 for each id that was added, 0 for ids of a text.")
+    attention_mask = _column("attention_mask", "1 for each id, 0 for padding.")
+
+    @property
+    def words(self) -> list[int | None]:
+        """The same as `word_ids`, deprecated."""
+        message = "Deprecated in 0.9.4: Encoding.words is deprecated, please use Encoding.word_ids instead."
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return [*self.columns["words"]]
+
+    @property
+    def overflowing(self) -> list[Encoding]:
+        """Encodings of the parts that truncation cut off."""
+        return [part.copied() for part in self.parts]
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of texts."""
+        return len(self.ranges) or 1
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        """Number of the text of each id, 0 or 1; None for ids that were added."""
+        made: list[int | None] = [None] * len(self)
+        for sequence in range(self.n_sequences):
+            start, end = self._range(sequence)
+            made[start:end] = [sequence] * (end - start)
+        return made
+
+    # Finding
+
+    def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
+        """Return the index of the token that holds a character; None if none does.
+
+        Args:
+            char_pos: position of the character in its text.
+            sequence_index: number of the text, 0 or 1.
+        """
+        at, (start, end) = number(char_pos), self._range(number(sequence_index))
+        offsets = self.columns["offsets"]
+        return next((i for i in range(start, end) if offsets[i][0] <= at < offsets[i][1]), None)
+
+    def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
+        """Return the number of the word that holds a character. Arguments are those of `char_to_token`."""
+        token = self.char_to_token(char_pos, sequence_index)
+        return None if token is None else self.token_to_word(token)
+
+    def token_to_sequence(self, token_index: int) -> int | None:
+        """Return the number of the text of a token."""
+        index = number(token_index)
+        if index > len(self):
+            return None
+        if not self.ranges:
+            return 0
+        return next((key for key, (start, end) in self.ranges.items() if start <= index < end), None)
+
+    def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
+        """Return the offsets of a token; None for ids that were added."""
+        if self.token_to_sequence(token_index) is None or token_index >= len(self):
+            return None
+        start, end = self.columns["offsets"][token_index]
+        return start, end
+
+    def token_to_word(self, token_index: int) -> int | None:
+        """Return the number of the word of a token."""
+        if self.token_to_sequence(token_index) is None or token_index >= len(self):
+            return None
+        word: int | None = self.columns["words"][token_index]
+        return word
+
+    def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
+        """Return the indices of the first token of a word and of the token behind it."""
+        word, (first, last) = number(word_index), self._range(number(sequence_index))
+        words = self.columns["words"]
+        # A word of a greater number ends the search, as in tokenizers.
+        behind = next((i for i in range(first, last) if words[i] is not None and words[i] > word), last)
+        found = [i for i in range(first, behind) if words[i] == word]
+        return (found[0], found[-1] + 1) if found else None
+
+    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
+        """Return start and end of a word in its text, in characters."""
+        found = self.word_to_tokens(word_index, sequence_index)
+        offsets = self.columns["offsets"]
+        return None if found is None else (offsets[found[0]][0], offsets[found[1] - 1][1])
+
+    def _range(self, sequence: int) -> tuple[int, int]:
+        return self.ranges.get(sequence, (0, len(self)))
+
+    # Changing
+
+    def pad(
+        self,
+        length: int,
+        *,
+        direction: str = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+    ) -> None:
+        """Pad to a length, in place. Arguments are those of `Tokenizer.enable_padding`."""
+        length, pad_id, pad_type_id = map(number, (length, pad_id, pad_type_id))
+        direction = check_direction(direction)
+        for part in self.parts:
+            part.pad(length, direction=direction, pad_id=pad_id, pad_type_id=pad_type_id, pad_token=pad_token)
+        n = length - len(self)
+        if n <= 0:
+            return
+        values = (pad_id, pad_type_id, of_type(pad_token, str), None, (0, 0), 1, 0)
+        for name, value in zip(COLUMNS, values, strict=True):
+            column = self.columns[name]
+            column[len(column) if direction == "right" else 0 : len(column) if direction == "right" else 0] = [
+                value
+            ] * n
+        if direction == "left":
+            self._ranges = {key: (start + n, end + n) for key, (start, end) in self._ranges.items()}
+
+    def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
+        """Cut down to a length, in place. Arguments are those of `Tokenizer.enable_truncation`."""
+        limit, stride, n = number(max_length), number(stride), len(self)
+        direction = check_direction(direction)
+        if limit >= n:
+            return
+        if not limit:
+            whole, self.__dict__ = self.copied(), Encoding().__dict__
+            self._parts = [whole]
+            return
+        if stride >= limit:
+            raise ValueError(f"`stride` must be strictly less than `max_len={limit}`")
+        columns = self.columns
+        kept, *others = parts_of(Truncation(limit, stride, "", direction == "left"), n, limit)
+        self._parts = [
+            of_columns({name: column[start:end] for name, column in columns.items()}) for start, end in others
+        ]
+        for column in columns.values():
+            column[:] = column[slice(*kept)]
+        self._ranges = {}
+
+    def set_sequence_id(self, sequence_id: int) -> None:
+        """Set the number of the text of all tokens."""
+        sequence_id = number(sequence_id)
+        _ = self.columns
+        self._ranges = {**self._ranges, sequence_id: (0, len(self))}
+
+    def set_type_ids(self, type_id: int) -> None:
+        """Set the type id of all tokens."""
+        self.columns["type_ids"][:] = [type_id] * len(self)
+
+    @staticmethod
+    def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
+        """Join encodings into one.
+
+        Args:
+            encodings: the encodings, in order.
+            growing_offsets: let offsets go on from one to the next.
+        """
+        made = Encoding()
+        for one in of_type(encodings, (list, tuple)):
+            made._merge_with(of_type(one, Encoding), of_type(growing_offsets, bool))
+        return made
+
+    def _merge_with(self, other: Encoding, grows: bool) -> None:
+        """Put another encoding behind this one, in place, and pair the parts that were cut off of both."""
+        pairs = [(part, second) for part in self.parts for second in (other, *other.parts)]
+        pairs += [(self, second) for second in other.parts]
+        made = []
+        for first, second in pairs:
+            joined = first.copied()
+            joined._merge_with(second, grows)
+            made.append(joined)
+        n, columns = len(self), self.columns
+        ends = columns["offsets"]
+        shift = ends[-1][1] if grows and ends else 0
+        for name, column in other.columns.items():
+            is_moved = shift and name == "offsets"
+            columns[name] += [(start + shift, end + shift) for start, end in column] if is_moved else column
+        self._ranges.update({key: (start + n, end + n) for key, (start, end) in other.ranges.items()})
+        self._parts = made
+
+    def copied(self) -> Encoding:
+        """Return an encoding that later changes of this one do not change."""
+        made = of_columns({name: [*column] for name, column in self.columns.items()})
+        made._parts = [part.copied() for part in self.parts]
+        made._ranges = {**self.ranges}
+        return made
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __repr__(self) -> str:
+        names = "ids, type_ids, tokens, offsets, attention_mask, special_tokens_mask, overflowing"
+        return f"Encoding(num_tokens={len(self)}, attributes=[{names}])"
+
+    __str__ = __repr__
+
+    def _described(self) -> dict[str, Any]:
+        ranges = {str(key): {"start": start, "end": end} for key, (start, end) in self.ranges.items()}
+        return {
+            **self.columns,
+            "overflowing": [part._described() for part in self.parts],
+            "sequence_ranges": ranges,
+        }
+
+    def __getstate__(self) -> bytes:
+        return json.dumps(self._described(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__ = _of_described(json.loads(state)).__dict__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Encoding, (), self.__getstate__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoding:
+        return self.copied()
+
+
+def of_columns(columns: dict[str, list[Any]]) -> Encoding:
+    """Return an encoding that owns these columns."""
+    made = Encoding()
+    made._columns, made._ids = columns, columns["ids"]
+    return made
+
+
+def of_ids(ids: list[int], make: Callable[[], Encoding]) -> Encoding:
+    """Return an encoding of these ids. make: makes the whole, when it is asked for."""
+    made = Encoding()
+    made._columns, made._ids, made._make = None, ids, make
+    return made
+
+
+def _of_described(described: dict[str, Any]) -> Encoding:
+    columns = {name: [*described[name]] for name in COLUMNS}
+    columns["offsets"] = [(start, end) for start, end in columns["offsets"]]
+    made = of_columns(columns)
+    made._parts = [_of_described(part) for part in described["overflowing"]]
+    made._ranges = {int(key): (one["start"], one["end"]) for key, one in described["sequence_ranges"].items()}
+    return made
+
+
+def check_direction(direction: Any) -> str:
+    """Return a side. Raises ValueError for others."""
+    if of_type(direction, str) not in _SIDES:
+        raise ValueError(f"Unknown `direction`: `{direction}`. Use one of `left` or `right`")
+    return str(direction)

@@ -1,0 +1,82 @@
+"""Names of types for annotations, enumerations, and Token, as tokenizers has them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import List, Tuple, Union  # noqa: UP035  # their objects are what programs compare with
+
+from fastbpe.tokenizers.own.components import Component, absent, of_type
+
+Offsets = Tuple[int, int]  # noqa: UP006
+TextInputSequence = str
+PreTokenizedInputSequence = Union[List[str], Tuple[str]]  # noqa: UP006, UP007
+TextEncodeInput = Union[  # noqa: UP007
+    TextInputSequence, Tuple[TextInputSequence, TextInputSequence], List[TextInputSequence]  # noqa: UP006
+]
+PreTokenizedEncodeInput = Union[  # noqa: UP007
+    PreTokenizedInputSequence,
+    Tuple[PreTokenizedInputSequence, PreTokenizedInputSequence],  # noqa: UP006
+    List[PreTokenizedInputSequence],  # noqa: UP006
+]
+InputSequence = Union[TextInputSequence, PreTokenizedInputSequence]  # noqa: UP007
+EncodeInput = Union[TextEncodeInput, PreTokenizedEncodeInput]  # noqa: UP007
+
+
+class OffsetReferential(Enum):
+    """Text in which offsets count."""
+
+    ORIGINAL = "original"
+    NORMALIZED = "normalized"
+
+
+class OffsetType(Enum):
+    """Unit of offsets."""
+
+    BYTE = "byte"
+    CHAR = "char"
+
+
+class SplitDelimiterBehavior(Enum):
+    """Fate of the text at which is split."""
+
+    REMOVED = "removed"
+    ISOLATED = "isolated"
+    MERGED_WITH_PREVIOUS = "merged_with_previous"
+    MERGED_WITH_NEXT = "merged_with_next"
+    CONTIGUOUS = "contiguous"
+
+
+class Token:
+    """Token of a model.
+
+    Args:
+        id: its id.
+        value: its text.
+        offsets: its start and end.
+    """
+
+    def __init__(self, id: int, value: str, offsets: tuple[int, int]) -> None:
+        self._values: tuple[int, str, tuple[int, int]] = of_type(id, int), of_type(value, str), offsets
+
+    @property
+    def id(self) -> int:
+        """The id."""
+        return self._values[0]
+
+    @property
+    def value(self) -> str:
+        """The text."""
+        return self._values[1]
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Start and end."""
+        return self._values[2]
+
+    def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
+        """Return (id, value, offsets)."""
+        return self._values
+
+
+NormalizedString = absent(Component, "NormalizedString")
+PreTokenizedString = absent(Component, "PreTokenizedString")

@@ -1,0 +1,275 @@
+"""BPE: the vocabulary, the merges and the options of a model, as a plain object."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import index, itemgetter
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.vocabulary import read_merges
+from fastbpe.tokenizers.own.components import (
+    Component,
+    absent,
+    field,
+    finder,
+    n_changes,
+    needs_tokenizers,
+    number,
+    of_type,
+)
+from fastbpe.tokenizers.own.trainers import BpeTrainer
+
+__all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
+
+#: Options of BPE: type and default of each, in the order of a tokenizer.json. Those without a bool may be None.
+_OPTIONS: dict[str, tuple[type, Any]] = {
+    "dropout": (float, None),
+    "unk_token": (str, None),
+    "continuing_subword_prefix": (str, None),
+    "end_of_word_suffix": (str, None),
+    "fuse_unk": (bool, False),
+    "byte_fallback": (bool, False),
+    "ignore_merges": (bool, False),
+}
+_MAX_ID = (1 << 32) - 1
+
+
+class Model(Component):
+    """Base of all models."""
+
+
+class BPE(Model):
+    """Model of byte-pair encoding.
+
+    Args:
+        vocab: token → id, or the path of a vocab.json.
+        merges: list of pairs of tokens, best first, or the path of a merges.txt.
+        dropout: share of merges that is left out at random. It must be None where fastbpe encodes.
+        unk_token: token for unknown characters.
+        continuing_subword_prefix, end_of_word_suffix: must be None where fastbpe encodes.
+        fuse_unk: one unknown token for several characters.
+        byte_fallback: tokens for the bytes of unknown characters.
+        ignore_merges: a piece that is a token becomes it, whatever its merges make.
+        cache_capacity: without effect: fastbpe has its own caches.
+
+    Raises:
+        ValueError: one of vocab and merges is missing; a merge has a token that the vocabulary lacks.
+        TypeError: an argument is of another type.
+    """
+
+    kind = "BPE"
+
+    def __init__(
+        self,
+        vocab: Mapping[str, int] | str | None = None,
+        merges: Sequence[tuple[str, str]] | str | None = None,
+        *,
+        cache_capacity: int | None = None,
+        **options: Any,
+    ) -> None:
+        if (vocab is None) != (merges is None):
+            raise ValueError("`vocab` and `merges` must be both specified")
+        unknown = options.keys() - _OPTIONS.keys()
+        if unknown:
+            raise TypeError(f"BPE() got an unexpected keyword argument {min(unknown)!r}")
+        if isinstance(vocab, str) and isinstance(merges, str):
+            vocab, merges = BPE.read_file(vocab, merges)
+        self._take(vocab or {}, [[*merge] for merge in of_type([] if merges is None else merges, (list, tuple))])
+        self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
+
+    def _set_options(self, options: Mapping[str, Any]) -> None:
+        self._state: dict[str, Any] = {"type": "BPE"}
+        for name, (kind, _) in _OPTIONS.items():
+            value = options[name]
+            if value is None and kind is not bool:
+                self._state[name] = None
+            elif kind is float and type(value) is int:
+                self._state[name] = float(value)
+            else:
+                self._state[name] = of_type(value, kind)
+        dropout = self._state["dropout"]
+        if dropout is not None and not 0 <= dropout <= 1:
+            raise ValueError("Error while initializing BPE: Dropout should be between 0 and 1, inclusive")
+
+    def _take(self, vocab: Any, merges: list[Any]) -> None:
+        """Check and take vocabulary and merges."""
+        if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
+            for token, token_id in vocab.items():
+                of_type(token, str)
+                number(token_id)
+        ids = sorted(vocab.values())
+        if ids and not 0 <= ids[0] <= ids[-1] <= _MAX_ID:
+            raise OverflowError("an id does not fit in 32 bits without a sign")
+        self.vocab: dict[str, int] = dict(sorted(vocab.items(), key=itemgetter(1)))
+        self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
+        self.merges = self._checked(merges)
+
+    def _checked(self, merges: list[Any]) -> list[list[str]]:
+        """Return the merges, each once. Raises TypeError or FormatError for what is no merge of two tokens."""
+        if {*map(type, merges)} <= {list} and {*map(len, merges)} <= {2} and len(self.names) == len(self.vocab):
+            pairs = {*map(tuple, merges)}
+            used = {*chain.from_iterable(merges)}
+            if len(pairs) == len(merges) and {*map(type, used)} <= {str} and "" not in used:
+                made = {f"{left}{right}" for left, right in pairs}
+                if self.vocab.keys() >= used and self.vocab.keys() >= made:
+                    return merges
+        for merge in merges:
+            if len(merge) != 2 or not all(isinstance(token, str) for token in merge):
+                raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
+        listed = read_merges(Part({"merges": merges}, "BPE", "model"), self.vocab)
+        return [[self.names[left], self.names[right]] for left, right, _ in listed]
+
+    def replace(self, vocab: dict[str, int], merges: list[Any]) -> None:
+        """Take another vocabulary, as training does, and keep the options but for prefix and suffix."""
+        self._take(vocab, merges)
+        self._state = {**self._state, "continuing_subword_prefix": None, "end_of_word_suffix": None}
+        n_changes[0] += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the model as it is now."""
+        return {**self._state, "vocab": {token: i for i, token in self.names.items()}, "merges": self.merges}
+
+    def options(self) -> dict[str, Any]:
+        """Return the JSON of the model without vocabulary and merges."""
+        return {**self._state}
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> BPE:
+        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        part = Part(dict(described), "BPE", "model")
+        made = cls.__new__(cls)
+        listed = part.get("merges", list)
+        split = [[*one.split(" ")] if isinstance(one, str) else one for one in listed if not _is_version(one)]
+        try:
+            made._take(part.get("vocab", dict), split)
+            made._set_options(
+                {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
+            )
+        except (TypeError, OverflowError) as error:
+            raise FormatError(f"BPE: {error}") from None
+        return made
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token; None if there is none."""
+        return self.vocab.get(of_type(token, str))
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the token of an id; None if there is none."""
+        return self.names.get(token_id(id))
+
+    def tokenize(self, sequence: str) -> list[Any]:
+        """Raise ImportError: the tokenizer merges pieces, and its model not by itself."""
+        needs_tokenizers("BPE.tokenize")
+
+    def get_trainer(self) -> Any:
+        """Return a trainer with its defaults."""
+        return BpeTrainer()
+
+    @staticmethod
+    def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+        """Read the two files of GPT-2.
+
+        Args:
+            vocab: path of a vocab.json.
+            merges: path of a merges.txt.
+
+        Returns:
+            Vocabulary and merges.
+
+        Raises:
+            OSError: a file cannot be opened.
+            FormatError: a line is no merge, or the vocabulary no JSON object.
+        """
+        with open(vocab, encoding="utf-8") as file:
+            read = json.load(file)
+        if not isinstance(read, dict):
+            raise FormatError(f"{vocab}: must be a JSON object")
+        pairs = []
+        with open(merges, encoding="utf-8", newline="\n") as file:
+            for n, line in enumerate(file, 1):
+                if _is_version(line):
+                    continue
+                pair = line.rstrip("\r\n").split(" ")
+                if len(pair) != 2:
+                    raise FormatError(f"{merges}: line {n}: must be two tokens, not {line!r:.60}")
+                pairs.append((pair[0], pair[1]))
+        return {token: i for token, i in read.items() if isinstance(i, int)}, pairs
+
+    @classmethod
+    def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
+        """Make a model of the two files of GPT-2. Arguments are those of `read_file` and of the class."""
+        return cls(*cls.read_file(vocab, merges), **options)
+
+    def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
+        """Write the two files of GPT-2 into a folder.
+
+        Args:
+            folder: path of the folder.
+            prefix: put before the names of the files, with a hyphen.
+            name: without effect.
+
+        Returns:
+            The paths.
+        """
+        before = f"{prefix}-" if prefix else ""
+        paths = [os.path.join(folder, f"{before}{ending}") for ending in ("vocab.json", "merges.txt")]
+        with open(paths[0], "w", encoding="utf-8") as file:
+            json.dump(self.state()["vocab"], file, ensure_ascii=False, separators=(",", ":"))
+        with open(paths[1], "w", encoding="utf-8", newline="\n") as file:
+            file.write("#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in self.merges))
+        return paths
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BPE:
+        made = BPE.__new__(BPE)
+        made._state, made.vocab, made.names, made.merges = {**self._state}, self.vocab, self.names, self.merges
+        return made
+
+
+def _is_version(line: Any) -> bool:
+    return isinstance(line, str) and line.startswith("#version")
+
+
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def token_id(value: Any) -> int:
+    """Return an id. Raises TypeError or OverflowError for what tokenizers does not take."""
+    found = index(value)
+    if not 0 <= found <= _MAX_ID:
+        size = "small" if found < 0 else "large"
+        raise OverflowError(f"number too {size} to fit in target type")
+    return found
+
+
+def _option(name: str) -> Any:
+    """Return a property for an option."""
+    plain = field(name, "")
+
+    def set(self: BPE, value: Any) -> None:
+        BPE._set_options(self, {**self._state, name: value})
+        n_changes[0] += 1
+
+    return property(plain.fget, set, None, f"Option {name}.")
+
+
+for _name in _OPTIONS:
+    setattr(BPE, _name, _option(_name))
+
+Unigram = absent(Model, "models.Unigram")
+WordLevel = absent(Model, "models.WordLevel")
+WordPiece = absent(Model, "models.WordPiece")
+
+_find = finder({"BPE": BPE}, "model")
+
+
+def find(described: Any) -> Any:
+    """Make the model that a tokenizer.json describes. Old files leave its type out."""
+    if isinstance(described, Mapping) and "type" not in described and "merges" in described:
+        described = {"type": "BPE", **described}
+    return _find(described)

@@ -1,0 +1,174 @@
+"""Normalizers that fastbpe knows, as plain objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fastbpe.normalization.huggingface import make_change
+from fastbpe.tokenizers.own import components
+from fastbpe.tokenizers.own.components import (
+    Component,
+    Indexed,
+    absent,
+    field,
+    finder,
+    needs_tokenizers,
+    of_type,
+    pattern,
+    plain,
+)
+
+__all__ = [
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "NORMALIZERS",
+    "BertNormalizer",
+    "ByteLevel",
+    "Lowercase",
+    "Nmt",
+    "Normalizer",
+    "Precompiled",
+    "Prepend",
+    "Replace",
+    "Sequence",
+    "Strip",
+    "StripAccents",
+    "unicode_normalizer_from_str",
+]
+
+
+class Normalizer(Component):
+    """Base of all normalizers."""
+
+    def normalize_str(self, sequence: str) -> str:
+        """Normalize a text.
+
+        Args:
+            sequence: the text.
+
+        Raises:
+            TypeError: it is no str.
+            PatternError: a pattern that fastbpe does not run.
+
+        >>> from fastbpe.tokenizers.own import normalizers
+        >>> normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]).normalize_str("é")
+        'e'
+        """
+        change = make_change(components.flat(self.state()))
+        return str(of_type(sequence, str)) if change is None else change(of_type(sequence, str))
+
+    def normalize(self, normalized: Any) -> None:
+        """Raise ImportError: a NormalizedString is the original's."""
+        needs_tokenizers("normalize")
+
+    @staticmethod
+    def custom(obj: Any) -> Normalizer:
+        """Raise ImportError: a normalizer written in Python is the original's."""
+        needs_tokenizers("a normalizer written in Python")
+
+
+NFC = plain(Normalizer, "NFC", "Unicode's form NFC.")
+NFD = plain(Normalizer, "NFD", "Unicode's form NFD.")
+NFKC = plain(Normalizer, "NFKC", "Unicode's form NFKC.")
+NFKD = plain(Normalizer, "NFKD", "Unicode's form NFKD.")
+Lowercase = plain(Normalizer, "Lowercase", "Lower case.")
+StripAccents = plain(Normalizer, "StripAccents", "Leaves marks out, such as those that NFD separates.")
+
+
+class Strip(Normalizer):
+    """Leaves white space out at the ends of a text.
+
+    Args:
+        left: at the start.
+        right: at the end.
+    """
+
+    kind = "Strip"
+    fields: ClassVar[Mapping[str, type]] = {"strip_left": bool, "strip_right": bool}
+
+    def __init__(self, left: bool = True, right: bool = True) -> None:
+        self._set(strip_left=left, strip_right=right)
+
+    left = field("strip_left", "Strip the start.")
+    right = field("strip_right", "Strip the end.")
+
+
+class Prepend(Normalizer):
+    """Puts a text before each text that is not empty.
+
+    Args:
+        prepend: the text to put there.
+    """
+
+    kind = "Prepend"
+    fields: ClassVar[Mapping[str, type]] = {"prepend": str}
+
+    def __init__(self, prepend: str = "\u2581") -> None:
+        self._set(prepend=prepend)
+
+    prepend = field("prepend", "Text that is put before.")
+
+
+class Replace(Normalizer):
+    """Replaces a text, or matches of a `Regex`.
+
+    Args:
+        pattern: str or `Regex`.
+        content: text that comes in its place.
+    """
+
+    kind = "Replace"
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "content": str}
+
+    def __init__(self, pattern: Any, content: str) -> None:
+        self._set(pattern=_pattern(pattern), content=content)
+
+    content = field("content", "Text that comes in its place.")
+
+
+_pattern = pattern
+
+
+class Sequence(Indexed, Normalizer):
+    """Normalizers, one after another.
+
+    Args:
+        normalizers: list of them.
+    """
+
+    key = "normalizers"
+    base = Normalizer
+
+    def __init__(self, normalizers: list[Any]) -> None:
+        super().__init__(normalizers)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+
+BertNormalizer = absent(Normalizer, "normalizers.BertNormalizer")
+ByteLevel = absent(Normalizer, "normalizers.ByteLevel")
+Nmt = absent(Normalizer, "normalizers.Nmt")
+Precompiled = absent(Normalizer, "normalizers.Precompiled")
+
+find = finder(
+    {
+        **{cls.kind: cls for cls in (NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, Replace)},
+        "Sequence": Sequence,
+    },
+    "normalizer",
+)
+Sequence.find = staticmethod(find)
+
+#: Forms of Unicode by name.
+NORMALIZERS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
+
+
+def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
+    """Return the normalizer of a form of Unicode by its name. Raises ValueError for an unknown name."""
+    if normalizer not in NORMALIZERS:
+        raise ValueError(f"{normalizer} is not a known unicode normalizer. Available are {NORMALIZERS.keys()}")
+    return NORMALIZERS[normalizer]()

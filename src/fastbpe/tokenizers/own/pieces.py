@@ -1,0 +1,76 @@
+"""Pieces of a text as pre-tokenizers make them, one step after another, with their places in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fastbpe._core.encode.offsets import pieces
+from fastbpe.formats.byte_level import text_of
+from fastbpe.splitting.steps import ByteLevel, make_sequence, step_of
+
+Span = tuple[int, int]
+
+
+class Piece(NamedTuple):
+    """Part of a text as the steps so far have left it.
+
+    text: the part.
+    spans: start and end, in the whole text, of the character that each of its characters comes from.
+    """
+
+    text: str
+    spans: list[Span]
+
+    @property
+    def span(self) -> Span:
+        """Start and end in the whole text."""
+        return (self.spans[0][0], self.spans[-1][1]) if self.spans else (0, 0)
+
+    def part(self, start: int, end: int) -> Piece:
+        """Return a part of the piece."""
+        return Piece(self.text[start:end], self.spans[start:end])
+
+    def behind(self, character: str) -> Piece:
+        """Return the piece behind a character, which has the place of the first one."""
+        return Piece(character + self.text, [self.spans[0], *self.spans])
+
+
+def split(text: str, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
+    """Split a text by steps as a tokenizer.json describes them.
+
+    Raises PatternError for a pattern that fastbpe does not run.
+    """
+    made = [Piece(text, [(i, i + 1) for i in range(len(text))])] if text or not steps else []
+    for step in steps:
+        made = [part for piece in made for part in _apply(piece, step) if part.text]
+    return made
+
+
+def _apply(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
+    if step["type"] == "Metaspace":
+        return _metaspace(piece, step)
+    if step["type"] != "ByteLevel":
+        return [piece.part(*span) for span in pieces(make_sequence([step_of(step)]), piece.text)]
+    if step["add_prefix_space"] and not piece.text.startswith(" "):
+        piece = piece.behind(" ")
+    spans = pieces(make_sequence([ByteLevel(use_regex=step["use_regex"])]), piece.text)
+    return [_shown(piece.part(*span)) for span in spans]
+
+
+def _shown(piece: Piece) -> Piece:
+    """Return the piece in GPT-2's characters for bytes."""
+    shown = [text_of(character.encode()) for character in piece.text]
+    return Piece("".join(shown), [span for one, span in zip(shown, piece.spans, strict=True) for _ in one])
+
+
+def _metaspace(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
+    mark, scheme = step["replacement"], step["prepend_scheme"]
+    piece = Piece(piece.text.replace(" ", mark), piece.spans)
+    is_first = piece.span[0] == 0
+    if not piece.text.startswith(mark) and (scheme == "always" or (scheme == "first" and is_first)):
+        piece = piece.behind(mark)
+    if not step["split"]:
+        return [piece]
+    starts = [i for i, character in enumerate(piece.text) if character == mark or not i]
+    return [piece.part(start, end) for start, end in zip(starts, [*starts[1:], len(piece.text)], strict=True)]

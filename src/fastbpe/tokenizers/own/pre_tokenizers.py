@@ -1,0 +1,264 @@
+"""Pre-tokenizers that fastbpe knows, as plain objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.tokenizers.own.components import (
+    Component,
+    Indexed,
+    absent,
+    character,
+    field,
+    finder,
+    flat,
+    needs_tokenizers,
+    of_type,
+    pattern,
+    plain,
+)
+from fastbpe.tokenizers.own.pieces import split
+
+__all__ = [
+    "BertPreTokenizer",
+    "ByteLevel",
+    "CharDelimiterSplit",
+    "Digits",
+    "FixedLength",
+    "Metaspace",
+    "PreTokenizer",
+    "Punctuation",
+    "Sequence",
+    "Split",
+    "UnicodeScripts",
+    "Whitespace",
+    "WhitespaceSplit",
+]
+
+#: Behaviors by the names of arguments.
+_BEHAVIORS = {
+    "removed": "Removed",
+    "isolated": "Isolated",
+    "merged_with_previous": "MergedWithPrevious",
+    "merged_with_next": "MergedWithNext",
+    "contiguous": "Contiguous",
+}
+SCHEMES = ("first", "never", "always")
+
+
+class PreTokenizer(Component):
+    """Base of all pre-tokenizers."""
+
+    def pre_tokenize_str(self, s: str) -> list[tuple[str, tuple[int, int]]]:
+        """Split a text, and return each piece with its start and end in the text.
+
+        Args:
+            s: the text.
+
+        Raises:
+            TypeError: it is no str.
+            PatternError: a pattern that fastbpe does not run.
+
+        >>> from fastbpe.tokenizers.own import pre_tokenizers
+        >>> pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str("a bc")
+        [('a', (0, 1)), ('Ġbc', (1, 4))]
+        """
+        return [(piece.text, piece.span) for piece in split(of_type(s, str), flat(self.state()))]
+
+    def pre_tokenize(self, pretok: Any) -> None:
+        """Raise ImportError: a PreTokenizedString is the original's."""
+        needs_tokenizers("pre_tokenize")
+
+    @staticmethod
+    def custom(pretok: Any) -> PreTokenizer:
+        """Raise ImportError: a pre-tokenizer written in Python is the original's."""
+        needs_tokenizers("a pre-tokenizer written in Python")
+
+
+class ByteLevel(PreTokenizer):
+    """Turns texts to bytes, in GPT-2's characters for them.
+
+    Args:
+        add_prefix_space: put a space before texts that do not begin with one.
+        trim_offsets: without effect here: the post-processor trims offsets.
+        use_regex: split by GPT-2's pattern.
+    """
+
+    kind = "ByteLevel"
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"use_regex": True}
+
+    def __init__(self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True) -> None:
+        self._set(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
+
+    add_prefix_space = field("add_prefix_space", "Put a space before texts.")
+    trim_offsets = field("trim_offsets", "Without effect here.")
+    use_regex = field("use_regex", "Split by GPT-2's pattern.")
+
+    @staticmethod
+    def alphabet() -> list[str]:
+        """Return the characters that stand for bytes."""
+        return [*BYTE_OF_CHARACTER]
+
+
+class Split(PreTokenizer):
+    """Splits texts at a text, or at matches of a `Regex`.
+
+    Args:
+        pattern: str or `Regex`.
+        behavior: "removed", "isolated", "merged_with_previous", "merged_with_next" or "contiguous".
+        invert: split at what lies between.
+    """
+
+    kind = "Split"
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "behavior": str, "invert": bool}
+
+    def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
+        self._set(pattern=_pattern(pattern), behavior=_behavior(behavior), invert=invert)
+
+    @property
+    def behavior(self) -> str:
+        """Fate of the text at which is split."""
+        return str(self._state["behavior"]).lower()
+
+    invert = field("invert", "Split at what lies between.")
+
+
+_pattern = pattern
+
+
+def _behavior(value: Any) -> str:
+    if of_type(value, str) not in _BEHAVIORS:
+        known = ", ".join(_BEHAVIORS)
+        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
+    return _BEHAVIORS[value]
+
+
+class Digits(PreTokenizer):
+    """Splits at digits.
+
+    Args:
+        individual_digits: each by itself.
+    """
+
+    kind = "Digits"
+    fields: ClassVar[Mapping[str, type]] = {"individual_digits": bool}
+
+    def __init__(self, individual_digits: bool = False) -> None:
+        self._set(individual_digits=individual_digits)
+
+    individual_digits = field("individual_digits", "Each digit by itself.")
+
+
+class Punctuation(PreTokenizer):
+    """Splits at punctuation.
+
+    Args:
+        behavior: as for `Split`.
+    """
+
+    kind = "Punctuation"
+    fields: ClassVar[Mapping[str, type]] = {"behavior": str}
+    defaults: ClassVar[Mapping[str, Any]] = {"behavior": "Isolated"}
+
+    def __init__(self, behavior: str = "isolated") -> None:
+        self._set(behavior=_behavior(behavior))
+
+    @property
+    def behavior(self) -> str:
+        """Fate of punctuation."""
+        return str(self._state["behavior"]).lower()
+
+
+Whitespace = plain(
+    PreTokenizer, "Whitespace", "Splits into words and the characters between, without white space."
+)
+WhitespaceSplit = plain(PreTokenizer, "WhitespaceSplit", "Splits at white space, which is left out.")
+
+
+class CharDelimiterSplit(PreTokenizer):
+    """Splits at a character, which is left out.
+
+    Args:
+        delimiter: the character.
+    """
+
+    kind = "CharDelimiterSplit"
+    fields: ClassVar[Mapping[str, type]] = {"delimiter": str}
+
+    def __init__(self, delimiter: str) -> None:
+        self._set(delimiter=character(delimiter))
+
+    delimiter = field("delimiter", "The character.")
+
+
+def scheme(value: Any) -> str:
+    """Return a prepend_scheme. Raises ValueError for others."""
+    if of_type(value, str) not in SCHEMES:
+        raise ValueError(f"{value} is an unknown variant, should be one of ['first', 'never', 'always']")
+    return str(value)
+
+
+def metaspace_values(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a Metaspace; old files have add_prefix_space in place of prepend_scheme."""
+    old = "always" if described.get("add_prefix_space", True) else "never"
+    return {"split": True, **described, "prepend_scheme": described.get("prepend_scheme", old)}
+
+
+class Metaspace(PreTokenizer):
+    """Lets U+2581 stand for spaces, and splits before each.
+
+    Args:
+        replacement: the character that stands for spaces.
+        prepend_scheme: texts that get a space: "always", "first" or "never".
+        split: split before each.
+    """
+
+    kind = "Metaspace"
+    fields: ClassVar[Mapping[str, type]] = {"replacement": str, "prepend_scheme": str, "split": bool}
+
+    def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
+        self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        return super().from_state(metaspace_values(described))
+
+    replacement = field("replacement", "The character that stands for spaces.")
+    prepend_scheme = field("prepend_scheme", "Texts that get a space.")
+    split = field("split", "Split before each.")
+
+
+class Sequence(Indexed, PreTokenizer):
+    """Pre-tokenizers, one after another.
+
+    Args:
+        pre_tokenizers: list of them.
+    """
+
+    key = "pretokenizers"
+    base = PreTokenizer
+
+    def __init__(self, pre_tokenizers: list[Any]) -> None:
+        super().__init__(pre_tokenizers)
+
+
+BertPreTokenizer = absent(PreTokenizer, "pre_tokenizers.BertPreTokenizer")
+FixedLength = absent(PreTokenizer, "pre_tokenizers.FixedLength")
+UnicodeScripts = absent(PreTokenizer, "pre_tokenizers.UnicodeScripts")
+
+_KNOWN: tuple[type[PreTokenizer], ...] = (
+    ByteLevel,
+    Split,
+    Digits,
+    Punctuation,
+    Whitespace,
+    WhitespaceSplit,
+    CharDelimiterSplit,
+    Metaspace,
+)
+find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "pre-tokenizer")
+Sequence.find = staticmethod(find)

@@ -1,0 +1,559 @@
+"""Tokenizer: tokenizers' class for BPE, all of it fastbpe's own.
+
+It holds what a tokenizer.json holds, as plain objects. fastbpe's reader makes a tokenizer of these for the first
+call that needs one, and again after a change.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from fastbpe._utils.threads import ForkSafeLock
+from fastbpe.errors import FastbpeError
+from fastbpe.published.find import find_local
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.tokenizers.own import (
+    added_tokens,
+    components,
+    decoders,
+    document,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    rows,
+    trainers,
+    training,
+)
+from fastbpe.tokenizers.own.added_token import checked
+from fastbpe.tokenizers.own.built import Built, build
+from fastbpe.tokenizers.own.components import number, of_type
+from fastbpe.tokenizers.own.encoding import Encoding, check_direction
+
+_FINDERS = {
+    "normalizer": normalizers.find,
+    "pre_tokenizer": pre_tokenizers.find,
+    "post_processor": processors.find,
+    "decoder": decoders.find,
+}
+_Result = TypeVar("_Result")
+_NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError)
+
+
+def _component(name: str, base: type, doc: str) -> Any:
+    """Return a property for a component, or None."""
+
+    def get(self: Tokenizer) -> Any:
+        return self._components[name]
+
+    def set(self: Tokenizer, value: Any) -> None:
+        self._components = {**self._components, name: None if value is None else of_type(value, base)}
+        components.n_changes[0] += 1
+
+    return property(get, set, None, doc)
+
+
+class Tokenizer:
+    """Tokenizer of a BPE model and its components, which may be changed at any time.
+
+    Args:
+        model: a `models.BPE`.
+
+    Raises:
+        TypeError: it is none.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model: models.BPE = of_type(model, models.BPE)
+        self._components: dict[str, Any] = dict.fromkeys(document.PARTS)
+        self._added = added_tokens.AddedTokens()
+        self._truncation: dict[str, Any] | None = None
+        self._padding: dict[str, Any] | None = None
+        self._splits_special = False
+        #: Settings, and the number of changes of all tokenizers and components when they were made.
+        self._setup: tuple[rows.Setup | None, int] = None, -1
+        self._built: Built | None = None
+        self._lock = ForkSafeLock()
+
+    # Loading and saving
+
+    @staticmethod
+    def from_file(path: str) -> Tokenizer:
+        """Load a tokenizer.json.
+
+        Raises:
+            OSError: the file cannot be opened.
+            FormatError, ImportError: as for `from_buffer`.
+        """
+        with open(of_type(path, str), "rb") as file:
+            return Tokenizer.from_buffer(file.read())
+
+    @staticmethod
+    def from_str(json: str) -> Tokenizer:
+        """Load the text of a tokenizer.json. Errors are those of `from_buffer`."""
+        return Tokenizer.from_buffer(of_type(json, str).encode("utf-8", "surrogatepass"))
+
+    @staticmethod
+    def from_buffer(buffer: bytes) -> Tokenizer:
+        """Load the bytes of a tokenizer.json.
+
+        Raises:
+            FormatError: they are damaged.
+            ImportError: a component or a model that only the original has.
+        """
+        read = document.read(of_type(buffer, bytes))
+        made = Tokenizer(models.find(read["model"]))
+        for name, find in _FINDERS.items():
+            if read.get(name) is not None:
+                made._components[name] = find(read[name])
+        made._added = added_tokens.read(read.get("added_tokens"), made._model)
+        made._truncation = document.read_truncation(read.get("truncation"))
+        made._padding = document.read_padding(read.get("padding"))
+        return made
+
+    @staticmethod
+    def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
+        """Load the tokenizer.json of a model that is on this machine; nothing is downloaded.
+
+        Args:
+            identifier: a folder, or ORG/NAME of a repository in Hugging Face's cache or in fastbpe's.
+            revision: branch, tag or commit of the repository.
+            token: not used.
+
+        Raises:
+            VocabularyNotFoundError: there is none. (It is a FileNotFoundError.)
+        """
+        folder = identifier if os.path.isdir(identifier) else find_local(identifier, revision)
+        return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+
+    def save(self, path: str, pretty: bool = True) -> None:
+        """Write a tokenizer.json. pretty: with line breaks. Raises OSError if it cannot be written."""
+        text = self.to_str(pretty)
+        with open(of_type(path, str), "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+
+    def to_str(self, pretty: bool = False) -> str:
+        """Return the text of a tokenizer.json. pretty: with line breaks."""
+        return document.dump(self._described(), pretty=of_type(pretty, bool))
+
+    def _described(self) -> dict[str, Any]:
+        """Return the JSON of all that the tokenizer is."""
+        parts = {name: None if one is None else one.state() for name, one in self._components.items()}
+        return {
+            "version": "1.0",
+            "truncation": document.dump_truncation(self._truncation),
+            "padding": document.dump_padding(self._padding),
+            "added_tokens": self._added.listed(),
+            **parts,
+            "model": self._model.state(),
+        }
+
+    # Encoding
+
+    def encode(
+        self,
+        sequence: Any,
+        pair: Any = None,
+        is_pretokenized: bool = False,
+        add_special_tokens: bool = True,
+    ) -> Encoding:
+        """Encode a text, or two.
+
+        Args:
+            sequence: a str; or a list of words, if is_pretokenized.
+            pair: the second text.
+            is_pretokenized: texts are split into words.
+            add_special_tokens: add the ids of the post-processor's template.
+
+        Raises:
+            TypeError: an argument is of another type, or a str has a lone surrogate.
+            ImportError: the tokenizer is of a kind that only the original runs.
+            ValueError: the settings of truncation do not fit the texts.
+        """
+        check = rows.words if of_type(is_pretokenized, bool) else rows.text
+        row = rows.Row(check(sequence), None if pair is None else check(pair))
+        return self._encode([row], is_pretokenized, add_special_tokens, False)[0]
+
+    def encode_batch(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Encode texts, or pairs of texts, on all cores.
+
+        Args:
+            input: list of texts; of pairs (text, text); or of words and pairs of words, if is_pretokenized.
+            is_pretokenized, add_special_tokens: as in `encode`.
+
+        Raises:
+            TypeError, ImportError, ValueError: as in `encode`.
+        """
+        read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
+        return self._encode(
+            [*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, False
+        )
+
+    def encode_batch_fast(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Encode as `encode_batch` does, without tokens, offsets and words."""
+        read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
+        return self._encode([*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, True)
+
+    def _encode(self, batch: list[rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
+        adds_special = of_type(adds_special, bool)
+        return rows.encode_rows(self._ready(), batch, words=words, adds_special=adds_special, fast=fast)
+
+    def post_process(
+        self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
+    ) -> Encoding:
+        """Truncate, put into the template, and pad encodings of texts.
+
+        Args:
+            encoding: the encoding of a text.
+            pair: that of the second text.
+            add_special_tokens: as in `encode`.
+        """
+        texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
+        setup = self._ready()
+        made = rows.post_process(setup, texts, of_type(add_special_tokens, bool))
+        if setup.padding is not None:
+            rows.pad([made], setup.padding)
+        return made
+
+    # Decoding
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """Decode ids. Ids without a token are left out.
+
+        Args:
+            ids: list of int.
+            skip_special_tokens: leave special tokens out.
+
+        Raises:
+            TypeError, OverflowError: an id is no int, or beyond 32 bits.
+        """
+        if isinstance(ids, str):
+            raise TypeError("Can't extract `str` to `Vec`")
+        numbers = [models.token_id(one) for one in of_type(ids, Sequence)]
+        skips = of_type(skip_special_tokens, bool)
+        native = self._decoding()
+        if native is not None:
+            try:
+                return native.decode(numbers, skip_special_tokens=skips)
+            except _NOT_IDS:  # ids without a token
+                pass
+        return self._decode_slowly(numbers, skips)
+
+    def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
+        """Decode lists of ids, each as `decode` does, on all cores."""
+        skips = of_type(skip_special_tokens, bool)
+        numbers = [
+            [models.token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)
+        ]
+        native = self._decoding()
+        if native is not None and numbers:
+            try:
+                return native.decode_batch(numbers, skip_special_tokens=skips)
+            except _NOT_IDS:
+                pass
+        return [self._decode_slowly(ids, skips) for ids in numbers]
+
+    def _decoding(self) -> Native | None:
+        """Return fastbpe's tokenizer if it decodes as the decoder asks."""
+        try:
+            native = self._ready().native
+        except ImportError:
+            return None
+        assert self._built is not None
+        return native if self._built.decodes else None
+
+    def _decode_slowly(self, ids: list[int], skips: bool) -> str:
+        """Decode ids token by token."""
+        special = self._added.special if skips else ()
+        tokens = [token for token in map(self.id_to_token, ids) if token is not None and token not in special]
+        decoder: decoders.Decoder | None = self.decoder
+        return " ".join(tokens) if decoder is None else decoder.decode(tokens)
+
+    # Vocabulary
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token as the vocabulary spells it; None if there is none."""
+        return self._added.ids.get(of_type(token, str), self._model.vocab.get(token))
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the token of an id as the vocabulary spells it; None if there is none."""
+        added = self._added.tokens.get(models.token_id(id))
+        return self._model.names.get(id) if added is None else added.content
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Return the id of each token."""
+        return {**self._model.vocab, **(self._added.ids if of_type(with_added_tokens, bool) else {})}
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """Return the number of tokens."""
+        return len(self.get_vocab(with_added_tokens))
+
+    def get_added_tokens_decoder(self) -> dict[int, Any]:
+        """Return the `AddedToken` of each id that has one."""
+        return {i: token.copied() for i, token in sorted(self._added.tokens.items())}
+
+    def add_tokens(self, tokens: Sequence[Any]) -> int:
+        """Add tokens, which are found in texts before anything else. Tokens that exist keep their ids.
+
+        Args:
+            tokens: list of str or `AddedToken`.
+
+        Returns:
+            The number of new tokens.
+
+        Raises:
+            TypeError: an item is of another type.
+        """
+        return self._add(checked(tokens, special=False))
+
+    def add_special_tokens(self, tokens: Sequence[Any]) -> int:
+        """Add special tokens, which decoding can leave out. Arguments are those of `add_tokens`."""
+        return self._add(checked(tokens, special=True))
+
+    def _add(self, tokens: list[Any]) -> int:
+        added = self._added.copied()
+        n = added.add(tokens, self._model)
+        self._added = added
+        components.n_changes[0] += 1
+        return n
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """Return the number of ids that the post-processor adds to a text, or to two."""
+        of_type(is_pair, bool)
+        return 0 if self.post_processor is None else int(self.post_processor.n_added(is_pair))
+
+    # Settings
+
+    @property
+    def model(self) -> Any:
+        """Model of the tokenizer, a `models.BPE`."""
+        return self._model
+
+    @model.setter
+    def model(self, value: Any) -> None:
+        self._model = of_type(value, models.BPE)
+        components.n_changes[0] += 1
+
+    normalizer = _component("normalizer", normalizers.Normalizer, "Normalizer of texts, or None.")
+    pre_tokenizer = _component("pre_tokenizer", pre_tokenizers.PreTokenizer, "Pre-tokenizer, or None.")
+    post_processor = _component("post_processor", processors.PostProcessor, "Post-processor, or None.")
+    decoder = _component("decoder", decoders.Decoder, "Decoder, which makes text of tokens, or None.")
+
+    @property
+    def encode_special_tokens(self) -> bool:
+        """True: special tokens in texts are split like any text."""
+        return self._splits_special
+
+    @encode_special_tokens.setter
+    def encode_special_tokens(self, value: bool) -> None:
+        self._splits_special = of_type(value, bool)
+        components.n_changes[0] += 1
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """Settings of truncation; None: texts are not truncated."""
+        return None if self._truncation is None else {**self._truncation}
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """Settings of padding; None: encodings are not padded."""
+        return None if self._padding is None else {**self._padding}
+
+    def enable_truncation(
+        self, max_length: int, *, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
+    ) -> None:
+        """Truncate from now on.
+
+        Args:
+            max_length: most ids, with those of the template.
+            stride: ids that a part in `Encoding.overflowing` shares with the one before.
+            strategy: text of a pair that is cut: "longest_first", "only_first" or "only_second".
+            direction: side at which ids are cut off: "right" or "left".
+
+        Raises:
+            TypeError, OverflowError: a number is none, or has a sign.
+            ValueError: a strategy or side of another name; a stride that is not less than max_length.
+        """
+        settings = {
+            "max_length": number(max_length),
+            "stride": number(stride),
+            "strategy": document.check_strategy(strategy),
+            "direction": check_direction(direction),
+        }
+        n_added = self.num_special_tokens_to_add(False)
+        if 0 <= max_length - n_added < stride:
+            raise ValueError(
+                f"tokenizer stride set to {stride}, which is greater than or equal to its effective max length of "
+                f"{max_length - n_added} (= {max_length} original max length - {n_added} added special tokens), "
+            )
+        self._truncation = settings
+        components.n_changes[0] += 1
+
+    def no_truncation(self) -> None:
+        """Truncate no longer."""
+        self._truncation = None
+        components.n_changes[0] += 1
+
+    def enable_padding(
+        self,
+        *,
+        direction: str = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+        length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+    ) -> None:
+        """Pad from now on.
+
+        Args:
+            direction: side: "right" or "left".
+            pad_id, pad_type_id, pad_token: id, type id and token of padding.
+            length: number of ids; None: as many as the longest encoding of the batch has.
+            pad_to_multiple_of: round the length up to a multiple of it.
+
+        Raises:
+            TypeError, OverflowError: a number is none, or has a sign.
+            ValueError: a side of another name.
+        """
+        self._padding = {
+            "length": None if length is None else number(length),
+            "pad_to_multiple_of": None if pad_to_multiple_of is None else number(pad_to_multiple_of),
+            "pad_id": models.token_id(pad_id),
+            "pad_token": of_type(pad_token, str),
+            "pad_type_id": models.token_id(pad_type_id),
+            "direction": check_direction(direction),
+        }
+        components.n_changes[0] += 1
+
+    def no_padding(self) -> None:
+        """Pad no longer."""
+        self._padding = None
+        components.n_changes[0] += 1
+
+    # Training
+
+    def train(self, files: Sequence[str], trainer: Any = None) -> None:
+        """Learn a vocabulary from files of text; each line is a text.
+
+        Args:
+            files: paths.
+            trainer: a `trainers.BpeTrainer`; None: one with its defaults.
+
+        Raises:
+            OSError: a file cannot be read.
+            ImportError: only the original trains that way.
+        """
+        self._train(training.lines_of([of_type(path, str) for path in of_type(files, (list, tuple))]), trainer)
+
+    def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:
+        """Learn a vocabulary from texts.
+
+        Args:
+            iterator: iterable of str, or of lists of str.
+            trainer: as in `train`.
+            length: without effect.
+
+        Raises:
+            TypeError: an item is neither.
+            ImportError: only the original trains that way.
+        """
+        self._train(training.texts_of(iterator), trainer)
+
+    def _train(self, texts: Iterable[str], trainer: Any) -> None:
+        chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
+        steps = [None if one is None else one.state() for one in (self.normalizer, self.pre_tokenizer)]
+        self._model.replace(*training.learn(texts, chosen, *steps))
+        self._add([token.copied() for token in chosen.special_tokens])
+
+    # In threads of their own
+
+    async def async_encode(self, *args: Any, **options: Any) -> Encoding:
+        """Encode as `encode` does, in a thread."""
+        return await _in_thread(self.encode, *args, **options)
+
+    async def async_encode_batch(self, *args: Any, **options: Any) -> list[Encoding]:
+        """Encode as `encode_batch` does, in a thread."""
+        return await _in_thread(self.encode_batch, *args, **options)
+
+    async def async_encode_batch_fast(self, *args: Any, **options: Any) -> list[Encoding]:
+        """Encode as `encode_batch_fast` does, in a thread."""
+        return await _in_thread(self.encode_batch_fast, *args, **options)
+
+    async def async_decode_batch(self, *args: Any, **options: Any) -> list[str]:
+        """Decode as `decode_batch` does, in a thread."""
+        return await _in_thread(self.decode_batch, *args, **options)
+
+    # fastbpe's tokenizer
+
+    def _ready(self) -> rows.Setup:
+        """Return the settings as they are now. Raises ImportError if fastbpe does not run the tokenizer."""
+        (setup, seen), n_changes = self._setup, components.n_changes[0]
+        if setup is not None and seen == n_changes:
+            return setup
+        with self._lock:
+            post = None if self.post_processor is None else processors.find(self.post_processor.state())
+            built = self._build()
+            setup = rows.Setup(
+                built.native,
+                built.names,
+                post,
+                rows.find_around(post),
+                self._truncation,
+                self._padding,
+                self._splits_special,
+            )
+            self._setup = setup, n_changes
+        return setup
+
+    def _build(self) -> Built:
+        """Return fastbpe's tokenizer for all but the post-processor, which trims offsets by itself."""
+        model, added = self._model, self._added
+        parts = [None if one is None else one.state() for one in self._components.values()]
+        parts[document.PARTS.index("post_processor")] = None
+        state = model.names, model.merges, model.options(), parts, added.tokens, added.special
+        if self._built is not None and self._built.state == state:
+            return self._built
+        described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
+        described["added_tokens"] = added.found()
+        names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
+        self._built = build(described, names, state)
+        return self._built
+
+    def __repr__(self) -> str:
+        return document.show(self._described(), components.REPR)
+
+    def __str__(self) -> str:
+        return document.show(self._described(), components.STR)
+
+    def __getstate__(self) -> bytes:
+        return self.to_str().encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__.update(Tokenizer.from_buffer(state).__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tokenizer.from_buffer, (self.__getstate__(),)
+
+    def __copy__(self) -> Tokenizer:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
+        made = Tokenizer(copy.deepcopy(self._model))
+        made._components = copy.deepcopy(self._components)
+        made._added = self._added.copied()
+        made._truncation, made._padding, made._built = self.truncation, self.padding, self._built
+        return made
+
+
+async def _in_thread(call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
+    import asyncio  # here: it is slow to import, and few programs need it
+
+    return await asyncio.to_thread(call, *args, **options)

@@ -1,0 +1,99 @@
+"""Trainer of BPE, as a plain object. Trainers of other models are those of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastbpe.tokenizers.own.added_token import AddedToken, checked
+from fastbpe.tokenizers.own.components import Component, absent, number, of_type
+
+__all__ = [
+    "BpeTrainer",
+    "ParityBpeTrainer",
+    "Trainer",
+    "UnigramTrainer",
+    "WordLevelTrainer",
+    "WordPieceTrainer",
+]
+
+
+class Trainer(Component):
+    """Base of all trainers."""
+
+
+class BpeTrainer(Trainer):
+    """Options of training.
+
+    Args:
+        vocab_size: tokens to end with, with the special tokens and the alphabet.
+        min_frequency: occurrences below which a pair is not merged.
+        show_progress: show a bar on a terminal.
+        progress_format: without effect.
+        special_tokens: list of str or `AddedToken`, which get the first ids.
+        limit_alphabet: must be None where fastbpe trains.
+        initial_alphabet: list of str, whose first characters are tokens even if no text has them.
+        continuing_subword_prefix, end_of_word_suffix: must be None where fastbpe trains.
+        max_token_length: length from which no token is made.
+
+    Raises:
+        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 30000,
+        min_frequency: int = 0,
+        show_progress: bool = True,
+        progress_format: str = "indicatif",
+        special_tokens: Sequence[str | AddedToken] = (),
+        limit_alphabet: int | None = None,
+        initial_alphabet: Sequence[str] = (),
+        continuing_subword_prefix: str | None = None,
+        end_of_word_suffix: str | None = None,
+        max_token_length: int | None = None,
+    ) -> None:
+        self.vocab_size = number(vocab_size)
+        self.min_frequency = number(min_frequency)
+        self.show_progress: bool = of_type(show_progress, bool)
+        self.progress_format: str = of_type(progress_format, str)
+        self.special_tokens = checked([] if special_tokens == () else special_tokens, special=True)
+        self.limit_alphabet = None if limit_alphabet is None else number(limit_alphabet)
+        self.initial_alphabet = self._first_characters(initial_alphabet)
+        self.continuing_subword_prefix = continuing_subword_prefix
+        self.end_of_word_suffix = end_of_word_suffix
+        self.max_token_length = None if max_token_length is None else number(max_token_length)
+
+    @staticmethod
+    def _first_characters(texts: Any) -> list[str]:
+        if isinstance(texts, str):
+            raise TypeError("Can't extract `str` to `Vec`")
+        return [*dict.fromkeys(of_type(text, str)[0] for text in texts if text)]
+
+    def state(self) -> dict[str, Any]:
+        """Return the options."""
+        return {
+            "type": "BpeTrainer",
+            "min_frequency": self.min_frequency,
+            "vocab_size": self.vocab_size,
+            "show_progress": self.show_progress,
+            "special_tokens": [token.state() for token in self.special_tokens],
+            "limit_alphabet": self.limit_alphabet,
+            "initial_alphabet": self.initial_alphabet,
+            "continuing_subword_prefix": self.continuing_subword_prefix,
+            "end_of_word_suffix": self.end_of_word_suffix,
+            "max_token_length": self.max_token_length,
+        }
+
+    @classmethod
+    def from_state(cls, described: Any) -> BpeTrainer:
+        """Make the trainer of a state."""
+        options = {key: value for key, value in described.items() if key != "type"}
+        return cls(**{**options, "special_tokens": [AddedToken(**token) for token in options["special_tokens"]]})
+
+
+ParityBpeTrainer = absent(Trainer, "trainers.ParityBpeTrainer")
+UnigramTrainer = absent(Trainer, "trainers.UnigramTrainer")
+WordLevelTrainer = absent(Trainer, "trainers.WordLevelTrainer")
+WordPieceTrainer = absent(Trainer, "trainers.WordPieceTrainer")

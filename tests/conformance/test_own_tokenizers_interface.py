@@ -1,0 +1,427 @@
+"""fastbpe.tokenizers by itself beside tokenizers: names, components, changes, copies, files, bad input."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tokenizers")
+
+import tokenizers as stock
+
+from fastbpe.errors import VocabularyNotFoundError
+from fastbpe.tokenizers import own
+from helpers.sampling import SEED, n_rounds
+from helpers.tokenizer_json import SHOWN, added, dumped, llama_document, random_text, small
+from helpers.tokenizers_calls import BAD_CALLS
+from helpers.tokenizers_twins import OwnTwins
+
+SUBMODULES = ("decoders", "implementations", "models", "normalizers", "pre_tokenizers", "processors", "trainers")
+LEFT_OUT = {"Enum", "List", "Tuple", "Union", "tokenizers"}  # what the original has imported for itself
+TEXTS = ["ab abc é", "", "<s>ab <s> 12", "  \n a", "漢 Ġa"]
+#: Components that are checked by name here and have no counterpart without the original.
+ABSENT = {
+    "normalizers": {"BertNormalizer", "ByteLevel", "Nmt", "Precompiled"},
+    "pre_tokenizers": {"BertPreTokenizer", "FixedLength", "UnicodeScripts"},
+    "decoders": {"CTC", "WordPiece"},
+    "models": {"Unigram", "WordLevel", "WordPiece"},
+}
+
+
+def small_text() -> str:
+    return dumped(small([added(262, "<s>", special=True)])).decode()
+
+
+def public(module: Any) -> set[str]:
+    return {name for name in dir(module) if not name.startswith("_")}
+
+
+def test_every_public_name_is_there() -> None:
+    assert public(stock) - LEFT_OUT - {*SUBMODULES} <= {*own.__all__}
+    for name in SUBMODULES:
+        names = {
+            key for key in public(getattr(stock, name)) if not inspect.ismodule(getattr(getattr(stock, name), key))
+        }
+        assert names == {*getattr(own, name).__all__}
+
+
+@pytest.mark.parametrize("name", ["Tokenizer", "Encoding"])
+def test_every_method_takes_the_same_arguments(name: str) -> None:
+    ours, theirs = getattr(own, name), getattr(stock, name)
+    assert public(theirs) <= public(ours)
+    for method in public(theirs):
+        if not callable(getattr(theirs, method)) or method.startswith("async"):
+            continue
+        expected = [*inspect.signature(getattr(theirs, method)).parameters]
+        assert [*inspect.signature(getattr(ours, method)).parameters] == expected, method
+
+
+@pytest.mark.parametrize("module", [*ABSENT])
+def test_classes_of_the_original_alone_say_what_to_install(module: str) -> None:
+    for name in ABSENT[module]:
+        with pytest.raises(ImportError, match=rf"{module}\.{name} .*pip install 'tokenizers"):
+            getattr(getattr(own, module), name)()
+
+
+# Components
+
+
+def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str, list[Any], dict[str, Any]]:
+    """Return the name of a class, and the arguments of a call: values, or such components and patterns."""
+    flag, text = rng.random() < 0.5, rng.choice(["a", "", "é b", 'x"\\', "▁", "a" * 120])
+    pattern = rng.choice([text, ("Regex", [rng.choice([r"\s+", "a|b"])], {})])
+    behavior = rng.choice(["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"])
+    byte_level = {"add_prefix_space": flag, "trim_offsets": rng.random() < 0.5}
+    token = (rng.choice(["[S]", "é"]), rng.randrange(9))
+    template = rng.choice(["[S] $A", "$A:1 [S]:2", "$0", "[S] [S] $1", "$ [S]"])
+    pair = rng.choice([None, "$A $B", "$B:1 [S]:3 $A", "[S] $A [S] $B:1 [S]:1"])
+    meta = {"prepend_scheme": rng.choice(["first", "never", "always"]), "split": flag}
+    known: dict[str, list[Any]] = {
+        "normalizers": [
+            *[(name, [], {}) for name in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents")],
+            ("Strip", [], {"left": flag}),
+            ("Prepend", [text], {}),
+            ("Replace", [pattern, text], {}),
+        ],
+        "pre_tokenizers": [
+            *[
+                (name, [], {})
+                for name in ("Whitespace", "WhitespaceSplit", "ByteLevel", "Metaspace", "Punctuation")
+            ],
+            ("ByteLevel", [], {**byte_level, "use_regex": flag}),
+            ("Digits", [flag], {}),
+            ("Punctuation", [behavior], {}),
+            ("CharDelimiterSplit", [rng.choice("a-é")], {}),
+            ("Split", [pattern or "b", behavior], {"invert": flag}),
+            ("Metaspace", [], meta),
+        ],
+        "decoders": [
+            *[
+                (name, [], {})
+                for name in ("ByteLevel", "ByteFallback", "Fuse", "BPEDecoder", "Metaspace", "Strip")
+            ],
+            ("BPEDecoder", ["</w>"], {}),
+            ("Metaspace", ["▁"], meta),
+            ("Strip", ["a", rng.randint(0, 2), rng.randint(0, 2)], {}),
+            ("Replace", [pattern, text], {}),
+        ],
+        "processors": [
+            ("ByteLevel", [], byte_level),
+            ("BertProcessing", [token, token], {}),
+            ("RobertaProcessing", [token, ("x", 3)], byte_level),
+            ("TemplateProcessing", [template, pair], {"special_tokens": [("[S]", 5), (7, "other")]}),
+            (
+                "TemplateProcessing",
+                [["$A", "[S]"]],
+                {"special_tokens": [{"id": "[S]", "ids": [1, 2], "tokens": ["a", "b"]}]},
+            ),
+        ],
+    }
+    if depth < 2 and rng.random() < 0.3:
+        steps = [random_component(kind, rng, depth + 1) for _ in range(rng.randint(0, 3))]
+        if kind == "processors":  # of several that add ids, the original makes what the order of a hash table says
+            plain = [("ByteLevel", [], byte_level)] * rng.randint(0, 2)
+            steps = [*plain, *[one for one in steps if one[0] != "Sequence"][:1]]
+        return "Sequence", [steps], {}
+    made: tuple[str, list[Any], dict[str, Any]] = rng.choice(known[kind])
+    return made
+
+
+def build(module: Any, kind: str, described: Any) -> Any:
+    """Make a component of a module from its description."""
+    if isinstance(described, list):
+        return [build(module, kind, one) for one in described]
+    if not (isinstance(described, tuple) and len(described) == 3 and isinstance(described[1], list)):
+        return described
+    name, values, options = described
+    cls = module.Regex if name == "Regex" else getattr(getattr(module, kind), name)
+    return cls(*[build(module, kind, value) for value in values], **options)
+
+
+@pytest.mark.parametrize("kind", ["normalizers", "pre_tokenizers", "decoders", "processors"])
+@pytest.mark.parametrize("seed", range(n_rounds(10, 100, 1000)))
+def test_random_components_are_like_the_original(kind: str, seed: int) -> None:
+    rng = random.Random(f"{SEED} {kind} {seed}")
+    described = random_component(kind, rng)
+    made = [build(module, kind, described) for module in (own, stock)]
+    twins = OwnTwins(*made)
+    twins.check(lambda c: [repr(c), str(c), c.__getstate__(), type(c).__name__])
+    if "Replace" not in repr(made[1]):  # which the original cannot restore
+        twins.check(lambda c: [repr(pickle.loads(pickle.dumps(c))), repr(copy.deepcopy(c))])
+    assert repr(pickle.loads(pickle.dumps(made[0]))) == repr(copy.deepcopy(made[0])) == repr(made[1])
+    names = public(made[1]) - {"single"}
+    twins.check(lambda c: {n: getattr(c, n) for n in names if not callable(getattr(c, n, None))}, described)
+    if kind == "normalizers":
+        for text in [random_text(rng) for _ in range(5)]:
+            twins.check(lambda c, t=text: c.normalize_str(t), (described, text))
+    if kind == "pre_tokenizers":
+        for text in [random_text(rng) for _ in range(5)]:
+            twins.check(lambda c, t=text: c.pre_tokenize_str(t), (described, text))
+    if kind == "decoders":
+        tokens = ["a", "Ġb", "▁", "▁a", "<0xC3>", "<0xA9>", "<0xFF>", "Ã", "©", "aab</w>", "é", "", " "]
+        for some in [rng.choices(tokens, k=rng.randint(0, 6)) for _ in range(8)]:
+            twins.check(lambda c, s=some: c.decode(s), (described, some))
+    if kind == "processors":
+        twins.check(lambda c: (c.num_special_tokens_to_add(True), c.num_special_tokens_to_add(False)))
+        tokenizers = OwnTwins.of(small_text())
+        pairs = [
+            [t.encode_batch(TEXTS), c] for t, c in zip((tokenizers.ours, tokenizers.theirs), made, strict=True)
+        ]
+        adds = rng.random() < 0.7
+        OwnTwins(*pairs).check(lambda p: [p[1].process(e, None, adds) for e in p[0]], described)
+        OwnTwins(*pairs).check(lambda p: [p[1].process(e, p[0][0], adds) for e in p[0]], described)
+
+
+def test_changes_of_components_reach_the_tokenizer() -> None:
+    def run(module: Any) -> Any:
+        tokenizer = module.Tokenizer.from_str(small_text())
+        steps = module.normalizers.Sequence([module.normalizers.Prepend("a"), module.normalizers.NFC()])
+        tokenizer.normalizer = steps
+        told = [tokenizer.encode("b").ids]
+        steps[0].prepend = "b"
+        told.append(tokenizer.encode("b").ids)
+        tokenizer.normalizer[0] = module.normalizers.Lowercase()
+        told.append(tokenizer.encode("B").ids)
+        tokenizer.pre_tokenizer.add_prefix_space = True
+        told.append(tokenizer.encode("ab").ids)
+        tokenizer.model.ignore_merges = True
+        return [*told, tokenizer.to_str()]
+
+    assert run(own) == run(stock)
+
+
+# Programs
+
+
+def change(rng: random.Random) -> Any:
+    """Return a function that changes a tokenizer of either module; it gets the module, too."""
+    kinds = {"normalizer": "normalizers", "post_processor": "processors", "decoder": "decoders"}
+    values: dict[str, list[Any]] = {
+        "normalizer": [None, ("NFD", [], {}), ("Lowercase", [], {})],
+        "post_processor": [
+            None,
+            ("TemplateProcessing", ["<s> $A", "<s> $A $B:1"], {"special_tokens": [("<s>", 262)]}),
+            ("ByteLevel", [], {"trim_offsets": True}),
+            ("BertProcessing", [("b", 1), ("a", 2)], {}),
+        ],
+        "decoder": [("ByteLevel", [], {}), ("Fuse", [], {}), None, ("Replace", ["a", "bb"], {})],
+    }
+    name = rng.choice([*values, "tokens", "special", "in place", "truncation", "padding", "off", "splits"])
+    if name in values:
+        described = rng.choice(values[name])
+        return lambda m, t: setattr(t, name, build(m, kinds[name], described))
+    content, flags = rng.choice(["b", "a ", "é", "<x>", "bc", ""]), {"lstrip": rng.random() < 0.5}
+    if rng.random() < 0.3:
+        flags["normalized"] = rng.random() < 0.5
+    splits = rng.random() < 0.5
+    return {
+        "tokens": lambda m, t: t.add_tokens([m.AddedToken(content, **flags), "plain"]),
+        "special": lambda m, t: t.add_special_tokens([m.AddedToken(content, **flags), "<t>"]),
+        "in place": lambda m, t: setattr(t.model, "ignore_merges", splits),
+        "truncation": lambda m, t: t.enable_truncation(4, stride=1),
+        "padding": lambda m, t: t.enable_padding(length=6, pad_id=1),
+        "off": lambda m, t: (t.no_truncation(), t.no_padding()),
+        "splits": lambda m, t: setattr(t, "encode_special_tokens", splits),
+    }[name]
+
+
+@pytest.mark.parametrize("seed", range(n_rounds(5, 150, 1500)))
+def test_random_programs_give_the_same(seed: int) -> None:
+    rng = random.Random(f"{SEED} program {seed}")
+    twins = OwnTwins.of(small_text())
+    for _ in range(6):
+        step = change(rng)
+        twins.check(lambda t, s=step: s(own if isinstance(t, own.Tokenizer) else stock, t))
+        texts = [random_text(rng) for _ in range(3)] + TEXTS
+        pairs = [*zip(texts, texts[::-1], strict=True)]
+        twins.check(lambda t, b=texts: t.encode_batch(b), (texts, twins.theirs), rng.randrange(1 << 30))
+        twins.check(lambda t, b=pairs: t.encode_batch(b))
+        ids = rng.choices(range(270), k=9)
+        twins.check(lambda t, i=ids: (t.decode(i), t.decode_batch([i, i[:3]], False)), (ids, twins.theirs))
+        twins.check(lambda t: (t.to_str(), t.get_vocab(), t.get_vocab_size(False), t.get_vocab_size()))
+        twins.check(lambda t: (t.num_special_tokens_to_add(False), t.num_special_tokens_to_add(True)))
+        twins.check(lambda t: (t.truncation, t.padding, t.encode_special_tokens, repr(t), str(t)))
+        twins.check(lambda t: {i: repr(token) for i, token in t.get_added_tokens_decoder().items()})
+        twins.check(
+            lambda t: [
+                (t.id_to_token(i), t.token_to_id(x)) for i, x in zip(range(250, 270), "abcé<", strict=False)
+            ]
+        )
+        if rng.random() < 0.4:
+            how = rng.choice([copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+            twins = OwnTwins(how(twins.ours), how(twins.theirs))
+
+
+def test_encodings_stay_as_they_were_when_the_tokenizer_changes() -> None:
+    twins = OwnTwins.of(small_text())
+    held = [[t.encode(text) for text in TEXTS] for t in (twins.ours, twins.theirs)]
+    for module, tokenizer in ((own, twins.ours), (stock, twins.theirs)):
+        tokenizer.add_tokens(["ab"])
+        tokenizer.normalizer = module.normalizers.Lowercase()
+        tokenizer.post_processor = module.processors.ByteLevel(trim_offsets=True)
+        tokenizer.enable_padding(length=9)
+    OwnTwins(*held).check(lambda encodings: encodings)
+
+
+def test_changed_encodings_are_like_the_original() -> None:
+    twins = OwnTwins.of(small_text())
+
+    def changed(tokenizer: Any) -> Any:
+        module: Any = own if isinstance(tokenizer, own.Tokenizer) else stock
+        first, second, third, fourth = tokenizer.encode_batch(["ab abc", "é a", "12 12", "a b"])
+        first.pad(9, direction="left", pad_id=5, pad_token="p")
+        second.truncate(2, stride=1)
+        third.set_sequence_id(1)
+        fourth.truncate(0)
+        whole = module.Encoding.merge([tokenizer.encode("ab"), tokenizer.encode("c d")], True)
+        processed = tokenizer.post_process(tokenizer.encode("ab"), tokenizer.encode("c"), False)
+        restored = pickle.loads(pickle.dumps(tokenizer.encode("ab c")))
+        states = [json.loads(one.__getstate__()) for one in (first, second, whole)]
+        return [first, second, third, fourth, whole, processed, restored, module.Encoding(), *states]
+
+    twins.check(changed)
+
+
+def test_returned_lists_are_new_each_time() -> None:
+    encoding = own.Tokenizer.from_str(small_text()).encode("ab abc")
+    for name in ("ids", "attention_mask", "offsets", "tokens"):
+        before = [*getattr(encoding, name)]
+        getattr(encoding, name).clear()
+        assert getattr(encoding, name) == before
+
+
+@pytest.mark.parametrize("call", BAD_CALLS)
+def test_bad_input_raises_what_the_original_raises(call: Any) -> None:
+    OwnTwins.of(small_text()).check(call)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    np = pytest.importorskip("numpy")
+    ids = [np.int64(97), np.uint16(98), True]
+    OwnTwins.of(small_text()).check(lambda t: (t.decode(ids), t.id_to_token(ids[0]), t.enable_truncation(ids[0])))
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
+def test_copied_streams_go_on_like_the_original(how: Any) -> None:
+    def run(tokenizer: Any) -> Any:
+        module: Any = own if isinstance(tokenizer, own.Tokenizer) else stock
+        first = module.decoders.DecodeStream([256], skip_special_tokens=False)
+        told = [first.step(tokenizer, id) for id in (256, 257, 195)]
+        second = how(first)
+        return told + [one.step(tokenizer, id) for id in (169, 97) for one in (first, second)]
+
+    OwnTwins.of(small_text()).check(run)
+
+
+def test_coroutines_give_what_the_calls_give() -> None:
+    async def run(tokenizer: Any) -> Any:
+        return [
+            await tokenizer.async_encode("ab"),
+            await tokenizer.async_encode_batch(["ab", "c"]),
+            await tokenizer.async_encode_batch_fast(["ab"]),
+            await tokenizer.async_decode_batch([[1, 2]]),
+        ]
+
+    OwnTwins.of(small_text()).check(lambda t: asyncio.run(run(t)))
+
+
+# Files
+
+
+def test_files_are_read_and_written_like_the_original(tmp_path: Path) -> None:
+    twins = OwnTwins.of(small_text())
+    path = str(tmp_path / "saved.json")
+
+    def saved(tokenizer: Any, pretty: bool) -> Any:
+        tokenizer.save(path, pretty)
+        text = Path(path).read_text(encoding="utf-8")
+        return text, type(tokenizer).from_file(path).to_str(), type(tokenizer).from_buffer(text.encode()).to_str()
+
+    for pretty in (True, False):
+        twins.check(lambda t, p=pretty: saved(t, p))
+
+    def model_files(tokenizer: Any) -> Any:
+        module: Any = own if isinstance(tokenizer, own.Tokenizer) else stock
+        paths = tokenizer.model.save(str(tmp_path)), tokenizer.model.save(str(tmp_path), "some")
+        texts = [Path(name).read_text(encoding="utf-8") for both in paths for name in both]
+        model = module.models.BPE.from_file(*paths[0], unk_token="a", fuse_unk=True)
+        return paths, texts, repr(model), module.models.BPE.read_file(*paths[0])
+
+    twins.check(model_files)
+
+
+def test_old_files_are_read_like_the_original() -> None:
+    made = small([added(262, "<s>", special=True)])
+    del made["model"]["type"]
+    del made["model"]["byte_fallback"]
+    made["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    made["truncation"] = {"max_length": 3, "strategy": "OnlyFirst", "stride": 1}
+    made["padding"] = {
+        "strategy": {"Fixed": 5},
+        "direction": "Left",
+        "pad_id": 1,
+        "pad_type_id": 0,
+        "pad_token": "p",
+    }
+    twins = OwnTwins.of(json.dumps(made))
+    twins.check(lambda t: [t.to_str(), repr(t), t.encode("abc ab a"), t.truncation, t.padding])
+
+
+def test_models_on_this_machine_are_found_and_others_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    (tmp_path / "tokenizer.json").write_text(small_text())
+    assert own.Tokenizer.from_pretrained(str(tmp_path)).encode("ab").ids == [256]
+    with pytest.raises(VocabularyNotFoundError, match="fastbpe fetch some/"):
+        own.Tokenizer.from_pretrained("some/other")
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "named"),
+    [
+        ("model", {"type": "WordPiece", "vocab": {}, "unk_token": "a"}, "the model 'WordPiece'"),
+        ("normalizer", {"type": "Nmt"}, "the normalizer 'Nmt'"),
+        ("pre_tokenizer", {"type": "UnicodeScripts"}, "the pre-tokenizer 'UnicodeScripts'"),
+        ("decoder", {"type": "CTC"}, "the decoder 'CTC'"),
+    ],
+)
+def test_parts_of_other_models_say_what_to_install(part: str, value: Any, named: str) -> None:
+    with pytest.raises(ImportError, match=rf"{named}.*pip install 'tokenizers"):
+        own.Tokenizer.from_str(json.dumps({**small(), part: value}))
+
+
+def test_a_bpe_that_fastbpe_does_not_run_says_why() -> None:
+    tokenizer = own.Tokenizer(own.models.BPE({"a": 0}, [], unk_token="a", dropout=0.5))
+    assert tokenizer.get_vocab() == {"a": 0}
+    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
+        tokenizer.encode("a")
+
+
+def test_alphabet_is_that_of_the_original() -> None:
+    assert sorted(own.pre_tokenizers.ByteLevel.alphabet()) == sorted(SHOWN)
+
+
+def test_llama_kinds_of_objects_are_those_of_files() -> None:
+    vocab = {token: i for i, token in enumerate(["<unk>", "▁", "a", "b", "▁a"])}
+
+    def made(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE(vocab, [("▁", "a")], unk_token="<unk>", fuse_unk=True))
+        normalizers, decoders = module.normalizers, module.decoders
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        tokenizer.decoder = decoders.Sequence(steps)
+        tokenizer.add_special_tokens(["<unk>"])
+        return tokenizer
+
+    twins = OwnTwins(made(own), made(stock))
+    twins.check(lambda t: [t.to_str(), t.encode_batch(["a b", "xyz a", ""]), t.decode([4, 1, 3])])
+    assert json.loads(twins.ours.to_str()) == llama_document(vocab, [["▁", "a"]])  # type: ignore[list-item]

@@ -1,0 +1,74 @@
+"""fastbpe.tokenizers where tokenizers is not installed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from helpers.child_processes import run_python
+from helpers.tokenizer_json import added, dumped, small
+
+BLOCKED = "import sys; sys.modules['tokenizers'] = None\nimport fastbpe.tokenizers as tokenizers\n"
+PROGRAM = """
+import json
+from fastbpe.tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+tokenizer = Tokenizer.from_file(sys.argv[1])
+tokenizer.add_special_tokens([AddedToken("<end>")])
+tokenizer.post_processor = processors.TemplateProcessing(single="$A <end>", special_tokens=[("<end>", 263)])
+tokenizer.enable_truncation(4, stride=1)
+tokenizer.enable_padding(length=5)
+first, second = tokenizer.encode_batch(["ab abc <s> c", "a"])
+stream = decoders.DecodeStream()
+told = [
+    first.tokens, first.offsets, first.word_ids, first.overflowing[0].ids, second.ids, second.attention_mask,
+    tokenizer.decode(first.ids), [stream.step(tokenizer, id) for id in first.ids],
+    json.loads(tokenizer.to_str())["added_tokens"][-1]["content"], repr(tokenizer.post_processor)[:18],
+]
+made = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+made.normalizer = normalizers.Lowercase()
+made.decoder = decoders.ByteLevel()
+told += [made.encode("ABBA").tokens, made.decode([2, 0])]
+print(json.dumps(told))
+"""
+
+
+def test_a_program_runs_without_tokenizers(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(dumped(small([added(262, "<s>", special=True)])))
+    told = json.loads(run_python(BLOCKED + PROGRAM, str(path)))
+    assert told == [
+        ["ab", "Ġ", "abc", "<end>", "[PAD]"],
+        [[0, 2], [2, 3], [3, 6], [0, 0], [0, 0]],
+        [0, 1, 1, None, None],
+        [257, 32, 262, 263, 0],
+        [97, 263, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        "ab abc\x00",
+        ["ab", " ", "abc", "<end>", "\x00"],
+        "<end>",
+        "TemplateProcessing",
+        ["ab", "b", "a"],
+        "aba",
+    ]
+
+
+def test_other_models_say_what_to_install() -> None:
+    code = "for make in (tokenizers.models.WordPiece, tokenizers.BertWordPieceTokenizer):\n"
+    code += "    try:\n        make()\n    except ImportError as error:\n        print(error)"
+    lines = run_python(BLOCKED + code).splitlines()
+    assert [line.split()[0] for line in lines] == ["models.WordPiece", "implementations.BertWordPieceTokenizer"]
+    assert all(line.endswith("pip install 'tokenizers>=0.23,<0.24'") for line in lines)
+
+
+def test_the_face_stands_for_the_module_that_is_missing() -> None:
+    code = "import fastbpe; fastbpe.install('tokenizers')\nimport tokenizers\n"
+    code += "from tokenizers.decoders import DecodeStream\n"
+    code += "print(tokenizers.Tokenizer is fastbpe.tokenizers.Tokenizer, DecodeStream.__module__)"
+    told = run_python("import sys; sys.modules['tokenizers'] = None\n" + code)
+    assert told.split() == ["True", "fastbpe.tokenizers.own.decoders"]
+
+
+def test_the_import_loads_neither_numpy_nor_transformers() -> None:
+    code = "print([name for name in sys.modules if name.split('.')[0] in ('numpy', 'asyncio', 'transformers')])"
+    assert run_python(BLOCKED + code).strip() == "[]"
