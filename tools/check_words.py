@@ -6,7 +6,7 @@
 
 A docstring begins with an imperative or a noun phrase, a test is named by what must hold, and a limit is called
 MAX_. A sentence of a page has at most MAX_SENTENCE words, and none of the words in tools/prose.txt. The glossary
-has every term of CANDIDATES that occurs more than MIN_COUNT times in the core and the facade, and no rarer term.
+has every term of CANDIDATES that occurs more than MIN_COUNT times in SOURCES, and no rarer term.
 Prints a line for each finding, and exits with 1 if there is one.
 """
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("src", "tests", "benchmarks", "tools")
-SOURCES = ("src/fastbpe/_core", "src/fastbpe/tokenizer")  # folders in which terms are counted
+SOURCES = ("src/fastbpe/_core", "src/fastbpe/tokenizer", "src/fastbpe/transformers")  # where terms are counted
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs")  # pages, and folders of pages
 PROSE = ROOT / "tools" / "prose.txt"  # words that pages do not use
 MAX_SENTENCE = 35  # words of a sentence, of an item of a list and of a cell of a table

@@ -28,9 +28,12 @@ OWN = OwnTemplate("{% for one in messages %}<{{ one.role }}>{{ one.content | tri
 Open = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium without a window."""
+    """Chromium without a window.
+
+    It ends with its module: while it runs, no other test of this thread can run an event loop.
+    """
     path = os.environ.get("FASTBPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("needs Chromium: apt-get install chromium, or set FASTBPE_CHROMIUM to its path")

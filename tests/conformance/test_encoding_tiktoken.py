@@ -16,6 +16,7 @@ from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._reference import encode as reference_encode
+from helpers.sampling import n_rounds
 from helpers.shared_data import (
     CORPORA,
     OPENAI,
@@ -67,27 +68,27 @@ def unsplit() -> Pair:
 
 
 @pytest.mark.sample(2)
-@settings(max_examples=1000)
+@settings(max_examples=n_rounds(333, 1000))
 @given(text=texts)
 def test_all_kinds_of_texts_equal_tiktoken(learned: Pair, text: str) -> None:
     learned.check(text)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=n_rounds(333, 1000))
 @given(text=texts)
 def test_all_kinds_of_texts_without_a_pattern_equal_tiktoken(unsplit: Pair, text: str) -> None:
     if text:  # tiktoken's replacement for no pattern matches at least one character
         unsplit.check(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 @given(text=sound_texts)
 def test_ids_without_a_pattern_equal_the_slow_twin(unsplit: Pair, text: str) -> None:
     assert unsplit.ours.encode(text, disallowed_special=()) == reference_encode(text, ranks_of(unsplit.ours))
 
 
 @pytest.mark.sample(2)
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 @given(text=texts)
 def test_special_tokens_within_texts_equal_tiktoken(learned: Pair, text: str) -> None:
     for whole in (text + "<|sep|>", "<|sep|>" + text, text + "<|sep|> " + text):
@@ -223,7 +224,7 @@ def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PUBLISHED)
-@settings(max_examples=400)
+@settings(max_examples=n_rounds(133, 400))
 @given(text=texts)
 def test_published_vocabularies_on_all_kinds_of_texts_equal_tiktoken(name: str, text: str) -> None:
     ids = published(name).encode_ordinary(text)

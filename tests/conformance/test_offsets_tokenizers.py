@@ -7,6 +7,7 @@ from tokenizers import AddedToken, Regex, models, pre_tokenizers
 
 import fastbpe
 from fastbpe import Tokenizer
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus, data_file
 from helpers.text_strategies import sound_texts
 
@@ -36,7 +37,7 @@ def small(code_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @given(text=sound_texts)
-@settings(max_examples=400)
+@settings(max_examples=n_rounds(133, 400))
 def test_offsets_of_random_texts_equal_tokenizers(
     code_tokenizer: Tokenizer, small: tokenizers.Tokenizer, text: str
 ) -> None:

@@ -20,6 +20,7 @@ from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import _gpt2, gpt2
 from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.model import Model, pack_merges
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus, data_file, published, published_peer, ranks_of
 
 ALPHABET = {text_of(bytes([byte])): byte for byte in range(256)}
@@ -283,7 +284,7 @@ _CHARACTERS = st.sampled_from('abĠ\u0143\u0144é日😀"\\/ \n\x00\x7f')
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_fast_and_slow_reader_agree(data: st.DataObject) -> None:
     """On files of any kind, unless it leaves them to the twin."""
     texts = data.draw(st.lists(st.text(_CHARACTERS, max_size=4), max_size=6))

@@ -16,6 +16,7 @@ from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import rank_lines
 from fastbpe.formats.tiktoken import list_tokens, parse_ranks
 from fastbpe.model import Model
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, data_file, published, ranks_of
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"\xff\xfe\x00": 300, " 日".encode(): 299}
@@ -301,7 +302,7 @@ def check_fast_reader(data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=500)
+@settings(max_examples=n_rounds(166, 500))
 @given(st.lists(_plain_lines, max_size=8), st.lists(_odd_lines, max_size=2))
 def test_fast_reader_agrees_with_the_slow_one_or_returns_none(plain: list[bytes], odd: list[bytes]) -> None:
     check_fast_reader(b"".join(plain))

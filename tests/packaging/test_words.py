@@ -69,6 +69,10 @@ def test_line_of_a_vocabulary_that_is_no_rule_is_refused(check_words: ModuleType
         check_words.read_rules("[all]\nplease")
 
 
+def test_glossary_has_the_frequent_terms_and_no_rare_ones(check_words: ModuleType) -> None:
+    assert check_words.check_glossary(check_words.ROOT / "ARCHITECTURE.md") == []
+
+
 def test_glossary_terms_are_read_from_tables_and_lists(check_words: ModuleType) -> None:
     table = (
         "## Words\n\n| word | meaning |\n| --- | --- |\n| safe cut | a |\n| gap, word | b |\n\n## C\n| no | x |\n"

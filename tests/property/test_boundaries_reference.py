@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fastbpe._reference.boundaries import boundaries
 from fastbpe.tokenizer.boundaries import KINDS, Boundaries, line_start, pattern_of
+from helpers.sampling import n_rounds
 
 CHARACTERS = "ab Z1.,!?…।'\"”“‘(«「」、。！ 中文カー゙・\u0301\n\r\u2028\x85\t\u3000👍-—;)\ud83d"
 lively = st.text(st.sampled_from(CHARACTERS), max_size=40)
@@ -18,13 +19,13 @@ def found(text: str, kind: str) -> list[int]:
 
 
 @given(text=lively, kind=st.sampled_from(KINDS))
-@settings(max_examples=1500)
+@settings(max_examples=n_rounds(500, 1500))
 def test_boundaries_equal_the_slow_twin(text: str, kind: str) -> None:
     assert found(text, kind) == boundaries(text, kind)
 
 
 @given(text=lively)
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_a_line_ends_a_sentence_and_a_word(text: str) -> None:
     line, sentence, word = (set(boundaries(text, kind)) for kind in KINDS)
     assert line <= sentence
@@ -36,7 +37,7 @@ def test_a_line_ends_a_sentence_and_a_word(text: str) -> None:
     kind=st.sampled_from(KINDS),
     data=st.data(),
 )
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_first_and_last_boundaries_are_those_of_the_list(text: str, kind: str, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fastbpe.tokenizer.boundaries._BLOCK", data.draw(st.integers(1, 40)))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fastbpe import Tokenizer, train
 from fastbpe._reference import longest_prefix, longest_suffix
 from fastbpe._reference.boundaries import boundaries
+from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 
 KINDS = {"token": (), "word": ("word",), "sentence": ("sentence", "word"), "line": ("line", "sentence", "word")}
@@ -86,7 +87,7 @@ def plain_chunks(tokenizer: Tokenizer, text: str, n: int, overlap: int, kind: st
 
 
 @given(text=texts, kind=st.sampled_from(sorted(KINDS)), n=st.integers(6, 20), overlap=st.integers(0, 5))
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_chunks_equal_the_plain_definition(
     tokenizers: dict[str, Tokenizer], text: str, kind: str, n: int, overlap: int
 ) -> None:
@@ -104,7 +105,7 @@ def test_chunks_equal_the_plain_definition(
     n=st.integers(6, 60),
     overlap=st.integers(0, 40),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=n_rounds(133, 400), deadline=None)
 def test_chunks_cover_the_text_within_their_limits(
     tokenizers: dict[str, Tokenizer], text: str, times: int, name: str, kind: str, n: int, overlap: int
 ) -> None:
@@ -135,7 +136,7 @@ def check_cuts(text: str, chunks: list[tuple[str, int, int, int]], kind: str) ->
 
 
 @given(text=texts, name=st.sampled_from(NAMES), kind=st.sampled_from(sorted(KINDS)), n=st.integers(0, 20))
-@settings(max_examples=400)
+@settings(max_examples=n_rounds(133, 400))
 def test_truncation_at_boundaries_fits_on_both_sides(
     tokenizers: dict[str, Tokenizer], text: str, name: str, kind: str, n: int
 ) -> None:

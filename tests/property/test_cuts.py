@@ -15,6 +15,7 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.steps import ByteLevel, Digits, Punctuation, Split, Step, WhitespaceSplit, make_sequence
 from helpers import split_oracles
+from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 from helpers.text_strategies import sound_texts
 
@@ -36,7 +37,7 @@ def check(data: bytes, splitters: dict[str, Splitter] = SLOW) -> None:
 
 
 @given(sound_texts)
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_random_texts_have_the_same_pieces_when_cut(text: str) -> None:
     check(text.encode())
 
@@ -101,7 +102,7 @@ CHAINS = {name: make_sequence(steps) for name, steps in STEPS.items()}
 
 
 @given(sound_texts)
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_random_texts_have_the_same_pieces_after_class_steps(text: str) -> None:
     assert all(splitter.cuttable for splitter in CHAINS.values())
     check(text.encode(), CHAINS)
@@ -139,7 +140,7 @@ STRIPPING = SpecialMatcher(
     ),
     st.integers(0, 40),
 )
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_stripping_special_tokens_never_span_a_safe_cut(text: str, at: int) -> None:
     cut = nearest_safe_cut(text, 0, min(at, len(text)))
     n_bytes = len(text[:cut].encode())

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fastbpe import InvalidTokenError, Tokenizer
 from fastbpe._reference import decode
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, corpus, published
 
 # Lengths around the 14 bytes of a slot and the 16 KB of a block. TEXTS and BROKEN: whole and partial
@@ -75,7 +76,7 @@ def outcome(make: Callable[[], str]) -> tuple[object, ...]:
     return text, sys.getsizeof(text + text), hash(text)
 
 
-@settings(max_examples=400)
+@settings(max_examples=n_rounds(133, 400))
 @given(st.lists(st.sampled_from(sorted(TOKENS)), max_size=40), st.sampled_from(ERRORS), st.sampled_from(WAYS))
 def test_any_tokens_decode_as_the_slow_twin(
     tokenizer: Tokenizer, ids: list[int], errors: str, way: Callable[[list[int]], Any]
@@ -109,7 +110,7 @@ def is_text(data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 @given(st.lists(st.sampled_from([i for i in sorted(TOKENS) if len(TOKENS[i]) < 50]), max_size=30))
 def test_offsets_and_token_bytes_equal_the_slow_twin(tokenizer: Tokenizer, ids: list[int]) -> None:
     tokens = [TOKENS[i] for i in ids]

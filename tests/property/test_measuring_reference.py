@@ -17,6 +17,7 @@ from fastbpe.model import AddedToken, Model
 from fastbpe.tokenizer import truncation
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.truncation import TRIED
+from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 from helpers.text_strategies import sound_texts, texts
 
@@ -66,7 +67,7 @@ def test_pieces_equal_the_slow_twin(tokenizers: dict[str, Tokenizer], text: str,
 
 
 @given(text=texts, name=st.sampled_from(NAMES), n=st.integers(0, 25), side=st.sampled_from(sorted(SIDES)))
-@settings(max_examples=400)
+@settings(max_examples=n_rounds(133, 400))
 def test_truncation_with_a_scanner_returns_the_longest_part(
     tokenizers: dict[str, Tokenizer], text: str, name: str, n: int, side: str
 ) -> None:
@@ -99,7 +100,7 @@ units = st.sampled_from(["\ud83d", "\ude00", "\ud83d\ude00", "a", " the", "é", 
     n=st.integers(0, 12),
     backward=st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_furthest_place_never_splits_a_surrogate_pair(
     tokenizers: dict[str, Tokenizer], text: str, end: str, name: str, n: int, backward: bool
 ) -> None:
@@ -119,7 +120,7 @@ def test_furthest_place_never_splits_a_surrogate_pair(
     n=st.integers(0, 25),
     side=st.sampled_from(sorted(SIDES)),
 )
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_truncation_without_a_scanner_returns_the_longest_part(
     tokenizers: dict[str, Tokenizer], text: str, name: str, n: int, side: str
 ) -> None:
@@ -235,7 +236,7 @@ changed_texts = st.builds(
     side=st.sampled_from(sorted(SIDES)),
     by_end=st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_truncated_normalized_text_fits_and_is_long(
     normalizing_tokenizers: dict[str, Tokenizer], text: str, number: int, n: int, side: str, by_end: bool
 ) -> None:

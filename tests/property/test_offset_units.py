@@ -16,6 +16,7 @@ from fastbpe._reference.measuring import in_unit, trimmed
 from fastbpe.model import AddedToken, Model
 from fastbpe.tokenizer.codepoint_huggingface import Places
 from fastbpe.tokenizer.trim_offsets import trimmer_of
+from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 from helpers.text_strategies import texts
 from helpers.tokenizer_json import added, dumped, small
@@ -82,7 +83,7 @@ NAMES = [
 
 
 @given(text=mixed, name=st.sampled_from(NAMES), unit=st.sampled_from(UNITS), special=st.booleans())
-@settings(max_examples=600)
+@settings(max_examples=n_rounds(200, 600))
 def test_units_convert_into_each_other(
     tokenizers: dict[str, Tokenizer], text: str, name: str, unit: str, special: bool
 ) -> None:
@@ -110,7 +111,7 @@ def test_bytes_have_the_offsets_of_their_str(
 
 
 @given(batch=st.lists(mixed, max_size=6), name=st.sampled_from(NAMES), unit=st.sampled_from(UNITS))
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_batches_equal_single_texts(
     tokenizers: dict[str, Tokenizer], batch: list[str], name: str, unit: str
 ) -> None:
@@ -170,7 +171,7 @@ def test_trimming_equals_the_slow_twin(
 
 
 @given(text=mixed, name=st.sampled_from(NAMES[6:]))
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_fast_path_of_code_points_equals_the_general_one(
     tokenizers: dict[str, Tokenizer], text: str, name: str
 ) -> None:

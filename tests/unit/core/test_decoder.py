@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from fastbpe import FastbpeError, InvalidTokenError, Tokenizer
 from helpers.child_processes import run_python
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, published, published_peer
 from helpers.text_strategies import as_utf8, texts
 
@@ -142,7 +143,7 @@ print("alive")
     assert printed == "alive\n"
 
 
-@settings(max_examples=500)
+@settings(max_examples=n_rounds(166, 500))
 @given(texts)
 def test_decoding_returns_the_encoded_text(
     code_tokenizer: Tokenizer, unsplit_tokenizer: Tokenizer, text: str

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from fastbpe import Tokenizer, train
 from fastbpe._reference import encode as reference_encode
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, random_texts
 from helpers.text_strategies import as_utf8, texts
 
@@ -78,7 +79,7 @@ def test_ids_are_int_objects_shared_within_lists(code_tokenizer: Tokenizer) -> N
     assert all(a is b for a, b in zip(ids[:half], ids[half:], strict=True))
 
 
-@settings(max_examples=500)
+@settings(max_examples=n_rounds(166, 500))
 @given(texts)
 def test_all_entry_points_give_the_same_ids(code_tokenizer: Tokenizer, text: str) -> None:
     ids = code_tokenizer.encode_ordinary(text)

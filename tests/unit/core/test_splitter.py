@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fastbpe import PATTERNS, PatternError, Tokenizer
 from fastbpe._core.split.splitter import Splitter
 from fastbpe.splitting import make_splitter
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES
 from helpers.text_strategies import as_utf8, texts
 
@@ -85,7 +86,7 @@ def test_pieces_cover_the_whole_text(name: str, text: str) -> None:
 PATTERN_PARTS = st.sampled_from(["a", "b+", "(c|d)", r"\s", "é{2}", "(?:ab)?x", "[a-c]", "(?=a)a", ".", "日|😀"])
 
 
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 @given(st.lists(PATTERN_PARTS, min_size=1, max_size=3), st.text("abcdxé日😀 \n", max_size=30), st.booleans())
 def test_pieces_are_matches_and_the_text_between_them(parts: list[str], text: str, either: bool) -> None:
     pattern = ("|" if either else "").join(parts)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbpe import InvalidTokenError, Tokenizer
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES
 from helpers.text_strategies import texts
 
@@ -57,7 +58,7 @@ def test_text_is_the_same_for_groups_of_every_size(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=n_rounds(100, 300))
 def test_any_ids_in_any_groups_decode_like_decode(data: st.DataObject) -> None:
     """Use ids of texts, or arbitrary ids, which seldom form characters."""
     text = data.draw(texts)
