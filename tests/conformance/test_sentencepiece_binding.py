@@ -1,4 +1,4 @@
-"""The batch decodes of `processor._processor` against those of sentencepiece's binding."""
+"""Batch decodes of `processor._processor` beside sentencepiece's binding."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,6 +1,6 @@
 """Surgery against other tools: the merges of bpe-continue, the removals of bpe-tokenizer-editor.
 
-bpe-continue 0.1.0 learns on after a tokenizer.json with the trainer of tokenizers. Its merges are those of
+bpe-continue 0.1.0 learns on after a tokenizer.json with the trainer of tokenizers. Its merges equal
 train(base=…, ties="pair"), if no added token stands in the text: it learns from added tokens as from any text, and
 fastbpe never merges them.
 

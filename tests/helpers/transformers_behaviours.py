@@ -3,7 +3,7 @@
 The list follows tests/test_tokenizers_backend_mixin.py and tests/test_tokenization_common.py of transformers 5.24,
 whose tests need models of the hub. A behaviour takes a function that loads a tokenizer with options, and an empty
 folder. It returns all that it saw, so that a stock tokenizer and an accelerated one can be compared; an exception
-is an outcome, too. `transformers_chats` has those of chat templates, `transformers_places` those of offsets.
+is an outcome, too. `transformers_chats` has behaviours of chat templates, `transformers_places` of offsets.
 """
 
 from __future__ import annotations

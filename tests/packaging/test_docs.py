@@ -1,9 +1,9 @@
 """The Python and shell blocks of the pages in docs/ run as printed, in order, each page in one namespace.
 
 Blocks run in a folder of their own, which earlier blocks of the page fill. After ```python, `needs torch` names
-packages and commands. Such a block runs in a test of its own, with those of its page that need no more; the test
-is skipped where one of them is missing. Shell blocks with `needs`, or with a published vocabulary, do not run; the
-arguments of `fastbpe` in them are checked.
+packages and commands. Such a block runs in a test of its own, with the blocks of its page that need no more; the
+test is skipped where one of them is missing. Shell blocks with `needs`, or with a published vocabulary, do not
+run; the arguments of `fastbpe` in them are checked.
 """
 
 from pathlib import Path

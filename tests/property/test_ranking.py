@@ -148,7 +148,7 @@ def test_bytes_may_have_any_ids() -> None:
 
 
 def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists with such tokens, as that of Llama 3, are settled by the fast check, as the definition says."""
+    """The fast check settles lists with such tokens, as Llama 3's, as the definition says."""
     n_ranked = 0
     for seed in range(n_rounds(400, 4000, 40_000)):
         merges, tokens = random_splits(random.Random(f"later {seed}"))

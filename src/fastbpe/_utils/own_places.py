@@ -33,7 +33,7 @@ def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
 
     Args:
         target: path of the file that is to be written.
-        mode: permissions of the file, of which the umask takes its bits.
+        mode: permissions of the file, less the bits of the umask.
 
     Returns:
         A context of the path. The file is removed at its end, unless it was renamed.

@@ -1,6 +1,6 @@
 """Words of a text as Hugging Face's tokenizers number them: each added token, and each piece between two.
 
-The number of a piece counts, as do those of all pieces, even if it has no ids.
+Every piece has a number, even if it has no ids.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whole tokenizers of a kind: those of BPE run on fastbpe, the others are tokenizers' own."""
+"""Whole tokenizers of a kind: BPE runs on fastbpe, other models on tokenizers itself."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _build_unpadded(rows: Sequence[Encoded], frame: Frame, wanted: Wanted) -> di
 
 
 def _repeat(frame: Frame, lengths: Sequence[int], value_of: Callable[[Item], int]) -> list[list[int]]:
-    """Return for each row a value of each id: that of the frame's items, and of the text for all others."""
+    """Return for each row a value of each id: one for the frame's items, another for the ids of texts."""
     place = [item.sequence for item in frame.items].index(0)
     before = [value_of(item) for item in frame.items[:place] for _ in item.ids]
     behind = [value_of(item) for item in frame.items[place + 1 :] for _ in item.ids]

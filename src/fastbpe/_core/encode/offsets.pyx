@@ -352,7 +352,7 @@ cdef int _note_words(
 ) except -1 nogil:
     """Append to words the number of ids up to the end of each piece.
 
-    Requires: ids i and following are those of the pieces `ends`, the first of which begins at data[at]. Bytes
+    Requires: ids i and following belong to the pieces `ends`; the first piece begins at data[at]. Bytes
     without a token have no ids.
     """
     cdef size_t k, end, n_left

@@ -11,7 +11,9 @@ from fastbpe.tokenizers.own.models import BPE
 
 
 class AddedTokens:
-    """Added tokens by id. An id is that of the vocabulary, or the first one that is free behind all others.
+    """Added tokens by id.
+
+    A token of the vocabulary keeps its id; another gets the first free id behind all others.
 
     Attributes:
         tokens: id → token.

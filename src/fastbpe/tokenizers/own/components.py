@@ -252,7 +252,7 @@ def compact(value: Any) -> bytes:
 class Limits(NamedTuple):
     """Limits of the text that shows a component.
 
-    n_items: items of a list or a dict, of which one less is shown, and three dots.
+    n_items: items of a list or a dict; one less is shown, then three dots.
     n_bytes: bytes of a text.
     """
 

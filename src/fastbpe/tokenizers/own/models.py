@@ -202,7 +202,7 @@ class BPE(Model):
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
-        """Make a model of the two files of GPT-2. Arguments are those of `read_file` and of the class."""
+        """Make a model of the two files of GPT-2. Takes what `read_file` and the class take."""
         return cls(*cls.read_file(vocab, merges), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:

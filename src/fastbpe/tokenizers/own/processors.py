@@ -31,7 +31,7 @@ class PostProcessor(Component):
 
         Args:
             encoding: the encoding of a text.
-            pair: that of the second text.
+            pair: the same of the second text.
             add_special_tokens: add ids.
         """
         return process(self, [one.copied() for one in (encoding, pair) if one is not None], add_special_tokens)
@@ -177,7 +177,7 @@ class _Pair(PostProcessor):
 
     @staticmethod
     def _as_text(encoding: Encoding, i: int, type_id: int) -> None:
-        """Let all tokens count as those of the first text (i = 0) or of the second, as tokenizers does."""
+        """Count all tokens to the first text (i = 0) or to the second, as tokenizers does."""
         encoding.set_type_ids(type_id)
         encoding.ranges.clear()
         encoding.set_sequence_id(min(i, 1))

@@ -93,7 +93,7 @@ class Tokenizer:
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
-        """Load the text of a tokenizer.json. Errors are those of `from_buffer`."""
+        """Load the text of a tokenizer.json. Raises what `from_buffer` raises."""
         return Tokenizer.from_buffer(of_type(json, str).encode("utf-8", "surrogatepass"))
 
     @staticmethod
@@ -212,7 +212,7 @@ class Tokenizer:
 
         Args:
             encoding: the encoding of a text.
-            pair: that of the second text.
+            pair: the same of the second text.
             add_special_tokens: as in `encode`.
         """
         texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
@@ -314,7 +314,7 @@ class Tokenizer:
         return self._add(checked(tokens, special=False))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Add special tokens, which decoding can leave out. Arguments are those of `add_tokens`."""
+        """Add special tokens, which decoding can leave out. Takes what `add_tokens` takes."""
         return self._add(checked(tokens, special=True))
 
     def _add(self, tokens: list[Any]) -> int:
@@ -372,7 +372,7 @@ class Tokenizer:
         """Truncate from now on.
 
         Args:
-            max_length: most ids, with those of the template.
+            max_length: most ids; the ids of the template count.
             stride: ids that a part in `Encoding.overflowing` shares with the one before.
             strategy: text of a pair that is cut: "longest_first", "only_first" or "only_second".
             direction: side at which ids are cut off: "right" or "left".

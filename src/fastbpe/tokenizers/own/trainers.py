@@ -1,4 +1,4 @@
-"""Trainer of BPE, as a plain object. Trainers of other models are those of the original."""
+"""Trainer of BPE, as a plain object. Trainers of other models belong to the original."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 The base of the training is a tokenizer of the single bytes, with the normalizer and pre-tokenizer of the one that
 learns. Its ids have the order of the characters for bytes, by which tokenizers decides between equally frequent
 pairs. tokenizers numbers special tokens first, then the characters that occur, then merges. Merging is greedy, so
-the merges of a long training begin with those of a short one: fastbpe learns as many as could be needed, and the
-rest is cut off.
+the merges of a long training begin with the merges of a short one: fastbpe learns as many as could be needed, and
+the rest is cut off.
 """
 
 from __future__ import annotations
