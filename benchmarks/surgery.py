@@ -9,20 +9,21 @@ from collections.abc import Callable
 from typing import Any
 
 import fastbpe
-from vocabularies import Vocabulary
+from vocabularies import Vocabulary, published_or
 
 SURGERY_BAR = 2.0  # seconds at most for each change
 N_MORE = 1000
 ROUNDS = 3
 
 
-def surgery_rows(text: str) -> list[dict[str, Any]]:
+def surgery_rows(text: str, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """Time each change of o200k_base, print a table, and return the rows.
 
     Args:
         text: corpus to prune by and to learn from.
+        vocabulary: takes the place of o200k and cl100k where their files are missing.
     """
-    tokenizer, other = Vocabulary("o200k").load(), Vocabulary("cl100k").load()
+    tokenizer, other = (published_or(vocabulary, name).load() for name in ("o200k", "cl100k"))
     print(f"\n| change of {tokenizer.name}, {tokenizer.vocab_size:,} tokens | ms, median | bar, ms |")
     print("|---|---:|---:|")
     return [_timed(title, change) for title, change in _changes(tokenizer, other, text).items()]
@@ -31,20 +32,21 @@ def surgery_rows(text: str) -> list[dict[str, Any]]:
 def _changes(old: fastbpe.Tokenizer, other: fastbpe.Tokenizer, text: str) -> dict[str, Callable[[], Any]]:
     import numpy
 
-    names = [f"<name {i}>" for i in range(N_MORE)]
-    gone = range(50_000, 50_000 + N_MORE)
+    n_more = min(N_MORE, old.vocab_size // 8)
+    names = [f"<name {i}>" for i in range(n_more)]
+    gone = range(old.vocab_size // 2, old.vocab_size // 2 + n_more)
     small, id_map = old.prune(keep=old.vocab_size // 2)
     embedding = numpy.ones((old.n_vocab, 64), "float32")
     n_read = f"{len(text.encode()) / 1e6:.0f} MB"
     return {
-        f"with_tokens, {N_MORE:,}": lambda: old.with_tokens(names),
-        f"without_tokens, {N_MORE:,}": lambda: old.without_tokens(gone),
-        f"without_tokens, {N_MORE:,}, keep_ids": lambda: old.without_tokens(gone, keep_ids=True),
+        f"with_tokens, {n_more:,}": lambda: old.with_tokens(names),
+        f"without_tokens, {n_more:,}": lambda: old.without_tokens(gone),
+        f"without_tokens, {n_more:,}, keep_ids": lambda: old.without_tokens(gone, keep_ids=True),
         "prune(keep=) to half": lambda: old.prune(keep=old.vocab_size // 2),
         f"prune(corpus=) by {n_read}": lambda: old.prune(corpus=[text]),
         f"merge_vocabularies with {other.name}": lambda: fastbpe.merge_vocabularies(old, other),
-        f"train(base=) by {n_read}, {N_MORE:,} more": lambda: fastbpe.train(
-            [text], base=old, vocab_size=f"+{N_MORE}", progress=False, num_threads=1
+        f"train(base=) by {n_read}, {n_more:,} more": lambda: fastbpe.train(
+            [text], base=old, vocab_size=f"+{n_more}", progress=False, num_threads=1
         ),
         "id_map of the half": lambda: small.id_map(old),
         "IdMap.resize, 64 columns": lambda: id_map.resize(embedding),

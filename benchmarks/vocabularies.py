@@ -178,3 +178,8 @@ def _byte_characters() -> dict[int, str]:
         characters[byte] = chr(byte) if printable else chr(0x100 + n_others)
         n_others += not printable
     return characters
+
+
+def published_or(vocabulary: Vocabulary, name: str) -> Vocabulary:
+    """Return a published vocabulary by its short name; `vocabulary` where its file is missing."""
+    return Vocabulary(name) if (DATA / "vocab" / _PUBLISHED[name][0]).exists() else vocabulary
