@@ -82,7 +82,8 @@ def _rows(tokenizer: fastbpe.Tokenizer, text: str) -> list[Row]:
         out: list[int] = []
         for one in pushes:
             out += encoder.push(one)
-        return out + encoder.finish()
+        out += encoder.finish()
+        return out
 
     def is_cut(parts: list[str]) -> bool:
         return parts == [tokenizer.truncate(one, 256) for one in documents]
