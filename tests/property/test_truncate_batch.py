@@ -11,11 +11,9 @@ import pytest
 from fastbpe import Tokenizer
 from fastbpe._core.encode.count_limits import parts_within, takes_plain_text
 from fastbpe._core.encode.text_cuts import may_cut
-from fastbpe._reference.measuring import longest_prefix, longest_suffix
+from helpers.longest_parts import longest_part
 from helpers.sampling import SEED, n_rounds
 from helpers.streaming import BITS, NAMES, TEXT, made
-
-SLOW = {"right": longest_prefix, "left": longest_suffix}
 
 
 def is_passed_over(tokenizer: Tokenizer) -> bool:
@@ -40,7 +38,7 @@ def test_parts_are_the_longest_that_fit(name: str, side: str) -> None:
         assert parts == [tokenizer.truncate(text, n, side=side) for text in batch]
         for text, part in zip(batch, parts, strict=True):
             if is_passed_over(tokenizer):
-                assert part == SLOW[side](text, tokenizer.count, n), (SEED, text, n)
+                assert part == longest_part(tokenizer, text, n, side), (SEED, text, n)
             else:
                 assert tokenizer.count(part) <= n, (SEED, text, n)
 
