@@ -1,7 +1,8 @@
 """Fixtures and hypothesis settings of all tests."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,6 +24,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if n is not None:
         config.option.numprocesses, config.option.dist = n, "worksteal"
     os.environ["FASTBPE_SEED"] = str(sampling.SEED)  # every process draws the same sample, also after midnight
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    return processes.sendable((yield))
 
 
 def pytest_report_header() -> str:

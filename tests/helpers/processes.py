@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 #: Most processes that a run gets without `-n`. Each takes up to several GB, so more of them are for who asks.
@@ -25,3 +27,14 @@ def n_processes(config: pytest.Config, n_cores: int) -> int | None:
     if option.usepdb or option.trace or option.collectonly or option.capture == "no":
         return None
     return min(MAX_PROCESSES, n_cores) if n_cores > 1 else None
+
+
+def sendable(value: Any) -> Any:
+    """Return a report with lone surrogates written as escapes: pytest-xdist sends UTF-8 between processes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {sendable(key): sendable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(sendable, value))
+    return value

@@ -1,7 +1,11 @@
-"""A run of the whole suite is shared by processes, and every other run stays in one."""
+"""A run of the whole suite is shared by processes, which tell of every failure; every other run stays in one."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -66,3 +70,32 @@ def test_options_of_xdist_are_obeyed(options: dict[str, Any]) -> None:
 def test_missing_xdist_leaves_one_process() -> None:
     config = SimpleNamespace(args_source=WHOLE, option=SimpleNamespace())
     assert n_processes(cast(pytest.Config, config), 64) is None
+
+
+def test_failure_with_a_lone_surrogate_is_told_by_another_process(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    tests = Path(__file__).parents[1]
+    (tmp_path / "conftest.py").write_text((tests / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "test_text.py").write_text("def test_text():\n    assert '\\udc4d' == 'a'\n", encoding="utf-8")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-n",
+            "1",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            str(tmp_path),
+            str(tmp_path),
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "FAILED test_text.py::test_text" in done.stdout
+    assert "1 failed" in done.stdout
+    assert r"\udc4d" in done.stdout
