@@ -139,6 +139,18 @@ def test_parts_of_random_pairs_are_in_the_order_of_stock(
     assert told["reason"] or told["native"]["encode"] >= n_answered  # a file of the Llama kind has no ByteLevel
 
 
+def test_chats_are_encoded_natively_unless_control_tokens_are_sanitized() -> None:
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    chat = [{"role": "user", "content": "Hi é <unk>"}]
+    for options in ({}, {"return_tensors": "np", "padding": True}, {"return_dict": False}):
+        call = lambda t, o=options: t.apply_chat_template(chat, **o)  # noqa: E731
+        assert not difference(answer(call, ours), answer(call, stock))
+    assert (status(ours)["native"], status(ours)["handed_over"]) == ({"encode": 3}, {})
+    call = lambda t: t.apply_chat_template(chat, sanitize_control_tokens=True)  # noqa: E731
+    assert not difference(answer(call, ours), answer(call, stock))
+    assert status(ours)["handed_over"] == {"encode": {"a chat with control tokens to sanitize": 1}}
+
+
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.sample(4)
 def test_random_ids_decode_like_stock(name: str) -> None:

@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "verbose": True,
     "split_special_tokens": None,
 }
+_SANITIZE = "sanitize_control_tokens"  # keyword that apply_chat_template gives with each call; False: no effect
 ARRAYS = ("np", "pt")
 
 
@@ -58,6 +59,10 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     Raises:
         HandOver: the original must answer. It gets the same settings again.
     """
+    if _SANITIZE in options:
+        options = {**options}
+        if options.pop(_SANITIZE):
+            raise HandOver("a chat with control tokens to sanitize")
     if not options.keys() <= DEFAULTS.keys():
         raise HandOver("an argument that fastbpe does not know")
     call = {**DEFAULTS, **options}
