@@ -15,7 +15,7 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, FormatWarning, Tokenizer
 from fastbpe._core.merge.table_builder import build_tables
-from fastbpe.formats import detect
+from fastbpe.formats import byte_level, detect
 from fastbpe.formats.huggingface import _vocab_json
 from helpers.bounds import within
 from helpers.shared_data import BYTES, PUBLISHED, corpus, published
@@ -624,3 +624,52 @@ def test_published_files_keep_pre_tokenizers_and_template() -> None:
     assert len(tokenizer.pre_tokenizers) == 4
     assert tokenizer.vocab_size == 65024
     assert fastbpe.load(file_of("whisper_large_v3")).template == ([50258, 50364], [50257])
+
+
+def extended(tmp_path: Path, **flags: bool) -> Tokenizer:
+    """Make a tokenizer with " ab", which no merge makes, <s> with the id 258, and a learned token behind it."""
+    alphabet = {byte_level.text_of(bytes([byte])): byte for byte in range(256)}
+    step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    document = {
+        "version": "1.0",
+        "added_tokens": [
+            {
+                "id": 258,
+                "content": "<s>",
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+            }
+            | {"special": True, **flags}
+        ],
+        "normalizer": None,
+        "pre_tokenizer": step,
+        "post_processor": None,
+        "decoder": step,
+        "model": {
+            "type": "BPE",
+            "vocab": {**alphabet, "ab": 256, "Ġab": 257},
+            "merges": ["a b"],
+            "ignore_merges": True,
+        },
+    }
+    (tmp_path / "base.json").write_text(json.dumps(document), encoding="utf-8")
+    return fastbpe.train(["cd " * 9], base=fastbpe.load(tmp_path / "base.json"), vocab_size="+1", progress=False)
+
+
+def test_name_before_learned_tokens_is_written_if_it_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    longer, path = extended(tmp_path), tmp_path / "tokenizer.json"
+    longer.export(path, format="huggingface")
+    text, ids = "x<s> ab<s>cd", [120, 258, 257, 258, 259]
+    assert longer.encode(text, allowed_special="all") == ids
+    assert fastbpe.load(path).encode(text, allowed_special="all") == ids
+    assert tokenizers.Tokenizer.from_file(str(path)).encode(text).ids == ids
+
+
+def test_name_that_text_may_equal_is_refused_where_pieces_are_looked_up_whole(tmp_path: Path) -> None:
+    longer = extended(tmp_path, single_word=True)
+    assert 258 not in longer.encode("x<s>y", allowed_special="all")
+    with pytest.raises(FormatError, match="added token '<s>' stands before tokens that were learned"):
+        longer.export(tmp_path / "tokenizer.json", format="huggingface")
+    assert not (tmp_path / "tokenizer.json").exists()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.byte_level import text_of
+from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.model import AddedToken, Model
 
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -33,12 +33,16 @@ def dump(
             piece into a special token of the vocabulary.
 
     Raises:
-        FormatError: two tokens would be written as one text, or an id is missing.
+        FormatError: two tokens would be written as one text, an id is missing, or ignore_merges would turn text
+            into an added token.
     """
     vocabulary = _vocabulary(tokens)
     n_ordinary = len(vocabulary)
     added = _added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
+    ignore_merges = model.whole_piece_first and (len(vocabulary) == n_ordinary or not all_made)
+    if ignore_merges:
+        _check_names([*vocabulary][n_ordinary:], added, model.huggingface.get("normalizer"))
     shown = [text_of(token) for token in tokens]
     return write_document(
         truncation=model.huggingface.get("truncation"),
@@ -48,7 +52,7 @@ def dump(
         pre_tokenizer=model.huggingface.get("pre_tokenizer") or _sequence(pre_tokenizers),
         post_processor=model.huggingface.get("post_processor"),
         decoder=model.huggingface.get("decoder") or _BYTE_LEVEL,
-        ignore_merges=model.whole_piece_first and (len(vocabulary) == n_ordinary or not all_made),
+        ignore_merges=ignore_merges,
         vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
         merges=[f"{shown[left]} {shown[right]}" for left, right in merges],
     )
@@ -132,6 +136,27 @@ def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token
     gap = next((i for i in range(greatest) if i not in taken), None)
     if gap is not None:
         raise FormatError(f"no token has the id {gap}; a tokenizer.json has no gaps: export it as native")
+
+
+def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: Any) -> None:
+    """Raise FormatError if a piece of text may equal a name that is in the vocabulary for its id alone.
+
+    tokenizers takes added tokens out of the text before it splits. What is left holds a name if a token with
+    single_word stands at or over it between letters, if the normalizer makes it, or if other text is written so.
+    """
+    tokens = {token.content: token for token in added}
+    for name in names:
+        piece = bytes_of(name)
+        if not piece:
+            continue  # no piece is written so
+        text = piece.decode(errors="replace")
+        is_found = text == name and not any(token.single_word for token in added)
+        if "\ufffd" not in text and not (is_found and (normalizer is None or tokens[name].normalized)):
+            raise FormatError(
+                f"the added token {name!r} stands before tokens that were learned, and a tokenizer.json would "
+                f"give its id to the text {text!r} where fastbpe does not; give it an id behind all others, or "
+                "export it as native"
+            )
 
 
 def _entry(token: AddedToken) -> dict[str, Any]:
