@@ -28,7 +28,7 @@ docs port="8000":
 ci:
     .ci/run
 
-# coverage of Python and Cython, from a copy of the tree built with line tracing
+# coverage of Python and Cython, from a copy of the tree whose core counts its lines
 coverage *args:
     .ci/coverage {{args}}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import itertools
 import json
 import pickle
 import random
@@ -425,3 +426,22 @@ def test_llama_kinds_of_objects_are_those_of_files() -> None:
     twins = OwnTwins(made(own), made(stock))
     twins.check(lambda t: [t.to_str(), t.encode_batch(["a b", "xyz a", ""]), t.decode([4, 1, 3])])
     assert json.loads(twins.ours.to_str()) == llama_document(vocab, [["▁", "a"]])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("steps", [*itertools.product(itertools.product([True, False], repeat=2), repeat=3)])
+def test_token_added_again_is_found_by_its_last_flags_and_stays_special(
+    steps: tuple[tuple[bool, bool], ...],
+) -> None:
+    def results(tokenizer: Any) -> Any:
+        module: Any = own if isinstance(tokenizer, own.Tokenizer) else stock
+        tokenizer.add_special_tokens([module.AddedToken("a ", normalized=True)])
+        for special, normalized in steps:
+            add = tokenizer.add_special_tokens if special else tokenizer.add_tokens
+            add([module.AddedToken("b", lstrip=True, normalized=normalized)])
+        found = [tokenizer.encode("ca bc").ids]
+        tokenizer.normalizer = module.normalizers.Lowercase()
+        found.append(tokenizer.encode("c B").ids)
+        tokenizer.encode_special_tokens = True
+        return [*found, tokenizer.encode("c B").ids, tokenizer.encode("c b").ids, tokenizer.decode([98, 99])]
+
+    OwnTwins.of(small_text()).check(results)

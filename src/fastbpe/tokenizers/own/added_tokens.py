@@ -23,16 +23,14 @@ class AddedTokens:
     def __init__(self) -> None:
         self.tokens: dict[int, AddedToken] = {}
         self.ids: dict[str, int] = {}
-        #: Tokens that were ever special, and whether each was normalized then: they are found and skipped as such.
-        self.special: dict[str, bool] = {}
+        #: Contents of tokens that were ever special: they are found and skipped as special ones.
+        self.special: set[str] = set()
         self._greatest = -1
 
     def add(self, tokens: list[AddedToken], model: BPE) -> int:
         """Add tokens, and return how many of them are new or changed."""
         n_ignored, n = 0, len(model.vocab)
-        for token in tokens:
-            if token.special and token.content:
-                self.special.setdefault(token.content, token.normalized)
+        self.special |= {token.content for token in tokens if token.special and token.content}
         for token in tokens:
             token_id = self.ids.get(token.content)
             if not token.content or (token_id is not None and self.tokens[token_id] == token):
@@ -56,14 +54,14 @@ class AddedTokens:
         listed = self.listed()
         for one in listed:
             if one["content"] in self.special:
-                one |= {"special": True, "normalized": self.special[one["content"]]}
+                one["special"] = True
         return listed
 
     def copied(self) -> AddedTokens:
         """Return the same tokens, without later changes."""
         made = AddedTokens()
         made.tokens, made.ids, made._greatest = {**self.tokens}, {**self.ids}, self._greatest
-        made.special = {**self.special}
+        made.special = {*self.special}
         return made
 
 
