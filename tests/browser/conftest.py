@@ -62,9 +62,9 @@ def tokenizers() -> dict[str, Tokenizer]:
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(tokenizers: dict[str, Tokenizer]) -> Iterator[str]:
-    """Address of a running server."""
+    """Address of a running server. It ends with its module: tests that refuse memory would break its thread."""
     server = WebServer(tokenizers.items(), templates={"small": OWN})
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -9,6 +9,7 @@ import itertools
 import json
 import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -445,3 +446,29 @@ def test_token_added_again_is_found_by_its_last_flags_and_stays_special(
         return [*found, tokenizer.encode("c B").ids, tokenizer.encode("c b").ids, tokenizer.decode([98, 99])]
 
     OwnTwins.of(small_text()).check(results)
+
+
+@pytest.mark.parametrize("content", ["é", "É q", "<s>", "ab"])
+def test_added_token_is_told_and_decoded_as_the_normalizer_changes_it(content: str) -> None:
+    made: list[Callable[[Any], Any]] = [
+        lambda _: None,
+        lambda m: m.normalizers.NFD(),
+        lambda m: m.normalizers.Prepend("x"),
+        lambda m: m.normalizers.Replace("é", ""),
+        lambda m: m.normalizers.Sequence([m.normalizers.NFD(), m.normalizers.StripAccents()]),
+    ]
+    flags = itertools.product([True, False], repeat=3)
+    for (special, normalized, fuses), before, behind in itertools.product(flags, made, made):
+        results: list[Any] = []
+        for module in (own, stock):
+            tokenizer: Any = module.Tokenizer.from_str(small_text())
+            if fuses:
+                tokenizer.decoder = module.decoders.Fuse()
+            tokenizer.normalizer = before(module)
+            tokenizer.add_tokens([module.AddedToken(content, normalized=normalized, special=special)])
+            tokenizer.normalizer = behind(module)
+            i = tokenizer.token_to_id(content)
+            results.append(
+                (i, tokenizer.id_to_token(i), tokenizer.decode([i, 97]), tokenizer.decode([i, 97], False))
+            )
+        assert results[0] == results[1], (special, normalized, fuses)

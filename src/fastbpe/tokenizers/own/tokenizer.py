@@ -283,9 +283,16 @@ class Tokenizer:
         return self._added.ids.get(of_type(token, str), self._model.vocab.get(token))
 
     def id_to_token(self, id: int) -> str | None:
-        """Return the token of an id as the vocabulary spells it; None if there is none."""
+        """Return the token of an id, or None.
+
+        A token of the vocabulary is given as it is spelt there, an added one with `normalized` as the normalizer
+        changes it.
+        """
         added = self._added.tokens.get(models.token_id(id))
-        return self._model.names.get(id) if added is None else added.content
+        if added is None:
+            return self._model.names.get(id)
+        normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
+        return added.content if normalizer is None else normalizer.normalize_str(added.content)
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Return the id of each token."""
