@@ -22,6 +22,9 @@ Skip = Callable[[FormatError], object]
 OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
+# Longest path that any system takes (Windows). A longer text is not looked up: to parse a text of megabytes as a path
+# takes longer than to count its pieces.
+_MAX_SYSTEM_PATH_CHARACTERS = 1 << 15
 _FOLDER_ENDS = ("/", os.sep)
 
 
@@ -92,6 +95,8 @@ def _looks_like_path(text: str) -> bool:
 
 def _is_there(name: str) -> bool:
     """Tell whether a str names a file or folder, or is a pattern that matches one."""
+    if len(name) > _MAX_SYSTEM_PATH_CHARACTERS:
+        return False
     if is_remote(name):
         path = RemotePath(name)
         return path.exists() or (glob.has_magic(name) and bool(path.glob_itself()))

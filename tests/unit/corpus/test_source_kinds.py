@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import Counter, deque
 from pathlib import Path
@@ -59,6 +60,15 @@ def test_list_items_that_do_not_look_like_paths_are_texts(text: str, tmp_path: P
     monkeypatch.chdir(tmp_path)
     assert trains_the_same([text, "ab"], iter([text, "ab"]))
     assert trains_the_same([text, "no.txt"], iter([text, "no.txt"]))
+
+
+def test_a_text_longer_than_any_path_is_not_looked_up(monkeypatch: Any) -> None:
+    text = "see https://example.org/ and " * 2000
+    looked_up: list[str] = []
+    exists = os.path.exists
+    monkeypatch.setattr(os.path, "exists", lambda name: looked_up.append(name) or exists(name))
+    assert trains_the_same([text], iter([text]))
+    assert not [name for name in looked_up if len(str(name)) > 1000]
 
 
 def test_path_objects_are_paths_in_any_iterable(tmp_path: Path, monkeypatch: Any) -> None:
