@@ -413,7 +413,7 @@ cdef bint has_surrogate(const Text* text) noexcept nogil:
 
 cdef bint _any_surrogate(const Unit* data, size_t n) noexcept nogil:
     cdef size_t i
-    cdef uint32_t found = 0
+    cdef Unit found = 0  # as wide as a unit, so that one instruction compares as many as fit
     for i in range(n):
-        found |= data[i] >> 11 == 0x1B
+        found |= <Unit> (data[i] >> 11 == 0x1B)
     return found != 0
