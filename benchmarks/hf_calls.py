@@ -66,6 +66,8 @@ ROWS = (
     Row("100-byte strs one by one → input_ids", 2, lambda _, text: cut(text, SHORT_BYTES),
         lambda t, x: [t(one)["input_ids"] for one in x]),
     Row("documents cut to 512 and padded → numpy", 2, _documents, lambda t, x: t(x, **CUT)["input_ids"]),
+    Row("20 KB documents cut to 512 and padded → numpy", 2, lambda _, text: cut(text, 10 * DOCUMENT_BYTES),
+        lambda t, x: t(x, **CUT)["input_ids"]),
     Row("2 KB documents → offsets", 2, _documents,
         lambda t, x: t(x, return_offsets_mapping=True)["offset_mapping"]),
     Row("lists of ids → texts", 2, _ids, lambda t, x: t.batch_decode(x)),

@@ -92,6 +92,32 @@ def test_many_random_texts_have_the_ids_of_stock(name: str, shape: str) -> None:
             assert decoded[0] == decoded[1]
 
 
+TRUNCATED = {
+    "lists": {},
+    "arrays": {"padding": True, "return_tensors": "np"},
+    "offsets": {"return_offsets_mapping": True},
+    "split": {"split_special_tokens": True},
+    "no frame": {"add_special_tokens": False},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("shape", TRUNCATED)
+@pytest.mark.sample(10)
+def test_truncated_texts_of_which_the_beginning_is_encoded_answer_like_stock(
+    name: str, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastbpe.tokenizer.beginnings.CHARACTERS_PER_ID", 2)
+    rng = random.Random(f"{SEED} beginnings {name} {shape}")
+    ours, stock = fresh(name)
+    for _ in range(n_rounds(8, 40, 400)):
+        texts = ["".join(random_texts(rng, 4)) for _ in range(6)]
+        strategy = rng.choice([True, True, "only_first", "only_second"])
+        options = TRUNCATED[shape] | {"truncation": strategy, "max_length": rng.choice([3, 7, 20, 60])}
+        call = lambda t, x=texts, o=options: t(x, **o)  # noqa: E731
+        assert not difference(answer(call, ours), answer(call, stock), repr((texts, options)))
+
+
 POST_PROCESSORS = {
     "none": lambda: None,
     "byte level": lambda: processors.ByteLevel(trim_offsets=False),

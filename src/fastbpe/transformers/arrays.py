@@ -9,15 +9,15 @@ import numpy as np
 
 from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
 from fastbpe.fitting.padding import padded_length
+from fastbpe.tokenizer.beginnings import encode_beginnings
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.columns import Wanted
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.frames import Frame
-from fastbpe.transformers.rows import Plan, tokenizer_for_offsets
+from fastbpe.transformers.rows import Plan, n_first_ids, tokenizer_for_offsets
 
 
-def build_arrays(
-    engine: Engine, plan: Plan, texts: Sequence[str | bytes], wanted: Wanted
-) -> dict[str, Any] | None:
+def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wanted) -> dict[str, Any] | None:
     """Encode single texts into int64 arrays of shape (n_texts, length), offsets of (n_texts, length, 2).
 
     Returns:
@@ -28,13 +28,8 @@ def build_arrays(
         HandOver: the original must answer.
     """
     frame, padding, truncation = plan.frame, plan.padding, plan.truncation
-    special: dict[str, Any] = {"disallowed_special": ()} if plan.splits_special else {"allowed_special": "all"}
-    spans: Any = None
-    if wanted.offsets:
-        tokenizer = tokenizer_for_offsets(engine, truncation)
-        ids, spans, ends = tokenizer.encode_batch_with_offsets(texts, **special, as_numpy=True)
-    else:
-        ids, ends = plan.tokenizer.encode_batch_to_numpy(texts, **special)
+    tokenizer = tokenizer_for_offsets(engine, truncation) if wanted.offsets else plan.tokenizer
+    ids, spans, ends = _encode(tokenizer, plan, texts, offsets=wanted.offsets)
     starts, counts = ends[:-1], np.diff(ends)
     if truncation is not None:
         kept = np.minimum(counts, truncation.limit)
@@ -83,6 +78,29 @@ def build_arrays(
     if wanted.length:
         columns["length"] = np.full(len(texts), length, dtype=np.int64)
     return columns
+
+
+def _encode(tokenizer: Tokenizer, plan: Plan, texts: Sequence[str], *, offsets: bool) -> tuple[Any, Any, Any]:
+    """Encode texts, as far as truncation keeps them; return ids, spans or None, and where each text ends."""
+    special: dict[str, Any] = {"disallowed_special": ()} if plan.splits_special else {"allowed_special": "all"}
+
+    def encode(texts: Sequence[str]) -> tuple[Any, Any, Any]:
+        if offsets:
+            return tokenizer.encode_batch_with_offsets(texts, **special, as_numpy=True)
+        ids, ends = tokenizer.encode_batch_to_numpy(texts, **special)
+        return ids, None, ends
+
+    limit = None if plan.truncation is None else n_first_ids(plan.truncation)
+    if limit is None:
+        return encode(texts)
+    return encode_beginnings(
+        encode,
+        lambda made: np.diff(made[2]).tolist(),
+        tokenizer,
+        texts,
+        limit,
+        splits_special=plan.splits_special,
+    )
 
 
 def _put_frame(out: Any, frame: Frame, firsts: Any, counts: Any) -> None:

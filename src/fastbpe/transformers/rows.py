@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from fastbpe.fitting.truncation import Truncation, read_truncation
+from fastbpe.tokenizer.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.columns import Encoded, Span, truncate
 from fastbpe.transformers.engine import Engine
@@ -80,7 +82,8 @@ def encode_rows(
         trims = offsets and engine.trims_offsets()
         rows = _encode_words(tokenizer, inputs, splits=plan.splits_special, offsets=offsets, trims=trims)
     else:
-        rows = _encode_inputs(tokenizer, inputs, splits=plan.splits_special, offsets=offsets)
+        limit = None if truncation is None or overflowing else n_first_ids(truncation)
+        rows = _encode_inputs(tokenizer, inputs, splits=plan.splits_special, offsets=offsets, limit=limit)
     if truncation is None:
         return rows, None
     cut = truncate(rows, truncation, overflowing=overflowing)
@@ -126,8 +129,27 @@ def _encode_words(
     return rows
 
 
-def _encode_inputs(tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool) -> list[Encoded]:
-    ids, spans = _encode_texts(tokenizer, inputs.firsts, splits=splits, offsets=offsets)
+def n_first_ids(truncation: Truncation) -> int | None:
+    """Return how many ids of a text, from its start, decide what truncation of single texts gives; None: all."""
+    # tokenizers raises an error for "only_second" if a text has more ids than the limit.
+    return None if truncation.left else truncation.limit + (truncation.strategy == "only_second")
+
+
+def _encode_inputs(
+    tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool, limit: int | None
+) -> list[Encoded]:
+    """Encode texts or pairs. limit: so many ids of a text are wanted if it has no second one; None: all."""
+    if inputs.seconds is None and limit is not None:
+        ids, spans = encode_beginnings(
+            lambda texts: _encode_texts(tokenizer, texts, splits=splits, offsets=offsets),
+            lambda made: [*map(len, made[0])],
+            tokenizer,
+            inputs.firsts,
+            limit,
+            splits_special=splits,
+        )
+    else:
+        ids, spans = _encode_texts(tokenizer, inputs.firsts, splits=splits, offsets=offsets)
     if inputs.seconds is None:
         if spans is None:
             return [Encoded((one,), None) for one in ids]
@@ -140,7 +162,7 @@ def _encode_inputs(tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offset
 
 
 def _encode_texts(
-    tokenizer: Tokenizer, texts: list[str], *, splits: bool, offsets: bool
+    tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool, offsets: bool
 ) -> tuple[list[list[int]], list[list[Span]] | None]:
     """Encode texts. splits: special tokens in the texts are split like any text."""
     if not offsets:

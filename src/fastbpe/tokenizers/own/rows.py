@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastbpe.fitting.padding import padded_length
 from fastbpe.fitting.truncation import Truncation, lengths_of_pair
+from fastbpe.tokenizer.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers.own.components import needs_tokenizers
@@ -151,14 +152,9 @@ def _rows_of_ids(setup: Setup, rows: list[Row], adds_special: bool, fast: bool) 
     cut = _cut_of(setup, adds_special)
     if around is None or cut is None:
         return None
-    texts, native = [row.first for row in rows], setup.native
-    if setup.splits_special:
-        batch = native.encode_ordinary_batch(texts)
-    elif len(texts) == 1:
-        batch = [native.encode(texts[0], allowed_special="all")]
-    else:
-        batch = native.encode_batch(texts, allowed_special="all")
     limit, is_left = cut
+    texts = [row.first for row in rows]
+    batch = _encode_texts(setup, texts) if is_left else _encode_beginnings(setup, texts, limit)
     made = [
         [*around.before, *(ids if len(ids) <= limit else ids[-limit:] if is_left else ids[:limit]), *around.behind]
         for ids in batch
@@ -183,6 +179,26 @@ def _rows_of_ids(setup: Setup, rows: list[Row], adds_special: bool, fast: bool) 
         return make
 
     return [of_ids(ids, maker(row)) for ids, row in zip(made, rows, strict=True)]
+
+
+def _encode_beginnings(setup: Setup, texts: Sequence[str], limit: int) -> list[list[int]]:
+    """Encode texts, each at least as far as its first `limit` ids go."""
+    return encode_beginnings(
+        lambda texts: _encode_texts(setup, texts),
+        lambda batch: [*map(len, batch)],
+        setup.native,
+        texts,
+        limit,
+        splits_special=setup.splits_special,
+    )
+
+
+def _encode_texts(setup: Setup, texts: Sequence[str]) -> list[list[int]]:
+    if setup.splits_special:
+        return setup.native.encode_ordinary_batch(texts)
+    if len(texts) == 1:
+        return [setup.native.encode(texts[0], allowed_special="all")]
+    return setup.native.encode_batch(texts, allowed_special="all")
 
 
 def _cut_of(setup: Setup, adds_special: bool) -> tuple[int, bool] | None:

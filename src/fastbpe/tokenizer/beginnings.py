@@ -1,0 +1,66 @@
+"""Beginnings of texts of which only the first ids are wanted: what lies behind them is not encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from fastbpe._core.encode.text_cuts import cut_near, may_cut
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+Made = TypeVar("Made")
+
+CHARACTERS_PER_ID = 6  # of a beginning; in English, and in code, an id takes 3 to 5
+
+
+def encode_beginnings(
+    encode: Callable[[Sequence[str]], Made],
+    lengths: Callable[[Made], Sequence[int]],
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    n_ids: int,
+    *,
+    splits_special: bool,
+) -> Made:
+    """Encode texts, each at least as far as its first n_ids ids go.
+
+    A long text is cut at a safe cut, which changes no id before it. Where its beginning has too few ids, the texts
+    are encoded again, that one whole.
+
+    Args:
+        encode: function that encodes a list of texts.
+        lengths: function that gives the number of ids of each text in what `encode` returned.
+        tokenizer: the tokenizer that `encode` uses.
+        texts: str without lone surrogates.
+        n_ids: number of ids wanted.
+        splits_special: `encode` splits special tokens like any text; else it finds all of them.
+
+    Returns:
+        What `encode` returned for the beginnings.
+    """
+    begun = _beginnings(tokenizer, texts, n_ids * CHARACTERS_PER_ID, splits_special=splits_special)
+    made = encode(begun)
+    if begun is texts:
+        return made
+    is_short = [
+        n < n_ids and len(part) < len(text) for n, part, text in zip(lengths(made), begun, texts, strict=True)
+    ]
+    if any(is_short):
+        made = encode([text if short else part for short, part, text in zip(is_short, begun, texts, strict=True)])
+    return made
+
+
+def _beginnings(
+    tokenizer: Tokenizer, texts: Sequence[str], n_characters: int, *, splits_special: bool
+) -> Sequence[str]:
+    """Cut each text that is longer than n_characters at a safe cut near; the texts themselves if there is none."""
+    if all(len(text) <= n_characters for text in texts):
+        return texts
+    tokenizer.encode("")  # makes what the first call makes
+    pipeline = tokenizer._pipeline
+    finder, _ = tokenizer._special.choose((), ()) if splits_special else tokenizer._special.choose("all", ())
+    if not may_cut(pipeline, finder, None):
+        return texts
+    return [
+        text[: cut_near(pipeline, text, 0, n_characters)] if len(text) > n_characters else text for text in texts
+    ]
