@@ -48,5 +48,5 @@ def run(args: argparse.Namespace) -> int:
             continue
         checked = "as published" if found.is_checked else "nobody publishes what it should be"
         there = "" if found.is_new else "there already, "
-        streams.say(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
+        streams.tell(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
     return status

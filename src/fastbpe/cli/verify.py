@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         if problems:
             status = FAILURE
         else:
-            streams.say(f"{path}: {said}")
+            streams.tell(f"{path}: {said}")
     return status
 
 

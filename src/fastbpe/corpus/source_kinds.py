@@ -22,8 +22,8 @@ Skip = Callable[[FormatError], object]
 OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
-# Longest path that any system takes (Windows). A longer text is not looked up: to parse a text of megabytes as a path
-# takes longer than to count its pieces.
+# Longest path that any system takes (Windows). A longer text is not looked up: to parse a text of megabytes as a
+# path takes longer than to count its pieces.
 _MAX_SYSTEM_PATH_CHARACTERS = 1 << 15
 _FOLDER_ENDS = ("/", os.sep)
 

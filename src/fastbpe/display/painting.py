@@ -26,9 +26,11 @@ _BAR = "|"
 PLAIN_COLUMNS = 100  # of a line with details, where no terminal says otherwise
 
 
-def wants_colours(stream: TextIO) -> bool:
-    """Tell whether a stream shows colours: it is a capable terminal, and NO_COLOR is not set."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def wants_colours(stream: TextIO | None) -> bool:
+    """Tell whether a stream shows colours: it is a capable terminal, and NO_COLOR is not set. None is closed."""
+    if stream is None or not stream.isatty():
+        return False
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def draw(
@@ -48,9 +50,10 @@ def _join(line: Line) -> str:
 
 
 def _paint(line: Line) -> str:
-    # A background ends before the line does: some terminals would paint the rest of the line.
+    # A background ends before the line does: some terminals would paint the rest of the line. Spaces at the end
+    # go: on a narrow terminal they would fill a line of their own.
     runs = groupby((segment for segment in line if segment.text), _sgr)
-    return "".join(_escape(code, "".join(segment.text for segment in run)) for code, run in runs)
+    return "".join(_escape(code, "".join(segment.text for segment in run)) for code, run in runs).rstrip(" ")
 
 
 def _escape(code: str, text: str) -> str:
