@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
+from fastbpe.cli import plots
 from fastbpe.cli.comparison import script_of
 
 
@@ -104,6 +105,17 @@ def test_plot_is_written(name, run, here):
     assert run("compare", *BOTH, "texts", "--by", "ending", "--plot", name).status == 0
     assert (here / name).read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
     assert run("compare", *BOTH, "texts", "--plot", "out.pdf").failed_with(".png or .svg")
+
+
+def test_legend_of_a_plot_hides_no_bar(run, here, monkeypatch):
+    pytest.importorskip("matplotlib")
+    drawn = []
+    monkeypatch.setattr(plots, "save", lambda figure, name: drawn.append(figure))
+    assert run("compare", "-m", "small.fbpe", "-m", "small.json", "texts", "--plot", "out.png").status == 0
+    (figure,) = drawn
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert not legend.get_window_extent().overlaps(figure.axes[0].get_window_extent())
 
 
 class TestParity:

@@ -74,6 +74,20 @@ def test_json_is_utf_8_and_holds_the_name(words, name, run, here):
     assert about["file"] == f"{name}.fbpe"
 
 
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_plot_says_in_one_line_that_a_font_lacks_characters(ending, run, here, recwarn):
+    pytest.importorskip("matplotlib")
+    Path("\u13a0\U00010480\x1b.txt").write_text("low")  # Osmanya: hardly any machine has a font for it
+    done = run("compare", "-m", f"{WIDE}.fbpe", "\u13a0\U00010480\x1b.txt", "--plot", f"a.{ending}")
+    assert done.status == 0
+    assert done.err in (
+        "",
+        f"fastbpe: warning: a.{ending}: boxes stand for characters that no font of this machine has\n",
+    )
+    assert [one for one in recwarn if "Glyph" in str(one.message)] == []
+    assert Path(f"a.{ending}").read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
+
+
 def test_columns_are_aligned_beside_wide_names(run, here):
     for words in ("count", "compare"):
         done = run(words, "-m", f"{WIDE}.fbpe", "-m", f"{ESCAPE}.fbpe", f"{WIDE}.txt", f"{ESCAPE}.txt")

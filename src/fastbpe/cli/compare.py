@@ -226,7 +226,7 @@ def _texts_of(name: str, argument: str, args: argparse.Namespace) -> Iterator[Te
 
 def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
     """Draw the tokens of each group as a multiple of the best tokenizer's."""
-    figure = plots.figure(8, 1.5 + 0.3 * len(groups) * len(models))
+    figure = plots.figure(8, 1.5 + 0.22 * len(models) + 0.3 * len(groups) * len(models))
     axes = figure.add_subplot()
     height = 0.8 / len(models)
     for number, model in enumerate(models):
@@ -240,5 +240,5 @@ def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
     axes.set_yticks(places, [plots.label(group) for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel("tokens, as a multiple of the best tokenizer's")
-    axes.legend()
-    figure.savefig(name)
+    figure.legend(loc="outside upper left", frameon=False)  # beside the bars: within the axes it would hide some
+    plots.save(figure, name)

@@ -220,7 +220,7 @@ def _plot(name: str, found: list[Found], model: str) -> None:
     scripts.set_xticks([])
     scripts.invert_yaxis()
     scripts.set_xlabel("tokens by script")
-    figure.savefig(name)
+    plots.save(figure, name)
 
 
 def _token_or_id(text: str) -> str | int:
