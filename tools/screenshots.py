@@ -220,7 +220,7 @@ PICTURES: dict[str, Callable[[Browser, list[str]], bytes]] = {
     "web-word": view("Word", word, 560),
     "web-train": view("Train", train, 900),
     "terminal-show": terminal("show", "--ids", "--color", "always", "--text", LINE),
-    "terminal-compare": terminal("compare", "--by", "ending", "README.md", "pyproject.toml", "setup.py"),
+    "terminal-compare": terminal("compare", "--by", "ending", "SECURITY.md", "pyproject.toml", "setup.py"),
     "plot-compare": plot("compare", "--by", "script", "docs/why/index.md"),
     "plot-vocab": plot("vocab", n_models=1),
 }

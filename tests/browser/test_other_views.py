@@ -52,6 +52,43 @@ def test_chat_uses_the_template_of_the_model(page: Page, tokenizers: dict[str, T
     assert template.locator("option[value=own]").count() == 0
 
 
+def test_typing_into_a_chat_asks_again_only_after_an_answer(page: Page) -> None:
+    """A template runs for seconds, if it likes: one at a time is enough."""
+    page.get_by_role("tab", name="Chat").click()
+    page.locator("#chat-view bdi").first.wait_for()
+    page.evaluate(
+        """() => {
+          const real = window.fetch;
+          let underWay = 0;
+          window.most = 0;
+          window.fetch = async (url, options) => {
+            if (!url.startsWith("/api/chat")) return real(url, options);
+            window.most = Math.max(window.most, ++underWay);
+            await new Promise((done) => setTimeout(done, 200));
+            try { return await real(url, options); } finally { underWay--; }
+          };
+        }"""
+    )
+    page.locator("#messages textarea").last.fill("")
+    page.locator("#messages textarea").last.focus()
+    page.keyboard.type("twelve keys!")
+    until(lambda: "twelve·keys!" in "".join(page.locator("#chat-view bdi").all_text_contents()))
+    assert page.evaluate("window.most") == 1
+
+
+def test_name_of_a_file_shows_every_character(page: Page) -> None:
+    page.locator(".panel .counts strong").last.wait_for()  # its first answer takes complaints away
+    page.evaluate(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(9 * 1024 * 1024)], "a\\u202etxt.exe"));
+          const options = { dataTransfer: data, bubbles: true, cancelable: true };
+          document.body.dispatchEvent(new DragEvent("drop", options));
+        }"""
+    )
+    page.get_by_role("alert").get_by_text("a⟨U+202E⟩txt.exe has more than 8 MB").wait_for()
+
+
 def test_chat_names_what_a_vocabulary_lacks(page: Page) -> None:
     page.get_by_role("tab", name="Chat").click()
     page.locator("#chat-template").select_option("Llama 3")

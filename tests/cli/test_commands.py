@@ -334,10 +334,16 @@ class TestCount:
         assert done.status == 1
         assert [line.partition(": ")[2] for line in done.err.splitlines()] == [
             f"error: {tmp_path / 'no.txt'}: No such file or directory",
-            f"error: {tmp_path}: no .txt, .jsonl or .parquet file in this folder",
+            f"error: {tmp_path}: no .txt, .jsonl or .parquet file in this folder; name others by a pattern "
+            f"such as '{tmp_path}/**/*.py'",
         ]
         assert [line.split()[-1] for line in done.out.decode().splitlines()] == [str(text), "total"]
         assert run("count", "-m", model, tmp_path / "no.txt").failed_with("no.txt")
+
+    @pytest.mark.parametrize("n_models", [1, 2])
+    def test_count_of_nothing_prints_no_total(self, run, model, tmp_path, n_models):
+        done = run("count", *("-m", model) * n_models, tmp_path / "a.txt", tmp_path / "b.txt")
+        assert (done.status, done.out, done.err.count("\n")) == (1, b"", 2)
 
     def test_count_has_a_column_for_each_tokenizer(self, run, model, text, tmp_path):
         other = tmp_path / "bytes.fbpe"

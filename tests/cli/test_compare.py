@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
+from fastbpe.cli import plots
 from fastbpe.cli.comparison import script_of
 
 
@@ -106,6 +107,17 @@ def test_plot_is_written(name, run, here):
     assert run("compare", *BOTH, "texts", "--plot", "out.pdf").failed_with(".png or .svg")
 
 
+def test_legend_of_a_plot_hides_no_bar(run, here, monkeypatch):
+    pytest.importorskip("matplotlib")
+    drawn = []
+    monkeypatch.setattr(plots, "save", lambda figure, name: drawn.append(figure))
+    assert run("compare", "-m", "small.fbpe", "-m", "small.json", "texts", "--plot", "out.png").status == 0
+    (figure,) = drawn
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert not legend.get_window_extent().overlaps(figure.axes[0].get_window_extent())
+
+
 class TestParity:
     def test_conversion_has_parity(self, run, here):
         done = run("compare", "-m", "small.fbpe", "-m", "small.json", "texts", "--parity")
@@ -131,3 +143,28 @@ class TestParity:
         assert run("compare", "-m", "small.fbpe", "texts", "--parity").status == 2
         assert run("compare", *BOTH, "texts", "--parity", "--csv").status == 2
         assert run("compare", *BOTH, "texts", "--json", "--csv").status == 2
+
+
+class TestFilesThatCannotBeRead:
+    def test_unreadable_file_counts_nowhere_and_ends_with_status_1(self, run, here):
+        (here / "texts" / "bad.txt").write_bytes(b"low\nlower\n\xff\n")
+        whole = rows(run("compare", *BOTH, "texts/a.txt", "--lines", "--json"))
+        done = run("compare", *BOTH, "texts/bad.txt", "none", "texts/a.txt", "--lines", "--json")
+        assert done.status == 1
+        assert [line.split(":")[2].strip() for line in done.err.splitlines()] == ["texts/bad.txt", "none"]
+        found = json.loads(done.out)
+        assert found["rows"] == whole
+        assert (found["differences"]["n_texts"], found["differences"]["first"]["where"]) == (2, "texts/a.txt:1")
+
+    @pytest.mark.parametrize("flag", ["--csv", "--json", "--by=file", "--plot=out.svg"])
+    def test_unreadable_files_alone_end_with_status_1(self, flag, run, here):
+        pytest.importorskip("matplotlib")
+        assert run("compare", *BOTH, "none", flag).failed_with("none")
+
+    def test_pattern_takes_files_of_any_ending(self, run, here):
+        (here / "texts" / "code.py").write_text("low")
+        found = rows(run("compare", "-m", "small.fbpe", "texts/**/*.*", "--by", "ending", "--json"))
+        assert [row["texts"] for row in found] == [".txt", ".jsonl", ".py", "total"]
+
+    def test_parity_is_not_claimed(self, run, here):
+        assert run("compare", *BOTH, "texts/a.txt", "none", "--parity").status == 1

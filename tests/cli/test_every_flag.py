@@ -209,12 +209,13 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "dtype": "verify raw.bin --dtype uint8 | verify raw.bin --dtype uint16",
             "inputs": "verify raw.bin --dtype uint8 | ... --inputs .",
             "text": "verify m.fbpe -m m.fbpe | ... --text a.txt",
+            "json": "--json",
             "pattern": "verify m.tiktoken --pattern gpt2 | verify m.tiktoken",
             "special": "verify m.tiktoken --pattern gpt2 | ... --special <y>=300",
         },
     ),
     "completion": ("completion bash", {"shell": "completion bash | completion zsh"}),
-    "fetch": ("fetch nonsense", {"names": "nonsense2"}),
+    "fetch": ("fetch nonsense", {"names": "nonsense2", "json": "--json"}),
 }
 ARGUMENTS = {
     command: [action.dest for action in parser._actions if not isinstance(action, argparse._HelpAction)]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import fastbpe
+from fastbpe.display.layout import n_columns
 
 TEXT = "low lower\n<script>\u202e\x00漢"
 
@@ -75,3 +76,23 @@ def test_wrong_usage_is_refused(run, model, tmp_path):
         "No such file"
     )
     assert run("show", "-m", model, stdin=b"\xff").failed_with("<stdin>")
+
+
+def test_marks_take_no_column(run, tmp_path):
+    text = "ที่ हिन्दी \u1112\u1161\u11ab x"
+    points = fastbpe.train([text], mode="codepoint", vocab_size=60, hard_vocab_limit=False, progress=False)
+    points.save(tmp_path / "points.fbpe")
+    done = run("show", "-m", tmp_path / "points.fbpe", "--ids", "--text", text)
+    tokens, ids = done.out.decode().splitlines()[1:]
+    assert "\u0e35" in tokens, "characters, not bytes"
+    ends = [[n_columns(line[:at]) for at, sign in enumerate(line) if sign == "|"] for line in (tokens, ids)]
+    assert ends[0] == ends[1]
+
+
+def test_narrow_terminal_gets_no_lines_of_spaces(run, model, tmp_path, monkeypatch):
+    fastbpe.train(["establishment"] * 9, vocab_size=268, pattern=None, progress=False).save(tmp_path / "e.fbpe")
+    monkeypatch.setenv("COLUMNS", "20")
+    done = run("show", "-m", tmp_path / "e.fbpe", "--bytes", "--color", "always", "--text", "establishment")
+    _, token, data = done.out.decode().splitlines()
+    assert token.endswith("establishment\x1b[0m")
+    assert data == b"establishment".hex()

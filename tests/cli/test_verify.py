@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 import fastbpe
 from helpers.shared_data import BYTES
 
@@ -45,3 +49,32 @@ def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_p
     done = run("verify", model, "--text", text)
     assert done.status == 2
     assert "--text compares with the ids of -m MODEL" in done.err
+
+
+def test_json_has_facts_and_problems_of_every_path(run, model, text, tmp_path):
+    run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
+    (tmp_path / "bad.fbpe").write_bytes(b"nothing")
+    done = run("verify", tmp_path / "a.bin", model, tmp_path / "bad.fbpe", "--json")
+    assert (done.status, done.err) == (1, "")
+    ids, vocabulary, bad = json.loads(done.out)
+    n_ids = fastbpe.open_ids(tmp_path / "a.bin").n_ids
+    assert ids == {
+        "path": str(tmp_path / "a.bin"),
+        "problems": [],
+        "n_files": 1,
+        "n_documents": 1,
+        "n_ids": n_ids,
+    }
+    assert vocabulary == {"path": str(model), "problems": [], "n_vocab": 280, "published_as": None}
+    assert str(tmp_path / "bad.fbpe") in bad["problems"][0]
+    done = run("verify", model, "-m", model, "--text", text, "--json")
+    assert json.loads(done.out)[0]["n_texts"] > 200
+
+
+@pytest.mark.parametrize(("command", "phase"), [("verify", "verifying"), ("decode", "decoding")])
+def test_reading_all_ids_shows_its_progress(command, phase, run, model, text, tmp_path, monkeypatch):
+    run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
+    monkeypatch.setattr("fastbpe._utils.progress.shows_bars", lambda progress: progress is not False)
+    done = run(command, tmp_path / "a.bin", "-m", model)
+    assert done.status == 0
+    assert f"{phase}: 100%" in done.err

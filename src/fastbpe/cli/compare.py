@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,8 +20,9 @@ from fastbpe.cli.comparison import (
     folder_of,
     script_of,
 )
-from fastbpe.cli.failures import FAILURE
+from fastbpe.cli.failures import FAILURE, MENDABLE, describe
 from fastbpe.cli.options import Named, add_model, load_models
+from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible, visible_text
 
 SUMMARY = "compare tokenizers on the same texts"
@@ -32,7 +32,8 @@ A row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
 and characters a token, and cost, the tokens as a multiple of the best tokenizer's.
 Groups are the FILEs as given, or what --by says; by script, each line is a text,
 in the script of most of its letters. For two tokenizers the first place follows
-where their tokens end differently. Special tokens in the text are text.
+where their tokens end differently. Special tokens in the text are text. A file that
+cannot be read is reported, the others count all the same, and the exit status is 1.
 
 With --parity two tokenizers must give the same ids to every text; the first text
 that differs is printed, and the exit status is 1."""
@@ -74,18 +75,12 @@ def run(args: argparse.Namespace) -> int:
         args.wrong("--parity: goes with two -m, and without --by, --csv and --plot")
     if args.plot is not None:
         plots.check(args.plot)
+    documents.separator_of(args)
     models = load_models(args)
     if args.parity:
         return _parity(args, models)
     differences = Differences(models[0].tokenizer, models[1].tokenizer, by_ids=False) if len(models) == 2 else None
-    with Reporter(None).phase("comparing", None, unit=" texts") as phase:
-
-        def seen(text: Text) -> None:
-            if differences is not None:
-                differences.look(text)
-            phase.update(1)
-
-        groups = count(_texts(args), models, seen)
+    groups, status = _count(args, models, differences)
     names = [model.name for model in models]
     if len(groups) > 1:
         total = Counts(len(models))
@@ -93,23 +88,55 @@ def run(args: argparse.Namespace) -> int:
             total.add(counts)
         groups["total"] = total
     rows = [{"texts": group, **row} for group, counts in groups.items() for row in counts.rows(names)]
-    if args.plot is not None:
+    if args.plot is not None and groups:
         _plot(args.plot, groups, names)
     _print(args, rows, differences)
-    return 0
+    return status
+
+
+def _count(
+    args: argparse.Namespace, models: list[Named], differences: Differences | None
+) -> tuple[dict[str, Counts], int]:
+    """Count by group. A file that cannot be read is reported and counts nowhere. Returns also the exit status."""
+    groups: dict[str, Counts] = {}
+    status = 0
+    with Reporter(None).phase("comparing", None, unit=" texts") as phase:
+
+        def seen(text: Text) -> None:
+            if differences is not None:
+                differences.look(text)
+            phase.update(1)
+
+        for argument in args.files or [streams.STDIN]:
+            try:
+                names = documents.files_of(argument)
+            except MENDABLE as error:
+                streams.complain(describe(error))
+                status = FAILURE
+                continue
+            for name in names:
+                before = None if differences is None else differences.state
+                try:
+                    count(_texts_of(name, argument, args), models, seen, groups)
+                except MENDABLE as error:
+                    if differences is not None and before is not None:
+                        differences.state = before
+                    streams.complain(describe(error))
+                    status = FAILURE
+    return groups, status
 
 
 def _print(args: argparse.Namespace, rows: list[dict[str, Any]], differences: Differences | None) -> None:
     if args.json:
         found = {"rows": rows, **({} if differences is None else {"differences": _as_dict(differences)})}
-        streams.say(json.dumps(found, indent=2, ensure_ascii=False))
+        streams.say_json(found)
     elif args.csv:
         text = io.StringIO()
         writer = csv.DictWriter(text, [*rows[0]] if rows else ["texts"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         streams.write(text.getvalue().encode(errors="surrogateescape"))
-    else:
+    elif rows:
         _print_table(rows)
         if differences is not None and differences.found is not None:
             streams.say(
@@ -127,15 +154,15 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         cells.append(
             (visible_text(row["texts"]), visible_text(row["model"]), tokens, shown[0], shown[1], shown[2])
         )
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(n_columns, column)) for column in zip(*cells, strict=True)]
     for line in cells:
-        texts = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
-        numbers = [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
+        texts = [padded(cell, width) for cell, width in zip(line[:2], widths[:2], strict=True)]
+        numbers = [padded(cell, width, right=True) for cell, width in zip(line[2:], widths[2:], strict=True)]
         streams.say("  ".join([*texts, *numbers]))
 
 
 def _print_difference(found: Difference, models: list[str]) -> None:
-    streams.say(visible_text(f"first in {found.where}, line {found.line}, character {found.column}:"))
+    streams.tell(f"first in {found.where}, line {found.line}, character {found.column}:")
     for model, pieces, ids in zip(models, found.pieces, found.ids, strict=True):
         shown = "|".join("".join(part.text for part in visible(piece.encode())) for piece in pieces)
         streams.say(f"  {visible_text(model)}: {shown} {ids}")
@@ -161,7 +188,7 @@ def _parity(args: argparse.Namespace, models: list[Named]) -> int:
             n_tokens += models[0].tokenizer.count(text.text)
             phase.update(1)
     if args.json:
-        streams.say(json.dumps(_as_dict(differences), indent=2, ensure_ascii=False))
+        streams.say_json(_as_dict(differences))
     elif differences.found is None:
         texts = "1 text" if differences.n_texts == 1 else f"{differences.n_texts:,} texts"
         streams.say(f"the same ids for {texts}: {n_tokens:,} tokens")
@@ -172,30 +199,34 @@ def _parity(args: argparse.Namespace, models: list[Named]) -> int:
 
 
 def _texts(args: argparse.Namespace) -> Iterator[Text]:
-    """Yield the texts, each in its group."""
-    documents.separator_of(args)
-    is_cut = args.lines or args.separator is not None
+    """Yield the texts of all files."""
     for argument in args.files or [streams.STDIN]:
         for name in documents.files_of(argument):
-            where = streams.name_of(name)
-            for number, document in enumerate(documents.whole(name, args), 1):
-                if args.by != "script":
-                    group = {
-                        "input": streams.name_of(argument),
-                        "file": where,
-                        "folder": folder_of(name),
-                        "ending": ending_of(name),
-                    }[args.by]
-                    yield Text(group, f"{where}:{number}" if is_cut or number > 1 else where, document)
-                    continue
-                text = document if isinstance(document, str) else document.decode()
-                for line_number, line in enumerate(io.StringIO(text, newline="\n"), 1):
-                    yield Text(script_of(line), f"{where}:{number}:{line_number}", line)
+            yield from _texts_of(name, argument, args)
+
+
+def _texts_of(name: str, argument: str, args: argparse.Namespace) -> Iterator[Text]:
+    """Yield the texts of a file that an argument stands for, each in its group."""
+    is_cut = args.lines or args.separator is not None
+    where = streams.name_of(name)
+    for number, document in enumerate(documents.whole(name, args), 1):
+        if args.by != "script":
+            group = {
+                "input": streams.name_of(argument),
+                "file": where,
+                "folder": folder_of(name),
+                "ending": ending_of(name),
+            }[args.by]
+            yield Text(group, f"{where}:{number}" if is_cut or number > 1 else where, document)
+            continue
+        text = document if isinstance(document, str) else document.decode()
+        for line_number, line in enumerate(io.StringIO(text, newline="\n"), 1):
+            yield Text(script_of(line), f"{where}:{number}:{line_number}", line)
 
 
 def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
     """Draw the tokens of each group as a multiple of the best tokenizer's."""
-    figure = plots.figure(8, 1.5 + 0.3 * len(groups) * len(models))
+    figure = plots.figure(8, 1.5 + 0.22 * len(models) + 0.3 * len(groups) * len(models))
     axes = figure.add_subplot()
     height = 0.8 / len(models)
     for number, model in enumerate(models):
@@ -209,5 +240,5 @@ def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
     axes.set_yticks(places, [plots.label(group) for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel("tokens, as a multiple of the best tokenizer's")
-    axes.legend()
-    figure.savefig(name)
+    figure.legend(loc="outside upper left", frameon=False)  # beside the bars: within the axes it would hide some
+    plots.save(figure, name)

@@ -101,6 +101,15 @@ class Differences:
         self.n_texts = self.n_differing = 0
         self.found: Difference | None = None
 
+    @property
+    def state(self) -> tuple[int, int, Difference | None]:
+        """Findings so far. Setting them back forgets the texts since then."""
+        return self.n_texts, self.n_differing, self.found
+
+    @state.setter
+    def state(self, before: tuple[int, int, Difference | None]) -> None:
+        self.n_texts, self.n_differing, self.found = before
+
     def look(self, text: Text) -> bool:
         """Compare the tokens of a text, or of each of its lines if not by ids. Returns whether any differ."""
         if self._by_ids:
@@ -139,24 +148,28 @@ class Differences:
         return Difference(where, line, column, (pieces[0], pieces[1]), (ids[0], ids[1]))
 
 
-def count(texts: Iterator[Text], models: Sequence[Named], seen: Callable[[Text], object]) -> dict[str, Counts]:
+def count(
+    texts: Iterator[Text], models: Sequence[Named], seen: Callable[[Text], object], groups: dict[str, Counts]
+) -> None:
     """Count the tokens of texts by group, in the order in which groups first occur.
 
     Args:
         texts: the texts.
         models: the tokenizers.
         seen: is told of each text.
+        groups: counts by group, which grow; they stay as they were if a text cannot be read.
     """
-    groups: dict[str, Counts] = {}
+    found: dict[str, Counts] = {}
     batch: list[Text] = []
     for text in texts:
         batch.append(text)
         seen(text)
         if len(batch) == _BATCH:
-            _count_batch(groups, batch, models)
+            _count_batch(found, batch, models)
             batch = []
-    _count_batch(groups, batch, models)
-    return groups
+    _count_batch(found, batch, models)
+    for group, counts in found.items():
+        groups.setdefault(group, Counts(len(models))).add(counts)
 
 
 def _count_batch(groups: dict[str, Counts], batch: list[Text], models: Sequence[Named]) -> None:

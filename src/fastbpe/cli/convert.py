@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
         streams.note(f"{args.out}: {verified.n_texts:,} texts have the same ids{owner}")
     arguments = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
     if arguments and not _says_it_all(args.out, tokenizer):
-        streams.say(f"{args.out} ({format}) does not hold everything; load it with {arguments}")
+        streams.tell(f"{args.out} ({format}) does not hold everything; load it with {arguments}")
 
 
 def _read_text(name: str) -> str:

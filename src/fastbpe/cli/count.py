@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 
 from fastbpe._core.text.utf8_text import utf8_size
@@ -11,6 +10,7 @@ from fastbpe._utils.progress import Phase, Reporter
 from fastbpe.cli import documents, streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
 from fastbpe.cli.options import Named, add_model, load_models
+from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -75,11 +75,12 @@ def run(args: argparse.Namespace) -> int:
             for counts, name in rows
             for model, n_tokens in zip(models, counts, strict=True)
         ]
-        streams.say(json.dumps(found, indent=2, ensure_ascii=False))
+        streams.say_json(found)
         return status
-    if max(len(args.files), n_names) > 1:
+    if rows and max(len(args.files), n_names) > 1:
         rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
-    _print(rows, [visible_text(model.name) for model in models], named=bool(args.files))
+    if rows:
+        _print(rows, [visible_text(model.name) for model in models], named=bool(args.files))
     return status
 
 
@@ -87,10 +88,10 @@ def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool)
     """Print a row for each file, with heads for several tokenizers. named: with the names of the files."""
     heads = [models] if len(models) > 1 else []
     lines = [*heads, *([str(n_tokens) for n_tokens in counts] for counts, _ in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    names = [""] * len(heads) + [name if named else "" for _, name in rows]
+    widths = [max(map(n_columns, column)) for column in zip(*lines, strict=True)]
+    names = [""] * len(heads) + [visible_text(name) if named else "" for _, name in rows]
     for line, name in zip(lines, names, strict=True):
-        numbers = "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        numbers = "  ".join(padded(cell, width, right=True) for cell, width in zip(line, widths, strict=True))
         streams.say(f"{numbers} {name}" if name else numbers)
 
 

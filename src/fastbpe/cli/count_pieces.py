@@ -64,7 +64,7 @@ def _merge(args: argparse.Namespace) -> None:
     least = 1 if args.min_count is None else args.min_count
     done = merge_files([Path(name) for name in args.files], args.output, min_count=least, max_memory_bytes=limit)
     if not args.quiet:
-        streams.say(
+        streams.tell(
             f"{done.path}: {done.n_distinct:,} distinct pieces, {done.n_bytes:,} bytes of text, from "
             f"{done.n_files:,} files of counts" + _pruned(done.n_pruned)
         )
@@ -91,7 +91,7 @@ def _count(args: argparse.Namespace) -> None:
     counts.save(args.output)
     if not args.quiet:
         said = f"{len(counts):,} distinct pieces, {counts.n_bytes:,} bytes of text"
-        streams.say(f"{args.output}: {said}{_pruned(counts.n_pruned)}")
+        streams.tell(f"{args.output}: {said}{_pruned(counts.n_pruned)}")
 
 
 def _pruned(n_pruned: int) -> str:

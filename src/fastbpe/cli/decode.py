@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
+from fastbpe._utils.progress import Reporter
 from fastbpe.cli import sequences, streams
 from fastbpe.cli.options import add_input, add_model, load_any
 from fastbpe.errors import InvalidTokenError
@@ -78,14 +80,19 @@ def run(args: argparse.Namespace) -> None:
 def _decode_stored(args: argparse.Namespace, tokenizer: Tokenizer) -> None:
     """Decode files of ids, document by document."""
     stored = open_ids(args.file, tokenizer=tokenizer, dtype=args.dtype)
-    for number, document in enumerate(stored):
-        where = f"{args.file}: document {number}"
-        # Bytes of ids stand end to end in byte mode only: in others a text may lose its first space.
-        n_each = _IDS_A_WRITE if tokenizer.mode == "byte" else max(len(document), 1)
-        for start in range(0, len(document), n_each):
-            streams.write(_decoded(tokenizer, document[start : start + n_each], where))
-        if args.lines:
-            streams.write(b"\n")
+    is_seen = sys.stdout is not None and sys.stdout.isatty()  # a bar between the lines would be in the way
+    reporter = Reporter(False if is_seen else None)
+    with reporter.phase("decoding", stored.n_ids, unit=" ids", unit_scale=True) as phase:
+        for number, document in enumerate(stored):
+            where = f"{args.file}: document {number}"
+            # Bytes of ids stand end to end in byte mode only: in others a text may lose its first space.
+            n_each = _IDS_A_WRITE if tokenizer.mode == "byte" else max(len(document), 1)
+            for start in range(0, len(document), n_each):
+                ids = document[start : start + n_each]
+                streams.write(_decoded(tokenizer, ids, where))
+                phase.update(len(ids))
+            if args.lines:
+                streams.write(b"\n")
 
 
 def _decode(tokenizer: Tokenizer, data: bytes, where: str) -> bytes:

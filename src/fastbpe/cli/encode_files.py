@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
         skipped = f", {summary.n_skipped:,} skipped" if summary.n_skipped else ""
         for named in summary.skipped:
             streams.complain(f"skipped: {named}", "warning")
-        streams.say(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}{skipped}")
+        streams.tell(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}{skipped}")
 
 
 def shard(text: str) -> tuple[int, int]:

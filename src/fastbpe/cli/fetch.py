@@ -34,11 +34,13 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("names", metavar="NAME", nargs="+", help="a vocabulary, a model or a repository")
+    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Download each vocabulary and print its path. Returns the exit status."""
     status = 0
+    rows = []
     for name in args.names:
         try:
             found = fetch(name)
@@ -46,7 +48,20 @@ def run(args: argparse.Namespace) -> int:
             streams.complain(describe(error))
             status = FAILURE
             continue
+        rows.append(
+            {
+                "name": name,
+                "path": found.path,
+                "sha256": found.sha256,
+                "is_checked": found.is_checked,
+                "is_new": found.is_new,
+            }
+        )
+        if args.json:
+            continue
         checked = "as published" if found.is_checked else "nobody publishes what it should be"
         there = "" if found.is_new else "there already, "
-        streams.say(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
+        streams.tell(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
+    if args.json:
+        streams.say_json(rows)
     return status

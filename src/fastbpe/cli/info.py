@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,12 +37,12 @@ def run(args: argparse.Namespace) -> None:
     """Load a file and describe it."""
     facts = _facts(args.model, load_model(args))
     if args.json:
-        streams.say(json.dumps(facts, indent=2, ensure_ascii=False))
+        streams.say_json(facts)
         return
     rows = list(_rows(facts))
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
-        streams.say(f"{label:{width}}  {value}".rstrip())
+        streams.tell(f"{label:{width}}  {value}".rstrip())
 
 
 def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:

@@ -43,4 +43,4 @@ def run(args: argparse.Namespace) -> None:
     summary = merge_shards(args.shards, args.output, progress=progress, overwrite=args.overwrite)
     if not args.quiet:
         documents = "document" if summary.n_documents == 1 else "documents"
-        streams.say(f"{args.output}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}")
+        streams.tell(f"{args.output}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}")

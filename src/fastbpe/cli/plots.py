@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from fastbpe.cli import streams
 from fastbpe.display.visible import visible_text
+from fastbpe.formats.atomic_files import write_with
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Colours of Okabe and Ito, which the colour-blind tell apart.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+#: Fonts for characters that DejaVu Sans lacks: those of them that are installed are asked in turn.
+FURTHER_FONTS = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Hiragino Sans",
+    "PingFang SC",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "Noto Sans Devanagari",
+    "Nirmala UI",
+    "Noto Sans Thai",
+    "Leelawadee UI",
+    "Noto Sans Symbols",
+    "Segoe UI Symbol",
+    "Arial Unicode MS",
+)
 
 
 def check(name: str) -> None:
@@ -33,6 +52,22 @@ def figure(width: float, height: float) -> Figure:
     made = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(made)
     return made
+
+
+def save(drawn: Figure, name: str) -> None:
+    """Write a figure to a file, whole or not at all. Warn in one line if no font has some of its characters."""
+    from matplotlib.font_manager import get_font_names
+    from matplotlib.text import Text
+
+    installed = {*get_font_names()}
+    families = ["DejaVu Sans", *(one for one in FURTHER_FONTS if one in installed)]
+    for text in drawn.findobj(Text):
+        text.set_fontfamily(families)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        write_with(name, lambda file: drawn.savefig(file, format=name.rpartition(".")[2]))
+    if any("missing from font" in str(one.message) for one in caught):
+        streams.complain(f"{name}: boxes stand for characters that no font of this machine has", "warning")
 
 
 def label(text: str) -> str:

@@ -85,7 +85,7 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
     tokenizer.save(args.output)
     if not args.quiet:
         report = tokenizer.training_report
-        streams.say(
+        streams.tell(
             f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {report['n_symbols']:,} symbols in "
             f"{report['n_sequences']:,} {'sequence' if report['n_sequences'] == 1 else 'sequences'}"
         )

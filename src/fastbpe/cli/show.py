@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from fastbpe.corpus.sources import Document
 from fastbpe.display import html, painting
 from fastbpe.display.layout import Details
 from fastbpe.display.shown_text import ShownText
-from fastbpe.display.visible import visible_text
 from fastbpe.formats.atomic_files import write_with
 
 SUMMARY = "show the tokens of texts, in colours"
@@ -76,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
         write_with(args.html, lambda file: file.writelines(part.encode() for part in parts))
     elif args.json:
         for model, name, shown in _shown(args, models, details):
-            streams.say(json.dumps(as_dict(model, name, shown), ensure_ascii=False))
+            streams.say_json(as_dict(model, name, shown), indent=None)
     else:
         _print(args, models, details)
 
@@ -99,7 +97,7 @@ def _print(args: argparse.Namespace, models: list[Named], details: Details) -> N
     for number, (model, name, shown) in enumerate(_shown(args, models, details)):
         if number:
             streams.say()
-        streams.say(visible_text(f"{model}: {name}: {shown.summary}" if name else f"{model}: {shown.summary}"))
+        streams.tell(f"{model}: {name}: {shown.summary}" if name else f"{model}: {shown.summary}")
         if shown.tokens:
             streams.say(painting.draw(shown.tokens, details, colours=colours, width=width))
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
+
+from fastbpe.display.visible import visible_text
 
 STDIN = "-"
 
@@ -44,14 +47,30 @@ def say(text: str = "") -> None:
     write(f"{text}\n".encode(errors="surrogateescape"))
 
 
+def tell(text: str) -> None:
+    """Write a line for a person to standard output, every character of its names visible."""
+    say(visible_text(text))
+
+
+def say_json(found: object, *, indent: int | None = 2) -> None:
+    """Write a value as JSON to standard output.
+
+    It is UTF-8 always: bytes of a file name that are not become escapes of lone surrogates, as which Python's json
+    reads the name that `os` gives.
+    """
+    write(json.dumps(found, indent=indent, ensure_ascii=False).encode(errors="backslashreplace") + b"\n")
+
+
 def complain(text: str, kind: str = "error") -> None:
-    """Write one line about an error or a warning to standard error."""
-    print(f"fastbpe: {kind}: {text}", file=sys.stderr)
+    """Write one line about an error or a warning to standard error, every character visible."""
+    note(f"{kind}: {text}")
 
 
 def note(text: str) -> None:
-    """Write a line to standard error that is neither an error nor a warning."""
-    print(f"fastbpe: {text}", file=sys.stderr)
+    """Write one line to standard error, every character visible. Without a standard error nothing is written."""
+    if sys.stderr is not None:  # else print would write to standard output
+        with contextlib.suppress(OSError):  # a closed pipe or a full disk: the exit status tells
+            print(f"fastbpe: {visible_text(text)}", file=sys.stderr)
 
 
 def flush() -> None:

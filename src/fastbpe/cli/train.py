@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> None:
     _write(tokenizer, args.output, format)
     if not args.quiet:
         n_bytes = tokenizer.training_report["n_bytes"]
-        streams.say(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
+        streams.tell(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
 
 
 def _train_on_sequences(args: argparse.Namespace) -> None:

@@ -14,6 +14,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.verify_export import arguments
 from fastbpe.tokenizer.verify_vocabulary import verify_conversion, verify_vocabulary
 
+_Outcome = tuple[dict[str, object], str, tuple[str, ...]]  # facts, the same in words, problems
+
 SUMMARY = "check files of ids, vocabularies and conversions"
 DETAILS = """
 
@@ -28,7 +30,7 @@ the tokenizer that it was converted from, to its tokens, to texts made of them,
 and to the lines of --text.
 
 Prints a line for each PATH. For each problem a line on standard error names the
-file and the place, and the exit status is 1."""
+file and the place, and the exit status is 1. With --json both stand in one list."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -41,6 +43,7 @@ examples:
   words.json: 356 texts have the ids of words.fbpe
   $ fastbpe verify words.fbpe
   words.fbpe: a vocabulary of 260 ids
+  $ fastbpe verify words.bin --json > verified.json
 """
 
 
@@ -55,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for shards: the corpus, whose files must have the hashes in the manifests",
     )
     add("--text", metavar="FILE", help="with -m, for vocabularies: a text whose lines must have the same ids")
+    add("--json", action="store_true", help="as JSON, for programs")
     add_model(parser, required=False)
     parser.set_defaults(wrong=parser.error)
 
@@ -68,22 +72,24 @@ def run(args: argparse.Namespace) -> int:
     if args.model is not None:
         flags = (pattern, special) if _lacking_format(Path(args.model)) else ()
         model = load_text_model(args.model, *flags)
-    status = 0
+    found = []
     for path in args.paths:
+        facts: dict[str, object] = {}
         try:
-            if _holds_ids(Path(path)):
-                said, problems = _verify_ids(args, path, model)
-            else:
-                said, problems = _verify_vocabulary(args, path, model), ()
+            verify = _verify_ids if _holds_ids(Path(path)) else _verify_vocabulary
+            facts, said, problems = verify(args, path, model)
         except MENDABLE as error:
             said, problems = "", (describe(error),)
+        found.append({"path": path, "problems": problems, **facts})
+        if args.json:
+            continue
         for problem in problems:
             streams.complain(problem)
-        if problems:
-            status = FAILURE
-        else:
-            streams.say(f"{path}: {said}")
-    return status
+        if not problems:
+            streams.tell(f"{path}: {said}")
+    if args.json:
+        streams.say_json(found)
+    return FAILURE if any(one["problems"] for one in found) else 0
 
 
 def _holds_ids(path: Path) -> bool:
@@ -95,13 +101,16 @@ def _holds_ids(path: Path) -> bool:
     )
 
 
-def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | None) -> tuple[str, tuple[str, ...]]:
-    problems, n_files, n_documents, n_ids = verify_ids(path, tokenizer=model, dtype=args.dtype, inputs=args.inputs)
+def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | None) -> _Outcome:
+    problems, n_files, n_documents, n_ids = verify_ids(
+        path, tokenizer=model, dtype=args.dtype, inputs=args.inputs, progress=None
+    )
+    facts: dict[str, object] = {"n_files": n_files, "n_documents": n_documents, "n_ids": n_ids}
     files, documents = ("file" if n_files == 1 else "files"), ("document" if n_documents == 1 else "documents")
-    return f"{n_files:,} {files}, {n_ids:,} ids of {n_documents:,} {documents}", problems
+    return facts, f"{n_files:,} {files}, {n_ids:,} ids of {n_documents:,} {documents}", problems
 
 
-def _verify_vocabulary(args: argparse.Namespace, path: str, model: Tokenizer | None) -> str:
+def _verify_vocabulary(args: argparse.Namespace, path: str, model: Tokenizer | None) -> _Outcome:
     pattern, special = _flags(args)
     if model is not None and (format := _lacking_format(Path(path))):  # what the file lacks is as in the original
         needed = arguments(format, model.pattern, model.special_tokens)
@@ -109,11 +118,13 @@ def _verify_vocabulary(args: argparse.Namespace, path: str, model: Tokenizer | N
         special = needed.get("special_tokens") if special is None else special
     tokenizer = load_text_model(path, pattern, special)
     published = verify_vocabulary(tokenizer, path)
+    facts: dict[str, object] = {"n_vocab": tokenizer.n_vocab, "published_as": published or None}
     if model is None:
-        return f"a vocabulary of {tokenizer.n_vocab:,} ids" + (f", {published} as published" if published else "")
+        named = f", {published} as published" if published else ""
+        return facts, f"a vocabulary of {tokenizer.n_vocab:,} ids{named}", ()
     lines = () if args.text is None else streams.read(args.text).decode().splitlines(keepends=True)
     n_texts = verify_conversion(model, tokenizer, path, lines)
-    return f"{n_texts:,} texts have the ids of {args.model}"
+    return {**facts, "n_texts": n_texts}, f"{n_texts:,} texts have the ids of {args.model}", ()
 
 
 def _flags(args: argparse.Namespace) -> tuple[str | None, dict[str, int] | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -86,12 +85,18 @@ def run(args: argparse.Namespace) -> None:
     tokenizer = load_model(args)
     if args.tree is not None:
         tree = tokenizer.merge_tree(_token_or_id(args.tree))
-        streams.say(_json(tree.to_dict()) if args.json else _drawn(tree, args.color))
+        if args.json:
+            streams.say_json(tree.to_dict())
+        else:
+            streams.say(_drawn(tree, args.color))
     elif args.report:
         from fastbpe.vocabularies.report import vocabulary_report  # here: other commands start faster without it
 
         report = vocabulary_report(tokenizer, _texts(args, tokenizer))
-        streams.say(_json(report.to_dict()) if args.json else str(report))
+        if args.json:
+            streams.say_json(report.to_dict())
+        else:
+            streams.say(str(report))
     else:
         _print(args, _search(tokenizer, args))
 
@@ -145,7 +150,7 @@ def _print(args: argparse.Namespace, found: list[Found]) -> None:
     limit = args.limit if args.limit is not None else len(found) if args.json else _DEFAULT_LIMIT
     shown = found[:limit]
     if args.json:
-        streams.say(_json([each.to_dict() for each in shown]))
+        streams.say_json([each.to_dict() for each in shown])
         return
     for line in _table(shown):
         streams.say(line)
@@ -215,11 +220,7 @@ def _plot(name: str, found: list[Found], model: str) -> None:
     scripts.set_xticks([])
     scripts.invert_yaxis()
     scripts.set_xlabel("tokens by script")
-    figure.savefig(name)
-
-
-def _json(found: object) -> str:
-    return json.dumps(found, indent=2, ensure_ascii=False)
+    plots.save(figure, name)
 
 
 def _token_or_id(text: str) -> str | int:

@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> None:
         raise ImportError(
             f'fastbpe web needs {error.name}: pip install "fastbpe-tokenizer[web]" (starlette, uvicorn, numpy)'
         ) from None
+    streams.write(b"")  # a closed standard output is an error before anything is loaded
     models = load_models(args)
     names = _short_names([model.name for model in models])
     found = {name: _template_of(model.name) for name, model in zip(names, models, strict=True)}

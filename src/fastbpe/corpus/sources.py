@@ -172,7 +172,10 @@ def _files_of(item: Path_) -> list[AnyPath]:
             if _kind(below)[0] and below.is_file() and not below.name.startswith(".")
         ]
         if not found:
-            raise FileNotFoundError(f"{path}: no .txt, .jsonl or .parquet file in this folder")
+            raise FileNotFoundError(
+                f"{path}: no .txt, .jsonl or .parquet file in this folder; name others by a pattern such as "
+                f"'{path}/**/*.py'"
+            )
     elif not path.exists() and glob.has_magic(os.fspath(item)):
         if isinstance(path, RemotePath):
             found = [*path.glob_itself()]

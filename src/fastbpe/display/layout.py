@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fastbpe.display.shown_tokens import ShownToken
-from fastbpe.display.visible import Part, visible
+from fastbpe.display.visible import Part, is_mark, visible
 
 N_COLOURS = 4  # backgrounds that tokens take in turn
 
@@ -125,11 +125,24 @@ def _segments(token: ShownToken, number: int) -> Line:
 def n_columns(text: str) -> int:
     """Count the columns that a text takes on a terminal.
 
-    >>> n_columns("aé漢")
-    4
+    >>> n_columns("aé漢"), n_columns("ที่")
+    (4, 1)
     """
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    return sum(0 if is_mark(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Return a text with spaces up to a width in columns.
+
+    Args:
+        text: the text.
+        width: the columns to fill.
+        right: the spaces stand before the text.
+
+    >>> padded("漢", 4), padded("漢", 4, right=True)
+    ('漢  ', '  漢')
+    """
+    spaces = " " * (width - n_columns(text))
+    return spaces + text if right else text + spaces

@@ -7,7 +7,7 @@ is black on light or white on dark, whatever the terminal's own colours are.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,6 +15,7 @@ from fastbpe.display.layout import Details, Line, Segment, lines_of
 from fastbpe.display.shown_tokens import ShownToken
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
 #: Backgrounds, as numbers of xterm's 256 colours: light blue, yellow, grey-violet, orange.
@@ -26,9 +27,11 @@ _BAR = "|"
 PLAIN_COLUMNS = 100  # of a line with details, where no terminal says otherwise
 
 
-def wants_colours(stream: TextIO) -> bool:
-    """Tell whether a stream shows colours: it is a capable terminal, and NO_COLOR is not set."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def wants_colours(stream: TextIO | None) -> bool:
+    """Tell whether a stream shows colours: it is a capable terminal, and NO_COLOR is not set. None is closed."""
+    if stream is None or not stream.isatty():
+        return False
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def draw(
@@ -48,9 +51,10 @@ def _join(line: Line) -> str:
 
 
 def _paint(line: Line) -> str:
-    # A background ends before the line does: some terminals would paint the rest of the line.
+    # A background ends before the line does: some terminals would paint the rest of the line. Spaces at the end
+    # go: on a narrow terminal they would fill a line of their own.
     runs = groupby((segment for segment in line if segment.text), _sgr)
-    return "".join(_escape(code, "".join(segment.text for segment in run)) for code, run in runs)
+    return "".join(_escape(code, "".join(segment.text for segment in run)) for code, run in runs).rstrip(" ")
 
 
 def _escape(code: str, text: str) -> str:
@@ -73,18 +77,36 @@ def _colours(segment: Segment) -> tuple[int, int, bool]:
     return ink, BACKGROUNDS[segment.colour], segment.kind == "byte"
 
 
-def rich_text(tokens: Sequence[ShownToken], details: Details) -> Text:
-    """Return tokens as a Text of rich. Raises ImportError if rich is not installed."""
-    from rich.text import Text
+class RichTokens:
+    """Tokens for rich, laid out for the width that its console gives.
 
-    text = Text(no_wrap=any(details))
-    for number, line in enumerate(lines_of(tokens, details, gap="", width=PLAIN_COLUMNS)):
-        if number:
-            text.append("\n")
-        for segment in line:
-            style = None
-            if segment.kind not in ("gap", "detail"):
-                ink, background, underlined = _colours(segment)
-                style = f"color({ink}) on color({background}){' underline' if underlined else ''}"
-            text.append(segment.text, style)
-    return text
+    Args:
+        tokens: the tokens.
+        details: the rows below the tokens.
+    """
+
+    def __init__(self, tokens: Sequence[ShownToken], details: Details) -> None:
+        self._tokens, self._details = tokens, details
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        yield self.text(options.max_width)
+
+    def text(self, width: int = PLAIN_COLUMNS) -> Text:
+        """Return the tokens as a Text of rich. Raises ImportError if rich is not installed.
+
+        Args:
+            width: columns of a line, for details.
+        """
+        from rich.text import Text
+
+        text = Text(no_wrap=any(self._details))
+        for number, line in enumerate(lines_of(self._tokens, self._details, gap="", width=width)):
+            if number:
+                text.append("\n")
+            for segment in line:
+                style = None
+                if segment.kind not in ("gap", "detail"):
+                    ink, background, underlined = _colours(segment)
+                    style = f"color({ink}) on color({background}){' underline' if underlined else ''}"
+                text.append(segment.text, style)
+        return text

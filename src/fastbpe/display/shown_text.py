@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from fastbpe.display import html, painting
 from fastbpe.display.layout import Details
 from fastbpe.display.shown_tokens import ShownToken, Text, Viewed, ids_of, shown_tokens, sizes_of, summary
-
-if TYPE_CHECKING:
-    from rich.text import Text as RichText
 
 
 class ShownText:
@@ -66,8 +62,8 @@ class ShownText:
     def __repr__(self) -> str:
         return f"<fastbpe.ShownText of {self.summary}>"
 
-    def __rich__(self) -> RichText:
-        return painting.rich_text(self.tokens, self._details)
+    def __rich__(self) -> painting.RichTokens:
+        return painting.RichTokens(self.tokens, self._details)
 
     def _repr_html_(self) -> str:
         return html.fragment(self.tokens, self._details, self.summary)

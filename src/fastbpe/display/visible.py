@@ -44,7 +44,7 @@ def visible(data: bytes) -> list[Part]:
     if not text:
         return []
     parts: list[Part] = []
-    if unicodedata.category(text[0])[0] == "M" and not _is_hidden(text[0]):
+    if (is_mark(text[0]) or unicodedata.category(text[0]) == "Mc") and not _is_hidden(text[0]):
         parts.append(Part(_DOTTED_CIRCLE, True))  # else it would combine with the token before it
     if " " not in text and text.isprintable() and _WITHOUT_SHAPE.search(text) is None:
         return [*parts, Part(text, False)]
@@ -69,6 +69,16 @@ def visible_text(text: str) -> str:
     """
     data = text.encode("utf-8", "backslashreplace")
     return " ".join("".join(part.text for part in visible(word)) for word in data.split(b" "))
+
+
+def is_mark(character: str) -> bool:
+    """Tell whether a character takes no column of its own: a mark, or a vowel or final of a syllable of Hangul.
+
+    >>> is_mark("\u0e34"), is_mark("\u1161"), is_mark("a")
+    (True, True, False)
+    """
+    is_jamo = "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7fb"
+    return is_jamo or unicodedata.category(character) in ("Mn", "Me")
 
 
 def _is_hidden(character: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastbpe._utils.optional_imports import require_numpy
+from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index
 from fastbpe.errors import FormatError
 from fastbpe.id_files.blocks import blocks_of, ends_of
@@ -37,6 +38,7 @@ def verify_ids(
     tokenizer: HasFingerprint | None = None,
     dtype: str | None = None,
     inputs: str | os.PathLike[str] | None = None,
+    progress: Progress = False,
 ) -> Verified:
     """Verify a file of ids with its neighbours, or all shards of a set; reads all of them.
 
@@ -49,6 +51,7 @@ def verify_ids(
         dtype: as for `open_ids`.
         inputs: folder of the corpus, the one that all input files have in common: the inputs of each shard are
             compared with the hashes in its manifest, too. None: they are not read.
+        progress: True: a bar on stderr; None: if stderr is a terminal; or a function, as for `train`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -62,21 +65,23 @@ def verify_ids(
             state = "unfinished" if place.with_name(f"{place.name}.partial").exists() else "missing"
             problems.append(f"{place}: {state}: encode shard {index} of {n}")
     parts: list[Part] = []
-    for index in sorted(found):
-        try:
-            part = read_part(found[index], dtype)
-            for first in parts[:1]:
-                check_like(part, first)
-            if tokenizer is not None and part.fingerprint not in (None, tokenizer.fingerprint):
-                raise FormatError(f"{part.path}: its ids are of another tokenizer: {part.fingerprint}")
-            check_hashes(part)
-            _check_content(part)
-            if inputs is not None:
-                check_inputs(part, Path(inputs))
-        except (FormatError, OSError) as error:
-            problems.append(_sentence(error, found[index]))
-        else:
-            parts.append(part)
+    total = sum(file.stat().st_size for file in found.values())
+    with Reporter(progress).phase("verifying", total, unit="B", unit_scale=True) as phase:
+        for index in sorted(found):
+            try:
+                part = read_part(found[index], dtype)
+                for first in parts[:1]:
+                    check_like(part, first)
+                if tokenizer is not None and part.fingerprint not in (None, tokenizer.fingerprint):
+                    raise FormatError(f"{part.path}: its ids are of another tokenizer: {part.fingerprint}")
+                check_hashes(part)
+                _check_content(part, phase)
+                if inputs is not None:
+                    check_inputs(part, Path(inputs))
+            except (FormatError, OSError) as error:
+                problems.append(_sentence(error, found[index]))
+            else:
+                parts.append(part)
     counts = (sum(part.n_documents for part in parts), sum(part.n_ids for part in parts))
     return Verified(tuple(problems), len(parts), *counts)
 
@@ -88,7 +93,7 @@ def _sentence(error: Exception, path: Path) -> str:
     return str(error)
 
 
-def _check_content(part: Part) -> None:
+def _check_content(part: Part, phase: Phase) -> None:
     """Read all offsets and ids of a part, and raise FormatError for the first that cannot be."""
     for _ in ends_of(part):
         pass
@@ -99,8 +104,8 @@ def _check_content(part: Part) -> None:
     n_vocab = tokenizer.get("n_vocab") if isinstance(tokenizer, dict) else None
     size, code = READABLE[part.dtype]
     if not isinstance(n_vocab, int) or n_vocab >= 1 << (8 * size):
-        for _ in blocks_of(part):
-            pass
+        for block in blocks_of(part):
+            phase.update(len(block))
         return
     at = 0
     for ids in _arrays(part, code):
@@ -110,6 +115,7 @@ def _check_content(part: Part) -> None:
                 f"{part.path}: id {at + place} is {wrong}, and the vocabulary has {n_vocab}; encode it again"
             )
         at += len(ids)
+        phase.update(size * len(ids))
 
 
 def _arrays(part: Part, code: str) -> Iterator[Any]:

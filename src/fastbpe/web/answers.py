@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from fastbpe.web.own_templates import OwnTemplate, render
 from fastbpe.web.shelf import Entry
 
 MAX_NAMED = 20  # special tokens of a text that are named, of each kind of text
+MAX_DRAWN = 2000  # characters of a token that are drawn
+_PARTS_A_WRITE = 4096  # tokens, about, of a page to share that are sent at a time
 
 
 class Sizes(NamedTuple):
@@ -110,14 +113,29 @@ def _drawn(token: ShownToken) -> dict[str, Any]:
     return {
         "id": token.id,
         "kind": token.kind,
-        "parts": _pairs(parts_of(token)),
-        "hex": token.bytes.hex(" "),
+        "parts": pairs(parts_of(token)),
+        "hex": token.bytes[:MAX_DRAWN].hex(" ") + (" …" if len(token.bytes) > MAX_DRAWN else ""),
         "ends_line": b"\n" in token.bytes,
     }
 
 
-def _pairs(parts: Iterable[Part]) -> list[tuple[str, bool]]:
-    return [(part.text, part.is_sign) for part in parts]
+def pairs(parts: Iterable[Part], at_most: int = MAX_DRAWN) -> list[tuple[str, bool]]:
+    """Return visible parts for JSON, shortened: training without a split pattern can make tokens of megabytes.
+
+    Args:
+        parts: the parts.
+        at_most: characters; where more follow there is "…".
+
+    >>> pairs([Part("ab", False), Part("·", True), Part("cd", False)], 4)
+    [('ab', False), ('·', True), ('c', False), ('…', True)]
+    """
+    found: list[tuple[str, bool]] = []
+    for text, is_sign in parts:
+        if len(text) > at_most:
+            return [*found, *([(text[:at_most], is_sign)] if at_most else []), ("…", True)]
+        found.append((text, is_sign))
+        at_most -= len(text)
+    return found
 
 
 def chat(
@@ -169,8 +187,8 @@ def word(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
     return {
         "pieces": [
             {
-                "symbols": [_pairs(visible(symbol)) for symbol in piece.symbols],
-                "merges": [{**merge._asdict(), "token": _pairs(visible(merge.token))} for merge in piece.merges],
+                "symbols": [pairs(visible(symbol)) for symbol in piece.symbols],
+                "merges": [{**merge._asdict(), "token": pairs(visible(merge.token))} for merge in piece.merges],
                 "whole": piece.whole,
             }
             for piece in pieces
@@ -190,16 +208,19 @@ def _end(tokenizer: Tokenizer, piece: MergedPiece) -> list[bytes]:
     return symbols
 
 
-def page(entries: Sequence[Entry], text: str, *, special: bool) -> str:
-    """Return a page to share that needs no other file: the text as each tokenizer sees it.
+def page(entries: Sequence[Entry], text: str, *, special: bool) -> Iterator[bytes]:
+    """Yield a page to share that needs no other file: the text as each tokenizer sees it.
+
+    The tokens of one tokenizer are held at a time, and a part of the page.
 
     Args:
         entries: the tokenizers.
         text: the text.
         special: special tokens in the text become their ids.
     """
-    blocks = []
-    for entry in entries:
-        shown = entry.tokenizer.show(text, allowed_special="all" if special else ())
-        blocks.append(html.Block(entry.name, shown.summary, shown.tokens))
-    return "".join(html.page(blocks, Details()))
+    allowed = "all" if special else ()
+    shown = ((entry.name, entry.tokenizer.show(text, allowed_special=allowed)) for entry in entries)
+    blocks = (html.Block(name, one.summary, one.tokens) for name, one in shown)
+    parts = html.page(blocks, Details())
+    while some := "".join(islice(parts, _PARTS_A_WRITE)):
+        yield some.encode()

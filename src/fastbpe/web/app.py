@@ -7,7 +7,9 @@ or JSON in their body and change nothing but the shelf of trained tokenizers.
 from __future__ import annotations
 
 import json
+from asyncio import Semaphore
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -21,6 +23,7 @@ from starlette.routing import Route
 
 from fastbpe.display.html import STYLE
 from fastbpe.display.shown_tokens import KINDS
+from fastbpe.display.visible import visible_text
 from fastbpe.errors import FastbpeError
 from fastbpe.patterns import PATTERNS
 from fastbpe.web import answers, learning
@@ -34,6 +37,8 @@ MAX_TOKENS = 50_000  # ids that one question may ask about
 MAX_WORD = 200  # characters of a text that is merged step by step
 MAX_MESSAGES = 100  # of a chat
 MAX_NAME = 60  # characters of a vocabulary's name
+MAX_SHARED_BYTES = 1 << 20  # of a text that becomes a page to share: of more, browsers draw the page slowly
+LARGE_BYTES = 1 << 18  # of a text; larger ones are encoded one at a time, each with all memory that it needs
 OWN_TEMPLATE = "own"  # name of the template that stands beside a tokenizer
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -82,7 +87,7 @@ def _sender(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response
 
 
 async def _failure(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 400)
+    return JSONResponse({"error": visible_text(str(error))}, 400)
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
@@ -96,6 +101,7 @@ class _Questions:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._trainer = Trainer(shelf)
+        self._turn = Semaphore(1)  # of large texts
 
     async def page(self, request: Request) -> Response:
         """Tell the page what it can offer."""
@@ -117,9 +123,11 @@ class _Questions:
     async def encode(self, request: Request) -> Response:
         """Encode the text of the body with each tokenizer of the argument `with`."""
         entries = self._entries(request)
-        text = _text(await request.body())
-        work = partial(answers.encoded, entries, text, special=_special(request))
-        return Response(await run_in_threadpool(work), media_type="application/octet-stream")
+        body = await request.body()
+        work = partial(answers.encoded, entries, _text(body), special=_special(request))
+        async with self._turn if len(body) > LARGE_BYTES else nullcontext():
+            encoded = await run_in_threadpool(work)
+        return Response(encoded, media_type="application/octet-stream")
 
     async def tokens(self, request: Request) -> Response:
         """Describe the ids of the body: a list of ids, or of [id, text] for the unknown one."""
@@ -161,10 +169,13 @@ class _Questions:
     async def share(self, request: Request) -> Response:
         """Send a page that shows the text of the body, as each tokenizer of the argument `with` sees it."""
         entries = self._entries(request)
-        text = _text(await request.body())
-        page = await run_in_threadpool(partial(answers.page, entries, text, special=_special(request)))
+        body = await request.body()
+        if len(body) > MAX_SHARED_BYTES:
+            limit = f"at most {MAX_SHARED_BYTES:,} bytes of text can be shared as a page"
+            raise HTTPException(413, f"{limit}; `fastbpe show --html` writes larger ones")
+        page = answers.page(entries, _text(body), special=_special(request))
         headers = {"Content-Disposition": 'attachment; filename="tokens.html"'}
-        return Response(page.encode(), media_type="text/html", headers=headers)
+        return StreamingResponse(page, media_type="text/html", headers=headers)
 
     async def file(self, request: Request) -> Response:
         """Send a tokenizer that was trained on the page, as a file for fastbpe.load."""

@@ -12,13 +12,16 @@ from typing import Any
 
 from fastbpe.display.layout import parts_of
 from fastbpe.display.shown_tokens import KnownTokens
+from fastbpe.display.visible import visible_text
 from fastbpe.errors import FastbpeError, TrainingWarning
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.train import train
+from fastbpe.web.answers import pairs
 from fastbpe.web.shelf import Entry, Shelf
 
 N_BYTES = 256  # ids of a vocabulary before the first merge
 MAX_VOCAB_SIZE = 32_768  # of a vocabulary trained on the page
+MAX_LISTED = 60  # characters of a token in the list of merges
 
 Report = dict[str, Any]  # one line of JSON
 
@@ -69,7 +72,7 @@ class Trainer:
                     tokenizer = train([text], vocab_size=vocab_size, pattern=pattern, progress=progress)
                 reports.put(self._shelf.add(name, tokenizer))
             except (FastbpeError, ValueError, MemoryError) as error:
-                reports.put({"error": str(error)})
+                reports.put({"error": visible_text(str(error))})
             except _Closed:
                 pass
             except BaseException:
@@ -96,7 +99,7 @@ def learned(entry: Entry) -> Report:
     known = KnownTokens(entry.tokenizer)
 
     def drawn(token_id: int) -> list[tuple[str, bool]]:
-        return [(part.text, part.is_sign) for part in parts_of(known.shown(token_id))]
+        return pairs(parts_of(known.shown(token_id)), MAX_LISTED)
 
     merges = [(drawn(left), drawn(right)) for left, right in entry.tokenizer.merges]
     return {"tokenizer": entry.as_dict(), "merges": merges}

@@ -247,8 +247,20 @@ class TestDrawings:
     def test_rich_text_equals_the_terminal(self, tokenizer):
         pytest.importorskip("rich")
         shown = tokenizer.show("ab c\n[red]<b>x")
-        plain = shown.__rich__().plain
+        plain = shown.__rich__().text().plain
         assert plain == str(shown).replace("|", "")
+
+    @pytest.mark.parametrize("width", [20, 40, 80, 120])
+    def test_rich_keeps_ids_below_their_tokens_at_any_width(self, tokenizer, width):
+        console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=width)
+        shown = tokenizer.show("ab c x" * 30, ids=True)
+        console.print(shown)
+        lines = [line.split() for line in console.file.getvalue().splitlines()]
+        assert [int(one) for row in lines[1::2] for one in row] == shown.ids
+        assert [len(row) for row in lines[::2]] == [len(row) for row in lines[1::2]]
+
+    def test_closed_stream_shows_no_colours(self):
+        assert painting.wants_colours(None) is False
 
 
 class TestHtml:

@@ -1,6 +1,7 @@
 """fastbpe fetch: downloads from a local server into the user's cache."""
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -250,6 +251,9 @@ def test_fetch_command_reports_failures_and_fetches_the_rest(
         f"small: {path} (there already, SHA-256 {SHA256}, as published)",
     ]
     assert captured.err.startswith("fastbpe: error: nope: no vocabulary of this name is published; known are ")
+    assert main(["fetch", "small", "nope", "--json"]) == 1
+    row = {"name": "small", "path": str(path), "sha256": SHA256, "is_checked": True, "is_new": False}
+    assert json.loads(capsys.readouterr().out) == [row]
     (tmp_path / "a.txt").write_text("abab")
     assert main(["count", "-m", "small", str(tmp_path / "a.txt")]) == 0
     assert capsys.readouterr().out.split()[0] == "2"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import random
 import struct
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,11 @@ from starlette.testclient import TestClient
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe.web import app
+from fastbpe.display.html import Block, page
+from fastbpe.display.layout import Details
+from fastbpe.web import answers, app
 from fastbpe.web.chat_templates import TEMPLATES, Message, template_of
+from fastbpe.web.shelf import Entry
 from helpers.shared_data import data_file, published
 
 STATIC = Path(app.__file__).with_name("static")
@@ -281,3 +287,61 @@ def test_shared_page_is_that_of_show_and_needs_no_script(client: TestClient, sma
     body = small.show(text, allowed_special="all").to_html().partition("<section>")[2]
     tokens = body.partition('dir="ltr">')[2].partition("</div>")[0]
     assert tokens in page
+
+
+def test_text_too_long_to_share_is_refused_with_the_way_out(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MAX_SHARED_BYTES", 10)
+    assert client.post("/api/share?with=0", content=b"a" * 10).status_code == 200
+    answer = client.post("/api/share?with=0", content=b"a" * 11)
+    assert answer.status_code == 413
+    assert "fastbpe show --html" in answer.json()["error"]
+
+
+def test_page_to_share_comes_in_parts(small: Tokenizer) -> None:
+    """A page is many times as long as its text: neither it nor the tokens of all tokenizers are held at once."""
+    entries = [Entry(key, f"number {key}", small, False) for key in range(2)]
+    text = "ab<&\u202e" * 5000
+    parts = [*answers.page(entries, text, special=False)]
+    assert max(map(len, parts)) < sum(map(len, parts)) / 4
+    blocks = (Block(one.name, shown.summary, shown.tokens) for one in entries for shown in [small.show(text)])
+    assert b"".join(parts).decode() == "".join(page(blocks, Details()))
+
+
+def test_large_texts_are_encoded_one_at_a_time(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may need gigabytes; a small one need not wait for them."""
+    running: list[int] = []
+    most = {"large": 0, "small": 0}
+    both = threading.Barrier(2)
+
+    def encoded(entries: Any, text: str, *, special: bool) -> bytes:
+        kind = "large" if len(text) > 10 else "small"
+        running.append(1)
+        most[kind] = max(most[kind], len(running))
+        both.wait(20) if kind == "small" else time.sleep(0.05)
+        running.pop()
+        return b""
+
+    monkeypatch.setattr(app, "LARGE_BYTES", 10)
+    monkeypatch.setattr(answers, "encoded", encoded)
+    with client, ThreadPoolExecutor(4) as pool:  # one event loop for all requests
+        assert [
+            one.status_code
+            for one in pool.map(lambda n: client.post("/api/encode?with=0", content=b"a" * n), [20] * 4)
+        ]
+        assert most["large"] == 1
+        assert [
+            one.status_code
+            for one in pool.map(lambda n: client.post("/api/encode?with=0", content=b"a" * n), [2] * 2)
+        ]
+    assert most["small"] == 2
+
+
+def test_error_shows_every_character(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> Any:
+        raise ValueError("no \u202e\x1b token")
+
+    monkeypatch.setattr(answers, "word", failing)
+    answer = client.post("/api/word?with=0", content=b"a")
+    assert (answer.status_code, answer.json()["error"]) == (400, "no ⟨U+202E⟩␛ token")

@@ -102,3 +102,16 @@ def test_name_is_short_and_visible(client: TestClient) -> None:
     last = trained(client, "ab", "vocab_size=257&pattern=none&name=" + "\u202e<b>" * 40)[-1]
     assert last["tokenizer"]["name"].startswith("⟨U+202E⟩<b>")
     assert len(last["tokenizer"]["name"]) < 300
+
+
+def test_tokens_of_megabytes_are_drawn_in_part(client: TestClient) -> None:
+    """Without a split pattern the tokens of a run of one letter double; whole, they would fill the page."""
+    text = b"a" * (1 << 20)
+    answer = client.post("/api/train?vocab_size=290&pattern=none&name=long", content=text)
+    assert len(answer.content) < 100_000
+    done = json.loads(answer.text.splitlines()[-1])
+    assert [left[-1] == ["…", True] for left, _ in done["merges"]] == [False] * 6 + [True] * 14
+    key, n_vocab = done["tokenizer"]["key"], done["tokenizer"]["n_vocab"]
+    (drawn,) = client.post(f"/api/tokens?with={key}", json=[n_vocab - 1]).json()
+    assert len(drawn["hex"]) < 10_000
+    assert drawn["parts"] == [["a" * 2000, False], ["…", True]]

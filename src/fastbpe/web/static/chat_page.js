@@ -63,17 +63,29 @@ export class ChatPage {
     return item;
   }
 
+  /** Encode the chat again. While one answer is awaited, only the latest chat waits behind it: a template takes time. */
   async refresh() {
-    if (byId("page-chat").hidden) return;
+    this.isStale = true;
+    this.running ??= this.run().finally(() => (this.running = null));
+    return this.running;
+  }
+
+  async run() {
+    while (this.isStale && !byId("page-chat").hidden) {
+      this.isStale = false;
+      await this.encode();
+    }
+  }
+
+  async encode() {
     const messages = [...byId("messages").children].map((item) => ({
       role: item.querySelector("select").value,
       content: item.querySelector("textarea").value,
     }));
     const key = Number(byId("chat-tokenizer").value);
-    const turn = (this.turn = (this.turn ?? 0) + 1);
     try {
       const found = await chat(key, byId("chat-template").value, messages);
-      if (turn !== this.turn) return; // a later question is under way
+      if (this.isStale) return;
       complain("");
       byId("chat-counts").textContent = [
         counted(found.n_tokens, "token"),

@@ -30,9 +30,11 @@ export function fillSelect(select, options) {
   if (options.some(([value]) => String(value) === chosen)) select.value = chosen;
 }
 
-/** Show a note, or hide it if there is nothing to say. */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu; // characters without a shape; directional ones would reorder a note
+
+/** Show a note, or hide it if there is nothing to say. Names of files and messages of templates show every character. */
 export function showNote(element, said) {
-  element.textContent = said;
+  element.textContent = said.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
   element.hidden = !said;
 }
 
