@@ -244,6 +244,9 @@ def test_worker_killed_at_each_try_is_an_error_that_names_the_shard(
         cluster.module.write_shards(cluster.table(["low", "lower"]), "text", tokenizer, tmp_path / "a.bin")
     assert failed.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["failed"]
+    if cluster.name == "spark":  # Ray Data starts such tasks again without end
+        with pytest.raises(WorkerError, match=r"count_pieces: Task [01] in stage.*its worker died at each try"):
+            cluster.module.count_pieces(cluster.table(["low", "lower"]), "text")
 
 
 LOW_NODE = """
