@@ -164,6 +164,10 @@ class SpecError(TrainingError):
         self.detail, self.code = detail, code
 
 
+class WorkerError(FastbpeError, RuntimeError):
+    """Error for a task that Spark or Ray gave up, because the process that ran it died at each try."""
+
+
 class FormatWarning(UserWarning):
     """Warning of a file that asks for a step which fastbpe does not apply.
 

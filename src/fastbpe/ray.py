@@ -24,7 +24,8 @@ from fastbpe.cluster.columns import (
     with_ids,
 )
 from fastbpe.cluster.counting import NUMBERS, Counting, check_options, count_part, counts_of_rows, reduce_rows
-from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
+from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
+from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_part
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts
@@ -37,6 +38,7 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
 _RESULT_BITS = 12  # of the number of a result: its place in a table of results
+_MAX_RETRIES = 3  # of a task, as Spark's default
 _Rows = list[tuple[int, bytes]]
 
 
@@ -71,11 +73,12 @@ def count_pieces(dataset: Dataset, column: str, *, on_error: str = "raise", **op
     counted = dataset.select_columns([column]).map_batches(
         partial(_count, how), batch_format="pyarrow", batch_size=None, zero_copy_batch=True
     )
-    number, add = ray.remote(_number), ray.remote(_add_up)
-    waiting = [number.remote(at, block) for at, block in enumerate(_blocks(counted))]
+    number, add = (_remote(ray, task) for task in (_number, _add_up))
+    with _trying_again(counted):
+        waiting = [number.remote(at, block) for at, block in enumerate(_blocks(counted))]
     while len(waiting) > 1:
         waiting = [add.remote(*waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
-    rows: _Rows = ray.get(waiting[0]) if waiting else []
+    rows: _Rows = _result(ray, waiting[0], "count_pieces: the sum of the counts") if waiting else []
     return counts_of_rows(rows, empty)
 
 
@@ -149,7 +152,8 @@ def write_shards(
 
     Raises:
         ImportError: ray is not installed.
-        TypeError, ValueError, FormatError: as in `fastbpe.spark.write_shards`.
+        TypeError, ValueError, FormatError, WorkerError: as in `fastbpe.spark.write_shards`.
+        MemoryError: a task had too little memory at each try; the message names its block and shard.
 
     >>> import fastbpe.ray, ray.data, tempfile
     >>> dataset = ray.data.from_items([{"text": "low lower"}, {"text": "lowest"}])
@@ -165,9 +169,14 @@ def write_shards(
     sent = partial(_value_of, ray.put(pickle.dumps(tokenizer)))
     blocks = _blocks(dataset.select_columns([column]))
     how = Writing(column, sent, tokenizer.fingerprint, os.path.abspath(out), len(blocks), options)
-    write = ray.remote(_write)
-    rows: _Rows = ray.get([write.remote(how, number, block) for number, block in enumerate(blocks)])
-    return summary_of_rows(rows, Path(out), len(blocks))
+    write, n_shards = _remote(ray, _write), len(blocks)
+    with removing_leftovers(out, n_shards):
+        waiting = [write.remote(how, number, block) for number, block in enumerate(blocks)]
+        rows: _Rows = [
+            _result(ray, row, f"{os.fspath(out)}: block {number}, shard {number} of {n_shards}")
+            for number, row in enumerate(waiting)
+        ]
+    return summary_of_rows(rows, Path(out), n_shards)
 
 
 # In tasks
@@ -176,7 +185,7 @@ def write_shards(
 def _count(how: Counting, batch: Any) -> Any:
     import pyarrow
 
-    rows = list(count_part([batch], how, 0, "a block"))
+    rows = list(count_part([batch], how, 0, _name(batch)))
     parts, data = [part for part, _ in rows], [data for _, data in rows]
     return pyarrow.table({"part": pyarrow.array(parts, "int32"), "data": pyarrow.array(data, "large_binary")})
 
@@ -205,7 +214,8 @@ def _reduced(rows: Iterable[tuple[int, int, Any]]) -> _Rows:
     parts: dict[int, list[tuple[int, Any]]] = {}
     for part, number, data in rows:
         parts.setdefault(part, []).append((number, data))
-    return [(part, row) for part, some in parts.items() for row in reduce_rows(part, some)]
+    with naming_lack_of_memory("the sum of the counts", "pieces"):
+        return [(part, row) for part, some in parts.items() for row in reduce_rows(part, some)]
 
 
 def _write(how: Writing, number: int, block: Any) -> tuple[int, bytes]:
@@ -217,7 +227,13 @@ class _EncodingActor:
         self._how = how
 
     def __call__(self, table: Any) -> Any:
-        return with_ids(table, self._how)
+        with naming_lack_of_memory(_name(table)):
+            return with_ids(table, self._how)
+
+
+def _name(block: Any) -> str:
+    """Name a block by its size: Ray Data tells the number of no block to the function that gets it."""
+    return f"a block of {block.num_rows:,} rows and {block.nbytes:,} bytes"
 
 
 # On the driver
@@ -230,6 +246,28 @@ def _require_ray() -> Any:
     except ImportError:
         raise ImportError('fastbpe.ray needs ray: pip install "fastbpe-tokenizer[ray]"') from None
     return ray
+
+
+def _remote(ray: Any, task: Any) -> Any:
+    """Return a remote function that Ray tries again after any error, as Spark does; lasting ones are returned."""
+    return ray.remote(max_retries=_MAX_RETRIES, retry_exceptions=True)(task)
+
+
+def _result(ray: Any, reference: Any, what: str) -> Any:
+    """Wait for the result of a task.
+
+    Args:
+        ray: the module.
+        reference: of the result.
+        what: what the task is for.
+
+    Raises:
+        WorkerError: Ray gave the task up, because its worker died at each try.
+    """
+    try:
+        return ray.get(reference)
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:
+        raise worker_error(what, "Ray") from error
 
 
 def _check_text_column(dataset: Any, column: str) -> list[str]:
@@ -249,16 +287,36 @@ def _blocks(dataset: Any) -> list[Any]:
         return list(dataset.to_arrow_refs())
 
 
-@contextlib.contextmanager
-def _in_order(dataset: Any) -> Iterator[None]:
+def _in_order(dataset: Any) -> contextlib.AbstractContextManager[None]:
     """Have a dataset executed with its blocks in order."""
-    options = dataset.context.execution_options
-    before = options.preserve_order
-    options.preserve_order = True
+    return _with_settings(dataset.context.execution_options, preserve_order=True)
+
+
+def _trying_again(dataset: Any) -> contextlib.AbstractContextManager[None]:
+    """Have Ray Data try a block again that found no memory, as often as Ray tries other tasks again.
+
+    Versions of Ray without these settings try no block again.
+    """
+    context = dataset.context
+    errors, n_times = (getattr(context, name, None) for name in ("retried_map_errors", "max_map_retries"))
+    if errors is None or n_times is None or errors is True or n_times:  # the caller has decided
+        return contextlib.nullcontext()
+    return _with_settings(
+        context, retried_map_errors=[*(errors or ()), "MemoryError"], max_map_retries=_MAX_RETRIES
+    )
+
+
+@contextlib.contextmanager
+def _with_settings(settings: Any, **values: Any) -> Iterator[None]:
+    """Set attributes of an object as long as the context lasts."""
+    before = {name: getattr(settings, name) for name in values}
+    for name, value in values.items():
+        setattr(settings, name, value)
     try:
         yield
     finally:
-        options.preserve_order = before
+        for name, value in before.items():
+            setattr(settings, name, value)
 
 
 def _value_of(reference: Any) -> bytes:

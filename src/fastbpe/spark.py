@@ -7,8 +7,10 @@ travels as a broadcast, and each Python worker keeps it with warm caches from ta
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,7 +25,8 @@ from fastbpe.cluster.columns import (
     with_ids,
 )
 from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
-from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
+from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
+from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_part
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts
@@ -60,6 +63,7 @@ def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **optio
         ValueError: there is no such column, or an option has no such value.
         FormatError: a row is null.
         FastbpeError: as `fastbpe.count_pieces` raises it.
+        WorkerError: Spark gave up a task, because its Python worker died at each try.
 
     >>> import fastbpe.spark
     >>> from pyspark.sql import SparkSession
@@ -80,7 +84,8 @@ def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **optio
     seed = int.from_bytes(os.urandom(8), "little")
     how = Counting(column, options, on_error == "skip", bits, seed)
     rows = texts.mapInArrow(partial(_count, how), _ROWS).groupBy("part").applyInArrow(_reduce, _ROWS)
-    return counts_of_rows(((row.part, row.data) for row in rows.toLocalIterator()), empty)
+    with _naming_dead_workers("count_pieces"):
+        return counts_of_rows(((row.part, row.data) for row in rows.toLocalIterator()), empty)
 
 
 def encode(
@@ -167,6 +172,7 @@ def write_shards(
         TypeError: the column holds no texts, or there is no such option.
         ValueError: there is no such column, or an option has no such value.
         FormatError: a row is null.
+        WorkerError: Spark gave up a task, because its Python worker died at each try.
 
     >>> import fastbpe.spark, tempfile
     >>> from pyspark.sql import SparkSession
@@ -184,7 +190,9 @@ def write_shards(
     texts = df.select(_quoted(column))
     n_shards = _n_partitions(df)
     how = Writing(column, _sent(df, tokenizer), tokenizer.fingerprint, os.path.abspath(out), n_shards, options)
-    rows = texts.mapInArrow(partial(_write, how), _ROWS).collect()
+    what = f"{os.fspath(out)}, where task n of the last stage writes shard n of {n_shards}"
+    with removing_leftovers(out, n_shards), _naming_dead_workers(what):
+        rows = texts.mapInArrow(partial(_write, how), _ROWS).collect()
     return summary_of_rows([(row.part, row.data) for row in rows], Path(out), n_shards)
 
 
@@ -201,13 +209,15 @@ def _reduce(table: Any) -> Any:
 
     part = table.column("part")[0].as_py()
     data = ((0, cell.as_buffer()) for cell in table.column("data"))
-    found = list(reduce_rows(part, data))
+    with naming_lack_of_memory(f"part {part} of the counts", "pieces"):
+        found = list(reduce_rows(part, data))
     return pyarrow.table({"part": pyarrow.array([part] * len(found), "int32"), "data": found}, schema=_schema())
 
 
 def _encode(how: Encoding, batches: Iterable[Any]) -> Iterator[Any]:
-    for batch in batches:
-        yield with_ids(batch, how)
+    with naming_lack_of_memory(f"partition {_task_number()}"):
+        for batch in batches:
+            yield with_ids(batch, how)
 
 
 def _write(how: Writing, batches: Iterable[Any]) -> Iterator[Any]:
@@ -273,6 +283,25 @@ def _sent(df: Any, tokenizer: Tokenizer) -> Callable[[], bytes]:
 def _value_of(broadcast: Any) -> bytes:
     value: bytes = broadcast.value
     return value
+
+
+@contextlib.contextmanager
+def _naming_dead_workers(what: str) -> Iterator[None]:
+    """Say what to do where Spark gave up a task because its Python worker died at each try.
+
+    Args:
+        what: what the tasks are for.
+
+    Raises:
+        WorkerError: Spark gave up such a task.
+    """
+    try:
+        yield
+    except Exception as error:  # of py4j or of pyspark
+        found = re.search(r"(Task \d+ in stage [\d.]+) .*Python worker exited unexpectedly", str(error))
+        if not found:
+            raise
+        raise worker_error(f"{what}: {found[1]}", "Spark") from error
 
 
 def _plain(special: Special) -> Special:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 SECONDS = 120  # of one test, by the clock: a machine under load starts workers slowly
-DRIVER_MEMORY, OBJECT_STORE_BYTES = "512m", 120_000_000
+DRIVER_MEMORY, OBJECT_STORE_BYTES = "2g", 120_000_000
 
 
 class Cluster(NamedTuple):

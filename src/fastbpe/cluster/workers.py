@@ -1,4 +1,4 @@
-"""The process of a worker: tokenizers that it keeps from task to task with warm caches, and its memory."""
+"""The process of a worker: tokenizers that it keeps from task to task with warm caches, its memory, its death."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from fastbpe.errors import WorkerError
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
@@ -37,18 +38,32 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 
 
 @contextlib.contextmanager
-def naming_lack_of_memory(where: str) -> Iterator[None]:
+def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
     """Name the part of the texts in a MemoryError, which goes to the engine: it may run the task once more.
 
     Args:
         where: name of the part.
+        what: what the memory is for.
     """
     try:
         yield
     except MemoryError as error:
         raise MemoryError(
-            f"{where}: no memory for its texts; give tasks more memory, or divide the texts into more parts"
+            f"{where}: no memory for its {what}; give tasks more memory, or divide the texts into more parts"
         ) from error
+
+
+def worker_error(where: str, engine: str) -> WorkerError:
+    """Make the error for a task that an engine gave up, because its worker died at each try.
+
+    Args:
+        where: what the task was for.
+        engine: name of the engine.
+    """
+    return WorkerError(
+        f"{where}: its worker died at each try of {engine}, most often for lack of memory: give tasks more "
+        "memory, run fewer of them at a time on a machine, or divide the texts into more parts"
+    )
 
 
 @lru_cache(maxsize=4)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,8 +88,22 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
     return number, json.dumps([done.n_documents, done.n_ids, done.n_bytes, done.seconds, *skipped]).encode()
 
 
+@contextlib.contextmanager
+def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[None]:
+    """Remove what killed tasks left, also if the engine gives the tasks up.
+
+    Args:
+        out: the output that the shards belong to.
+        n_shards: number of all shards.
+    """
+    try:
+        yield
+    finally:
+        remove_leftovers(shard_path(Path(out), (number, n_shards)) for number in range(n_shards))
+
+
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -> FilesSummary:
-    """Add up what tasks returned, and remove what killed ones left.
+    """Add up what tasks returned.
 
     Args:
         rows: what `write_part` returned for each shard.
@@ -99,7 +114,6 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -
         FastbpeError, TypeError, ValueError: a task returned an error.
         FormatError: the engine ran tasks for other shards.
     """
-    remove_leftovers(shard_path(out, (number, n_shards)) for number in range(n_shards))
     if errors := [pickle.loads(bytes(data)) for part, data in rows if part == ERROR]:
         raise min(errors, key=str)
     if sorted(part for part, _ in rows) != list(range(n_shards)):

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import fastbpe
+import fastbpe.ray
+import fastbpe.spark
 from fastbpe import FormatError, PieceCounts
 from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
 from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
@@ -146,6 +148,20 @@ def test_error_of_a_task_is_raised_and_wrong_numbers_of_tasks_are_named(tmp_path
     with pytest.raises(FormatError, match="ran 1 tasks, not 2"):
         summary_of_rows([good], Path(how.out), 2)
     assert not [*tmp_path.glob("a-00001*")]
+
+
+def test_sum_of_counts_without_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reduce_rows(*_: object) -> Any:
+        raise MemoryError
+
+    table = pyarrow.table({"part": pyarrow.array([3], "int32"), "data": pyarrow.array([b""])})
+    for module, task, name in (
+        (fastbpe.spark, lambda: fastbpe.spark._reduce(table), "part 3 of the counts"),
+        (fastbpe.ray, lambda: fastbpe.ray._add_up([(3, b"")]), "the sum of the counts"),
+    ):
+        monkeypatch.setattr(module, "reduce_rows", reduce_rows)
+        with pytest.raises(MemoryError, match=f"{name}: no memory for its pieces; give tasks more memory"):
+            task()
 
 
 LITTLE_MEMORY = """
