@@ -47,11 +47,14 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool, fast: boo
     frame = engine.frame(pair=pair, add_special_tokens=add_special_tokens, fast=fast)
     if frame is None:
         raise HandOver("a post-processor without a fixed frame")
+    splits_special = bool(original.encode_special_tokens)
+    if splits_special and not engine.splits_as_flagged():
+        raise HandOver("an added token that was special before, or is not found by itself")
     settings = original.truncation
     truncation = None if settings is None else read_truncation(settings, frame.n_added)
     if settings is not None and truncation is None:
         raise HandOver("truncation to less than one id, or with a stride as long")
-    return Plan(tokenizer, frame, settings, original.padding, truncation, bool(original.encode_special_tokens))
+    return Plan(tokenizer, frame, settings, original.padding, truncation, splits_special)
 
 
 def encode_rows(
@@ -102,6 +105,8 @@ def tokenizer_for_offsets(
     tokenizer = engine.with_offsets()
     if tokenizer is None:
         raise HandOver(engine.reason or "the tokenizer changes while it encodes")
+    if tokenizer.mode == "codepoint" and engine.trims_offsets():
+        raise HandOver("offsets that are trimmed in a vocabulary of characters")
     return tokenizer
 
 
