@@ -17,11 +17,12 @@ import pytest
 pytest.importorskip("transformers")
 
 import transformers
+from tokenizers import processors
 from transformers.utils import logging as transformers_logging
 
 from fastbpe.transformers import accelerate, status
 from helpers.sampling import SEED, n_rounds
-from helpers.transformers_grid import CALLS, answer, difference, make
+from helpers.transformers_grid import CALLS, answer, difference, make, random_texts
 from helpers.transformers_kinds import KINDS, ODD_CALLS, json_of_kind, make_kind
 from helpers.transformers_random import draw_decoding, draw_encoding
 
@@ -71,6 +72,48 @@ def test_kinds_that_fastbpe_takes_are_answered_natively(name: str) -> None:
     ours(["a b", "c"])
     assert status(ours)["accelerated"] == (name not in NOT_TAKEN)
     assert name in NOT_TAKEN or status(ours)["native"] == {"encode": 1}
+
+
+TRIMMING: dict[str, Callable[[bool], Any]] = {
+    "byte level": lambda prefixed: processors.ByteLevel(trim_offsets=True, add_prefix_space=prefixed),
+    "roberta": lambda prefixed: processors.RobertaProcessing(
+        ("</s>", 1), ("<s>", 0), trim_offsets=True, add_prefix_space=prefixed
+    ),
+    "both": lambda prefixed: processors.Sequence(
+        [
+            processors.ByteLevel(trim_offsets=True, add_prefix_space=prefixed),
+            processors.RobertaProcessing(("</s>", 1), ("<s>", 0), trim_offsets=True, add_prefix_space=False),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("prefixed", [False, True])
+@pytest.mark.parametrize("name", TRIMMING)
+def test_offsets_of_parts_are_trimmed_like_stock(
+    name: str, prefixed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")  # two pairs may fail differently
+    rng = random.Random(f"{SEED} {name} {prefixed}")
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    for tokenizer in (ours, stock):
+        tokenizer.backend_tokenizer.post_processor = TRIMMING[name](prefixed)
+    for _ in range(n_rounds(60, 200, 3000)):
+        texts = [text + rng.choice(["", "   ", " a  b"]) for text in random_texts(rng, 3)]
+        given = rng.choice([{"text": texts}, {"text": texts, "text_pair": texts[::-1]}, {"text": [texts, ["x"]]}])
+        options = {
+            "truncation": rng.choice([True, "only_first", "only_second"]),
+            "max_length": rng.choice([4, 6, 9, 15]),
+            "stride": rng.choice([0, 1, 2]),
+            "return_overflowing_tokens": rng.random() < 0.7,
+            "return_offsets_mapping": True,
+            "is_split_into_words": isinstance(given["text"][0], list),
+        }
+        ours.truncation_side = stock.truncation_side = rng.choice(["left", "right"])
+        call = lambda t, g=given, o=options: t(**g, **o)  # noqa: E731
+        assert not difference(answer(call, ours), answer(call, stock), f"{given} {options}")
+    reasons = status(ours)["handed_over"].get("encode", {})
+    assert any("trimmed" in reason for reason in reasons) == prefixed
 
 
 def messages_of(call: Callable[[Any], Any], tokenizer: Any) -> list[tuple[str, str]]:

@@ -168,6 +168,10 @@ class Engine:
         """Tell whether the post-processor may leave white space out of offsets."""
         return b'"trim_offsets":true' in (self._read_post() or b"")
 
+    def trims_by_place(self) -> bool:
+        """Tell whether trimming spares a space of the first token: parts, and rows of words, have others."""
+        return self.trims_offsets() and b'"add_prefix_space":true' in (self._read_post() or b"")
+
     def numbers_parts(self, frame: Frame) -> bool:
         """Tell whether parts that truncation cuts off have the type ids of the frame.
 

@@ -80,7 +80,7 @@ def encode_rows(
     if offsets:
         tokenizer = tokenizer_for_offsets(engine, truncation, overflowing=overflowing)
     if words:
-        trims = offsets and engine.trims_offsets()
+        trims = offsets and engine.trims_by_place()
         rows = _encode_words(tokenizer, inputs, splits=plan.splits_special, offsets=offsets, trims=trims)
     else:
         rows = _encode_inputs(tokenizer, inputs, splits=plan.splits_special, offsets=offsets)
@@ -100,7 +100,7 @@ def tokenizer_for_offsets(
     Raises:
         HandOver: the original must answer, or raise.
     """
-    if truncation is not None and (overflowing or truncation.left) and engine.trims_offsets():
+    if truncation is not None and (overflowing or truncation.left) and engine.trims_by_place():
         raise HandOver("offsets that are trimmed after truncation")
     tokenizer = engine.with_offsets()
     if tokenizer is None:
@@ -113,7 +113,7 @@ def tokenizer_for_offsets(
 def _encode_words(
     tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool, trims: bool
 ) -> list[Encoded]:
-    """Encode rows of words. trims: the post-processor leaves white space out of offsets."""
+    """Encode rows of words. trims: as in `Engine.trims_by_place`."""
     ids, spans = _encode_texts(tokenizer, [*chain(*inputs.firsts)], splits=splits, offsets=offsets)
     rows, at = [], 0
     for row in inputs.firsts:
