@@ -402,6 +402,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         changed(lambda made: made.update(pre_tokenizer=sequence(BYTE_LEVEL, BYTE_LEVEL))),
         "two ByteLevel steps",
     ),
+    "two of ByteLevel, the second without its regex": (
+        changed(lambda made: made.update(pre_tokenizer=sequence(BYTE_LEVEL, {**BYTE_LEVEL, "use_regex": False}))),
+        "two ByteLevel steps",
+    ),
     "a space before every piece": (
         changed(
             lambda made: made.update(

@@ -144,6 +144,8 @@ def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
     (False, None)
     """
     steps = list(steps)
+    if sum(isinstance(step, ByteLevel) for step in steps) > 1:
+        return False, None  # `make_sequence` refuses them
     if steps and steps[-1] == ByteLevel(use_regex=False):
         steps.pop()
     texts: list[str] = []

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 import copyreg
+import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +22,9 @@ from fastbpe.transformers.rows import HandOver
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name
+#: Methods that the stock `_encode_plus` calls, and that run before it: where a class has others, they must run.
+_BESIDE_ENCODE = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
+_BEFORE_ENCODE = ("_get_padding_truncation_strategies", "set_truncation_and_padding")
 _lock = threading.Lock()
 _classes: dict[type, type] = {}
 
@@ -71,27 +76,44 @@ def _make(base: Any) -> type:
         "from_pretrained": _on_base(base, "from_pretrained"),
         "convert_to_native_format": _on_base(base, "convert_to_native_format"),
     }
-    if is_stock("_encode_plus"):
-        body["_encode_plus"] = _encode_plus(base)
-        if is_stock("__call__") and not hasattr(base, "_switch_to_input_mode"):
-            body["__call__"] = _call(base)
-        if is_stock("encode"):
-            body["encode"] = _encode(base)
+    own: list[type] = []
+    if is_stock("_encode_plus", *_BESIDE_ENCODE):
+        body["_encode_plus"] = _encode_plus(base, own)
+        if is_stock("__call__", *_BEFORE_ENCODE) and not hasattr(base, "_switch_to_input_mode"):
+            body["__call__"] = _call(base, own)
+        if is_stock("encode", *_BEFORE_ENCODE):
+            body["encode"] = _encode(base, own)
     if is_stock("_decode"):
         body["_decode"] = _decode(base)
         if is_stock("decode"):
-            body["decode"] = _decode_any(base)
+            body["decode"] = _decode_any(base, own)
             if is_stock("batch_decode"):
                 body["batch_decode"] = _batch_decode(base)
     made = type(base.__name__, (base,), body)
+    own.append(made)
     setattr(base, _ACCELERATED, made)
     return made
 
 
-def _encode_plus(base: Any) -> Callable[..., Any]:
+def _may_skip(hf: Any, own: list[type], name: str) -> bool:
+    """Tell whether a call may go past a method: neither a subclass nor the object itself has another one.
+
+    Args:
+        hf: the tokenizer.
+        own: the accelerated class.
+        name: name of the method.
+    """
+    return type(hf) is own[0] and name not in hf.__dict__
+
+
+def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
     def _encode_plus(self: Any, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> Any:
         engine = engine_of(self)
         try:
+            if type(self) is not own[0] and any(
+                getattr(type(self), name) is not getattr(own[0], name) for name in _BESIDE_ENCODE
+            ):
+                raise HandOver("a subclass with methods of its own")
             if engine.waits and engine.goes_on_waiting(text, text_pair):
                 raise HandOver(WAITS)
             if args:
@@ -106,9 +128,9 @@ def _encode_plus(base: Any) -> Callable[..., Any]:
     return _like(_encode_plus, base._encode_plus)
 
 
-def _call(base: Any) -> Callable[..., Any]:
+def _call(base: Any, own: list[type]) -> Callable[..., Any]:
     def __call__(self: Any, text: Any = None, *args: Any, **options: Any) -> Any:
-        if not args and not options:
+        if not args and not options and _may_skip(self, own, "_encode_plus"):
             engine = engine_of(self)
             made = None if engine.waits else call_plain(self, engine, text)
             if made is not None:
@@ -119,12 +141,12 @@ def _call(base: Any) -> Callable[..., Any]:
     return _like(__call__, base.__call__)
 
 
-def _encode(base: Any) -> Callable[..., Any]:
+def _encode(base: Any, own: list[type]) -> Callable[..., Any]:
     def encode(self: Any, text: Any, *args: Any, **options: Any) -> Any:
         adds_special = options.get("add_special_tokens", True)
         if not args and type(text) is str and len(options) == ("add_special_tokens" in options):
             engine = engine_of(self)
-            is_known = type(adds_special) is bool and not engine.waits
+            is_known = type(adds_special) is bool and not engine.waits and _may_skip(self, own, "_encode_plus")
             ids = encode_text(self, engine, text, adds_special=adds_special) if is_known else None
             if ids is not None:
                 engine.n_plain += 1
@@ -152,9 +174,10 @@ def _decode(base: Any) -> Callable[..., Any]:
     return _like(_decode, base._decode)
 
 
-def _decode_any(base: Any) -> Callable[..., Any]:
+def _decode_any(base: Any, own: list[type]) -> Callable[..., Any]:
     def decode(self: Any, token_ids: Any, skip_special_tokens: bool = False, **options: Any) -> Any:
-        if type(token_ids) is list and token_ids and all(type(ids) is list for ids in token_ids):
+        are_lists = type(token_ids) is list and token_ids and all(type(ids) is list for ids in token_ids)
+        if are_lists and _may_skip(self, own, "_decode"):
             engine = engine_of(self)
             options["skip_special_tokens"] = skip_special_tokens
             try:
@@ -180,8 +203,8 @@ def _batch_decode(base: Any) -> Callable[..., Any]:
 
 
 def _like(method: Callable[..., Any], stock: Any) -> Callable[..., Any]:
-    method.__qualname__, method.__module__, method.__doc__ = stock.__qualname__, stock.__module__, stock.__doc__
-    method.__wrapped__ = stock  # type: ignore[attr-defined]  # inspect.signature shows the stock signature
+    functools.update_wrapper(method, stock)
+    method.__signature__ = inspect.signature(stock)  # type: ignore[attr-defined]  # for inspect.getfullargspec
     return method
 
 
@@ -190,9 +213,11 @@ def _reduce(base: Any) -> Callable[..., Any]:
         function, args, *rest = base.__reduce_ex__(self, max(2, int(protocol)))
         if rest and isinstance(rest[0], dict):
             rest[0] = {name: value for name, value in rest[0].items() if name != ENGINE}
-        if function is copyreg.__newobj__:  # type: ignore[attr-defined]
+        if function is not copyreg.__newobj__:  # type: ignore[attr-defined]
+            return (remake, (function, args), *rest)
+        if args[0] is accelerated_class(base):
             return (new, (base, *args[1:]), *rest)
-        return (remake, (function, args), *rest)
+        return (function, args, *rest)  # a subclass of the accelerated class
 
     return __reduce_ex__
 
@@ -232,7 +257,10 @@ def _on_base(base: Any, name: str) -> Any:
     """Return a class method that calls the stock one with the stock class, which it may look at."""
 
     def call(cls: Any, *args: Any, **options: Any) -> Any:
-        made = getattr(base, name)(*args, **options)
+        stock = getattr(base, name)
+        if cls is not accelerated_class(base):  # a subclass of the accelerated class
+            return stock.__func__(cls, *args, **options)
+        made = stock(*args, **options)
         if type(made) is base:
             give_class(made)
         return made

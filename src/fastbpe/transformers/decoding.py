@@ -33,9 +33,16 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
 
 def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, Any]) -> list[str]:
     """Answer a call of `decode` for lists of ids, with its arguments and errors."""
-    skips, cleans = skips_of(options), clean_up_of(hf, engine, options)
-    texts = decode_lists(engine, batch, skips=skips)
-    return [hf.clean_up_tokenization(text) for text in texts] if cleans else texts
+    texts = decode_lists(engine, batch, skips=skips_of(options))
+    asked = options.get("clean_up_tokenization_spaces")
+    if asked is None:
+        asked = hf.clean_up_tokenization_spaces
+    if not asked:
+        return texts
+    if hf.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output:
+        return [hf.clean_up_tokenization(text) for text in texts]
+    _warn_of_clean_up(hf)
+    return texts
 
 
 def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
@@ -63,19 +70,8 @@ def skips_of(options: dict[str, Any]) -> bool:
     return skips
 
 
-def clean_up_of(hf: Any, engine: Engine, options: dict[str, Any]) -> bool:
-    """Tell whether spaces are cleaned up after decoding.
+def _warn_of_clean_up(hf: Any) -> None:
+    """Let transformers warn that it does not clean up, which it does once in a process."""
+    from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-    Raises HandOver where transformers would warn that it does not, which it does once.
-    """
-    asked = options.get("clean_up_tokenization_spaces")
-    if asked is None:
-        asked = hf.clean_up_tokenization_spaces
-    if not asked:
-        return False
-    if hf.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output:
-        return True
-    if not engine.warned_of_clean_up:
-        engine.warned_of_clean_up = True
-        raise HandOver("a warning of transformers")
-    return False
+    TokenizersBackend._decode(hf, [], clean_up_tokenization_spaces=True)

@@ -65,6 +65,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
             raise HandOver("a chat with control tokens to sanitize")
     if not options.keys() <= DEFAULTS.keys():
         raise HandOver("an argument that fastbpe does not know")
+    if any(options.get(name, True) is None for name in ("padding_strategy", "truncation_strategy")):
+        raise HandOver("an argument of another type")
     call = {**DEFAULTS, **options}
     words, adds_special = call["is_split_into_words"], call["add_special_tokens"]
     if type(words) is not bool or type(adds_special) is not bool:
@@ -76,6 +78,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     set_up(hf, original, call)
     plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
     overflowing, wanted = bool(call["return_overflowing_tokens"]), _wanted(hf, call)
+    if overflowing and wanted.type_ids and plan.truncation and not engine.numbers_parts(plan.frame):
+        raise HandOver("type ids of parts that truncation cut off, which a template does not set")
     columns: dict[str, Any] | None = None
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS
@@ -92,8 +96,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         longest = max(map(len, columns["input_ids"]))
     if overflowing:
         columns["overflow_to_sample_mapping"] = list(range(n_rows)) if samples is None else samples
-    if longest > hf.model_max_length:
-        warn_of_long(hf, columns["input_ids"], call["max_length"], call["verbose"])
+    if call["max_length"] is None and longest > hf.model_max_length:
+        warn_of_long(hf, columns["input_ids"], None, call["verbose"])
     options = {"add_special_tokens": adds_special, "is_pretokenized": words}
     twin = engine.twin()
     made = Call(twin, inputs.batch, options, plan.settings, plan.padding, plan.splits_special, overflowing)

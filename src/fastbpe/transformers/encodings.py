@@ -85,6 +85,11 @@ class LazyEncodings(list[Any]):
         self._fill()
         return list, (list(self),)
 
+    def __radd__(self, other: Any) -> list[Any]:
+        """Add to a list: `list + self` would see this list before it is filled."""
+        self._fill()
+        return list.__add__(other, self) if isinstance(other, list) else NotImplemented
+
     def __reduce__(self) -> tuple[Any, ...]:
         return self.__reduce_ex__(2)
 

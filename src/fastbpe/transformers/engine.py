@@ -15,7 +15,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.frames import Frame, find_frame
-from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state
+from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state, remembered_specials
 from fastbpe.transformers.watching import EPOCH, watch
 
 logger = logging.getLogger("fastbpe.transformers")
@@ -67,9 +67,11 @@ class Engine:
         self.calls: Counter[tuple[str, str]] = Counter()
         self.n_plain = 0
         self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
-        self.warned_of_clean_up = False
         self.decodes = False  # the decoder is one that joins bytes
         self._state: State | None = None
+        self._remembered: set[int] = set()  # see `remembered_specials`
+        self._split_for: State | None = None  # state for which `_splits` holds
+        self._splits = False
         self._tokenizer: Tokenizer | None = None
         self._post: Any = _NOT_READ
         self._built_post: Any = _NOT_READ
@@ -166,12 +168,42 @@ class Engine:
         """Tell whether the post-processor may leave white space out of offsets."""
         return b'"trim_offsets":true' in (self._read_post() or b"")
 
+    def trims_by_place(self) -> bool:
+        """Tell whether trimming spares a space of the first token: parts, and rows of words, have others."""
+        return self.trims_offsets() and b'"add_prefix_space":true' in (self._read_post() or b"")
+
+    def numbers_parts(self, frame: Frame) -> bool:
+        """Tell whether parts that truncation cuts off have the type ids of the frame.
+
+        A template sets them for what is kept; the parts keep 0 for the first text, 1 for the second.
+        """
+        is_usual = all(item.type_id == item.sequence for item in frame.items if item.sequence is not None)
+        return is_usual or b'"TemplateProcessing"' not in (self._read_post() or b"")
+
     def with_offsets(self) -> Tokenizer | None:
         """Return a tokenizer with the offsets of the original's present post-processor."""
         if self.ready() is not None and self._read_post() != self._built_post:
             with self._lock:
                 self._make()
         return self._tokenizer
+
+    def splits_as_flagged(self) -> bool:
+        """Tell whether the original, which splits special tokens now, leaves all other added tokens whole.
+
+        It also splits tokens that were special before they were added again. Decoding does not tell of all these.
+        """
+        if self._split_for is not self._state:
+            added = self.original.get_added_tokens_decoder()
+            others = {i: t.content for i, t in added.items() if not t.special and i not in self._remembered}
+            try:
+                rows = self.original.encode_batch([*others.values()], add_special_tokens=False)
+                self._splits = all(i in row.ids for i, row in zip(others, rows, strict=True))
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException:  # tokenizers also panics, with a class of its own
+                self._splits = False
+            self._split_for = self._state
+        return self._splits
 
     def twin(self) -> Twin:
         """Return an independent copy of the original, as it is now."""
@@ -191,6 +223,7 @@ class Engine:
                 state = copied.read_state()
             except Exception:
                 return copied
+            same = same and not self._remembered  # the copy has forgotten
             if same and self._state is not None and state[:2] == self._state[:2]:
                 copied._state, copied._tokenizer, copied.reason = state, self._tokenizer, self.reason
                 copied._built_post, copied.decodes = self._built_post, self.decodes
@@ -210,8 +243,10 @@ class Engine:
             if type(original.model).__name__ != "BPE":
                 raise FastbpeError(f"its model is {type(original.model).__name__}, not BPE")
             state, post = self.read_state(), component_state(original.post_processor)
-            text = without_settings(original.to_str())
+            remembered = remembered_specials(original, original.get_added_tokens_decoder())
+            text = with_specials(without_settings(original.to_str()), remembered)
             tokenizer = load(text.encode())
+            self._remembered, self._split_for = remembered, None
             self.decodes = tokenizer.mode == "codepoint" or b'"ByteLevel"' in (state.components[2] or b"")
             if self.read_state() == state:  # else another thread changed it meanwhile: the next call makes it
                 self._tokenizer, self._state, self._built_post = tokenizer, state, post
@@ -233,6 +268,23 @@ def engine_for(original: Any) -> Engine | None:
 def has_engine(original: Any) -> bool:
     """Tell whether some engine answers for a `tokenizers.Tokenizer`."""
     return any(engine.original is original for engine in list(_live))
+
+
+def with_specials(text: str, ids: set[int]) -> str:
+    """Mark added tokens of a tokenizer.json as special.
+
+    Args:
+        text: the file.
+        ids: the ids of the tokens.
+    """
+    if not ids:
+        return text
+    key = '"added_tokens":'
+    start = text.index(key) + len(key)
+    tokens, end = json.JSONDecoder().raw_decode(text, start)
+    for token in tokens:
+        token["special"] = token["special"] or token["id"] in ids
+    return f"{text[:start]}{json.dumps(tokens)}{text[end:]}"
 
 
 def without_settings(text: str) -> str:

@@ -49,11 +49,14 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool, fast: boo
     frame = engine.frame(pair=pair, add_special_tokens=add_special_tokens, fast=fast)
     if frame is None:
         raise HandOver("a post-processor without a fixed frame")
+    splits_special = bool(original.encode_special_tokens)
+    if splits_special and not engine.splits_as_flagged():
+        raise HandOver("an added token that was special before, or is not found by itself")
     settings = original.truncation
     truncation = None if settings is None else read_truncation(settings, frame.n_added)
     if settings is not None and truncation is None:
         raise HandOver("truncation to less than one id, or with a stride as long")
-    return Plan(tokenizer, frame, settings, original.padding, truncation, bool(original.encode_special_tokens))
+    return Plan(tokenizer, frame, settings, original.padding, truncation, splits_special)
 
 
 def encode_rows(
@@ -79,7 +82,7 @@ def encode_rows(
     if offsets:
         tokenizer = tokenizer_for_offsets(engine, truncation, overflowing=overflowing)
     if words:
-        trims = offsets and engine.trims_offsets()
+        trims = offsets and engine.trims_by_place()
         rows = _encode_words(tokenizer, inputs, splits=plan.splits_special, offsets=offsets, trims=trims)
     else:
         limit = None if truncation is None or overflowing else n_first_ids(truncation)
@@ -100,18 +103,20 @@ def tokenizer_for_offsets(
     Raises:
         HandOver: the original must answer, or raise.
     """
-    if truncation is not None and (overflowing or truncation.left) and engine.trims_offsets():
+    if truncation is not None and (overflowing or truncation.left) and engine.trims_by_place():
         raise HandOver("offsets that are trimmed after truncation")
     tokenizer = engine.with_offsets()
     if tokenizer is None:
         raise HandOver(engine.reason or "the tokenizer changes while it encodes")
+    if tokenizer.mode == "codepoint" and engine.trims_offsets():
+        raise HandOver("offsets that are trimmed in a vocabulary of characters")
     return tokenizer
 
 
 def _encode_words(
     tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool, trims: bool
 ) -> list[Encoded]:
-    """Encode rows of words. trims: the post-processor leaves white space out of offsets."""
+    """Encode rows of words. trims: as in `Engine.trims_by_place`."""
     ids, spans = _encode_texts(tokenizer, [*chain(*inputs.firsts)], splits=splits, offsets=offsets)
     rows, at = [], 0
     for row in inputs.firsts:

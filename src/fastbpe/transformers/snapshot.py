@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 from typing import Any, NamedTuple
 
 import tokenizers
@@ -18,6 +18,8 @@ MODEL_OPTIONS = (
     "ignore_merges",
 )
 COMPONENTS = ("normalizer", "pre_tokenizer", "decoder")
+
+_NO_TOKENS: dict[str, Any] = {"type": "BPE", "vocab": {}, "merges": []}
 
 
 class State(NamedTuple):
@@ -86,6 +88,24 @@ def component_state(component: Any) -> Any:
     return None if component is None else component.__getstate__()
 
 
+def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
+    """Find ids of added tokens that were special before they were added again as ordinary ones.
+
+    tokenizers goes on to split them with `encode_special_tokens`, and to leave them out of decoded text. No copy
+    and no file tells.
+
+    Args:
+        tokenizer: a `tokenizers.Tokenizer`.
+        added: its added tokens by id.
+    """
+    ids = [i for i, token in added.items() if not token.special]
+    rows = [[i] * 3 for i in ids]  # three: a decoder may take a space off each end
+    if not rows:
+        return set()
+    skipped, whole = (tokenizer.decode_batch(rows, skip_special_tokens=skips) for skips in (True, False))
+    return {i for i, left, text in zip(ids, skipped, whole, strict=True) if text and not left}
+
+
 class Twin:
     """Copy of a tokenizer as it is now, which shares the vocabulary and no later change.
 
@@ -98,19 +118,22 @@ class Twin:
     def __init__(self, tokenizer: Any) -> None:
         names = (*COMPONENTS, "post_processor")
         self._model = tokenizer.model
-        self._components = {name: pickle.dumps(getattr(tokenizer, name)) for name in names}
+        self._components = {name: component_state(getattr(tokenizer, name)) for name in names}
         self._added = tokenizer.get_added_tokens_decoder()
+        self._remembered = remembered_specials(tokenizer, self._added)
         self._made: Any = None
 
     def get(self) -> Any:
         """Return the copy. Raises ValueError if its added tokens would not be the same."""
         if self._made is None:
-            made: Any = tokenizers.Tokenizer(self._model)
-            for name, pickled in self._components.items():
-                component = pickle.loads(pickled)
-                if component is not None:
-                    setattr(made, name, component)
-            for _, token in sorted(self._added.items()):
+            # By way of a tokenizer.json: unpickling fails for a Replace that stands alone.
+            parts: dict[str, Any] = {"version": "1.0", "added_tokens": [], "model": {**_NO_TOKENS}}
+            parts |= {name: state and json.loads(state) for name, state in self._components.items()}
+            made: Any = tokenizers.Tokenizer.from_str(json.dumps(parts))
+            made.model = self._model
+            for i, token in sorted(self._added.items()):
+                if i in self._remembered:
+                    made.add_special_tokens([token.content])
                 (made.add_special_tokens if token.special else made.add_tokens)([token])
             if {i: repr(token) for i, token in made.get_added_tokens_decoder().items()} != {
                 i: repr(token) for i, token in self._added.items()

@@ -23,6 +23,7 @@ from fastbpe.splitting.steps import (
     Split,
     Whitespace,
     WhitespaceSplit,
+    as_pattern,
     make_sequence,
 )
 from fastbpe.splitting.to_regex import compile_regex
@@ -282,6 +283,7 @@ def test_steps_after_byte_level_see_gpt2_characters() -> None:
     assert repr(splitter) == f"none, then {one} merged with next, then {one} removed over stand-ins of bytes"
     with pytest.raises(PatternError, match="two ByteLevel steps"):
         make_sequence([ByteLevel(), Digits(), ByteLevel()])
+    assert as_pattern([ByteLevel(), ByteLevel(use_regex=False)]) == (False, None)
     assert make_sequence([ByteLevel(), Digits()]).ends("") == []
 
 
