@@ -157,7 +157,7 @@ def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int)
     """Run in a worker process: load, encode once, print one line of JSON."""
     text = path.read_text(encoding="utf-8")
     documents = cut(text, DOCUMENT_BYTES)
-    # Files that we make from the vocabulary are no part of a library's loading time.
+    # Files that we make from the vocabulary are not part of a library's loading time.
     _ = vocabulary.special_tokens
     if name in ("tokenizers", "kitoken"):
         vocabulary.tokenizer_json()

@@ -345,21 +345,21 @@ def _n_cores() -> int:
 def _names(joined: str) -> list[str]:
     names = joined.split(",")
     if unknown := [name for name in names if name not in peers.ENCODERS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(peers.ENCODERS)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(peers.ENCODERS)}")
     return names if "fastbpe" in names else ["fastbpe", *names]
 
 
 def _trainers(joined: str) -> list[str]:
     names = joined.split(";")
     if unknown := [name for name in names if name not in TRAINERS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {'; '.join(TRAINERS)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {'; '.join(TRAINERS)}")
     return names
 
 
 def _formats(joined: str) -> list[str]:
     names = joined.split(",")
     if unknown := [name for name in names if name not in FILES]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(FILES)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(FILES)}")
     return names
 
 

@@ -136,7 +136,7 @@ def made_counts(name: str, n_pieces: int) -> fastbpe.PieceCounts:
 
 
 def learn(path: Path, vocab_size: int) -> dict[str, float]:
-    fastbpe.train(["low lower"], vocab_size=258, progress=False)  # whatever is loaded once
+    fastbpe.train(["low lower"], vocab_size=258, progress=False)  # loads modules that are loaded once
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak, which is the parent's at first
     before = peak()
     began = time.perf_counter()

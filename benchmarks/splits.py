@@ -44,7 +44,7 @@ def compare_split(name: str, text: str, arguments: argparse.Namespace) -> dict[s
     for splitter, (count, _) in runs.items():
         # Peers use other Unicode versions; the first half megabyte of ordinary text shows no difference.
         if count(slow) != wanted:
-            print(f"{splitter} finds {count(slow):,} pieces, not {wanted:,}: its speed is no comparison")
+            print(f"{splitter} finds {count(slow):,} pieces, not {wanted:,}: its speed is not a comparison")
     seconds: dict[str, list[float]] = {splitter: [] for splitter in runs}
     for _ in range(arguments.rounds):
         for splitter, (count, part) in runs.items():

@@ -2,9 +2,9 @@
 
     python tools/check_links.py [PAGE...]    README, docs and the other pages by default
 
-Prints a line for each link whose page is gone (404, 410, or a name that is no host), and exits with 1 if there is
-one. Refusals (403, 429) and failures of a server are printed, and are no findings. Where no host answers at all,
-there is no network: the tool says so, and exits with 0.
+Prints a line for each link whose page is gone (404, 410, or a name that is not a host), and exits with 1 if there
+is one. Refusals (403, 429) and failures of a server are printed, and are not findings. Where no host answers at
+all, there is no network: the tool says so, and exits with 0.
 """
 
 from __future__ import annotations

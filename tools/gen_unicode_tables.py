@@ -178,7 +178,7 @@ def generate() -> str:
             "General category and length of each run from U+0000 on; the surrogates are Cs.",
             run_lengths(lambda c: category.get(c, "Cs")),
         ),
-        constant("SCRIPT_RUNS", "Script and length of each run; ---- is no script.", script_runs()),
+        constant("SCRIPT_RUNS", "Script and length of each run; ---- is not a script.", script_runs()),
         constant("SCRIPT_NAMES", "Code and name of each script.", " ".join(f"{c}:{n}" for c, n in scripts)),
         constant("WHITE_SPACE", "White_Space as gap.length.", gaps_and_lengths(WHITE_SPACE)),
         constant("OTHER_ALPHABETIC", "Alphabetic without L and Nl, as gap.length.", gaps_and_lengths(alphabetic)),

@@ -1,6 +1,6 @@
 """Docstrings as autodoc reads them, put into the form that reStructuredText asks for.
 
-Docstrings of fastbpe are plain text with `code` in single backticks. An asterisk is no emphasis, a letter may
+Docstrings of fastbpe are plain text with `code` in single backticks. An asterisk is not emphasis, a letter may
 follow a closing backtick, and an example may follow its sentence at once.
 """
 

@@ -1,4 +1,4 @@
-"""install() and uninstall(): faces of fastbpe in the place of other modules, for programs that one cannot edit.
+"""install() and uninstall(): fastbpe's drop-ins under the names of other modules, for programs not to be edited.
 
 `sys.modules` then has a stand-in under the module's name: a module with the public names of the face. The face's
 own submodules (`tiktoken.load`, …) stand under theirs. A finder at the front of `sys.meta_path` answers for
@@ -86,7 +86,7 @@ def install(*names: str) -> None:
 def uninstall(*names: str) -> None:
     """Undo `install`: the modules that stood under the names before stand there again, the very same objects.
 
-    A module that has imported a face meanwhile keeps it. Calling it again changes nothing.
+    A module that has imported a drop-in in the meantime keeps it. Calling it again changes nothing.
 
     Args:
         names: str – as for `install`; none: all that are installed.
@@ -194,7 +194,7 @@ class _Finder(MetaPathFinder, Loader):
             found = PathFinder.find_spec(fullname, folders) if folders else None
             if found is not None:
                 return found
-        # The name of the face's module: `from tiktoken import x` would swallow an error with the other one.
+        # The name of the face's module: `from tiktoken import x` would hide an error that names the other module.
         missing = f"fastbpe.{fullname}"
         raise ModuleNotFoundError(f"no module named {fullname!r}: {_way_out(name)}", name=missing)
 

@@ -120,7 +120,7 @@ class DownloadError(FastbpeError, OSError):
 
 
 class VocabularyNotFoundError(FastbpeError, FileNotFoundError):
-    """Error for a name of no file, no folder and no vocabulary on this machine."""
+    """Error for a name that is not a file, folder or vocabulary on this machine."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
@@ -146,7 +146,7 @@ class OptionError(TrainingError, TypeError):
     ...     fastbpe.train(["text"], vocab_size=258, min_frequency=2)
     ... except fastbpe.OptionError as error:
     ...     print(error)
-    'min_frequency' is no option of training in byte mode: did you mean min_count?
+    'min_frequency' is not an option of training in byte mode: did you mean min_count?
     """
 
 

@@ -106,7 +106,7 @@ class KnownFile:
         n_bytes: int – its size.
         n_lines: int – its lines.
         url: str or None – address at its publisher; None: the file is a conversion, of `repository`.
-        repository: str – ORG/NAME on huggingface.co that the file was converted from; "": it is no conversion.
+        repository: str – ORG/NAME on huggingface.co that the file was converted from; "": it is not a conversion.
     """
 
     name: str
@@ -244,7 +244,7 @@ _MAIN_VOCABULARIES = [VOCABULARIES[name] for name in VOCABULARIES if VOCABULARIE
 
 
 def recognise(data: Buffer) -> KnownVocabulary | None:
-    """Find the vocabulary whose published file data are; None: they are no published file.
+    """Find the vocabulary whose published file has exactly these bytes; None if there is none.
 
     If several vocabularies share the file, the result is the one that the file is named after.
     """

@@ -90,7 +90,7 @@ class Model:
         merges_rule: str – "ranks": any two tokens that together are a token merge, smallest id first; "merges":
             the list decides.
         whole_piece_first: bool – a piece that is a token is that id, without merging.
-        drops_bytes: bool – bytes that are no token are left out of text; False: every byte is a token.
+        drops_bytes: bool – bytes that are not a token are left out of text; False: every byte is a token.
         tables: name → ready-made buffer of the core: the buffers of the tokens, or all; None: `tokens` is given.
         name: str or None – name of the vocabulary.
         pre_tokenizers: steps of a tokenizer.json that split instead of `pattern`.
@@ -174,7 +174,7 @@ class Conventions:
         decoder: str – "ByteFallback": ids of bytes are decoded; "Metaspace": they are written by name, such as
             <0x0A>.
         strips: bool – decoding removes a space at the start.
-        symbols: bool – pieces of type USER_DEFINED that are no added tokens are found in normalized text.
+        symbols: bool – pieces of type USER_DEFINED that are not added tokens are found in normalized text.
     """
 
     prefix: str = ""

@@ -1,4 +1,4 @@
-"""Split patterns by name (`PATTERNS`), and reading of `pattern` arguments.
+"""Split patterns by name (`PATTERNS`), and the reading of arguments `pattern=`.
 
 >>> import fastbpe
 >>> list(fastbpe.PATTERNS)
@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from fastbpe.errors import PatternError
 
-#: A split pattern: a regex; several regexes: each splits the pieces of the one before; None: no
+#: A split pattern. str: a regex. tuple: several regexes; each splits the pieces of the regex before it. None: no
 #: splitting.
 Pattern: TypeAlias = str | tuple[str, ...] | None
 #: A split pattern as an argument: a name in `PATTERNS`, a regex, a sequence of these, or None.
@@ -40,25 +40,25 @@ _O200K = "|".join([
 
 #: Read-only mapping of names to split patterns; "none" means no splitting.
 PATTERNS: Mapping[str, Pattern] = MappingProxyType({
-    # GPT-2 (2019), written as in tiktoken; also r50k, p50k, whisper, phi-2.
+    # GPT-2 (2019), in tiktoken's spelling; also r50k, p50k, whisper, phi-2.
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
-    # GPT-3.5 and GPT-4 (2022), written as in tiktoken.
+    # GPT-3.5 and GPT-4 (2022), in tiktoken's spelling.
     "cl100k": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
         r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
     ),
-    # GPT-4o and later (2024), gpt-oss: a word ends before a capital letter that follows a small one.
+    # GPT-4o and later (2024), gpt-oss: a word ends between a small and a capital letter.
     "o200k": _O200K,
     # Llama 3 (2024): cl100k as first published; a run of line ends is one piece.
     "llama3": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}{1,3}", _SIGNS_THEN_LINES, _SPACES]),
-    # Llama 4 (2025): o200k, letter for letter.
+    # Llama 4 (2025): the same regex as o200k.
     "llama4": _O200K,
-    # Qwen 1 to 3 (from 2023): as llama3, but each digit is a piece.
+    # Qwen 1 to 3 (from 2023): llama3, except that each digit is a piece.
     "qwen2": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES]),
-    # Mistral NeMo and later (2024): as o200k without contractions, and each digit is a piece.
+    # Mistral NeMo and later (2024): o200k, except that contractions are split and each digit is a piece.
     "tekken": "|".join([*_CASED_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
-    # DeepSeek V3 and R1 (2024): splits off numbers, then Chinese and Japanese, then the rest; a sign may begin a
-    # word.
+    # DeepSeek V3 and R1 (2024): splits at numbers, then at Chinese and Japanese, then the rest. A punctuation
+    # mark or symbol may begin a word.
     "deepseek_v3": (
         r"\p{N}{1,3}",
         "[一-龥぀-ゟ゠-ヿ]+",
@@ -90,20 +90,19 @@ _ALSO_CALLED = {
 
 
 def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
-    r"""Find the name and the regexes of a `pattern` argument.
+    r"""Find the name and the regexes of an argument `pattern=`.
 
     Args:
-        pattern: name, regex, list of these, or None. A list of one is that one. Text of only letters, digits, `_`
-            and `-` is taken for a misspelt name if it has a digit or an underscore, or is similar to a known name;
-            write `(?:gpt9)` for a regex that matches such text.
+        pattern: name, regex, list of these, or None. A list of one item means that item. A str of only letters,
+            digits, `_` and `-` counts as a misspelt name if it has a digit or an underscore or is similar to a
+            known name. For a regex that matches such a text, write `(?:gpt9)`.
 
     Returns:
-        The name in `PATTERNS`, None if there is none; and the pattern. A regex that equals a named pattern letter
-        for letter gets its name.
+        (name in `PATTERNS` or None, pattern). A regex that is spelled like a named pattern gets the name.
 
     Raises:
         PatternError: the argument is a misspelt name or an empty list. Regexes are not parsed here.
-        TypeError: the argument, or an item of the list, is no str.
+        TypeError: the argument, or an item of the list, is not a str.
 
     >>> resolve_pattern("gpt2")[0], resolve_pattern(r"\w+|\W+"), resolve_pattern(None)
     ('gpt2', (None, '\\w+|\\W+'), ('none', None))
@@ -135,7 +134,7 @@ def shown_pattern(pattern: Pattern, n_characters: int) -> str:
 
 
 def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
-    """Resolve a list of patterns into one tuple of regexes; None in it adds nothing."""
+    """Resolve a list of patterns into one tuple of regexes. An item None adds no regex."""
     texts: list[str] = []
     for pattern in patterns if isinstance(patterns, (list, tuple)) else (patterns,):
         if not isinstance(pattern, str):
@@ -145,17 +144,17 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
         text = resolve_pattern(pattern)[1]
         texts += (text,) if isinstance(text, str) else text or ()
     if not texts:
-        raise PatternError('a list of split patterns must hold some; for no splitting give "none"')
+        raise PatternError('a list of split patterns must not be empty; for no splitting give "none"')
     whole = texts[0] if len(texts) == 1 else tuple(texts)
     return next((name for name, text in PATTERNS.items() if text == whole), None), whole
 
 
 def _mistaken_name(text: str) -> str | None:
-    """Return the most similar known name; "": no name is similar; None: the text does not look like a name."""
+    """Return the known name that is most similar to a text; "" if none is; None if the text is not like a name."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text) or not re.search(r"[A-Za-z]", text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
-    import difflib  # here: slow to import, and only an error needs it
+    import difflib  # imported here: the import is slow, and only errors need it
 
     close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7)
     near = _ALSO_CALLED.get(plain) or next(iter(close), "")

@@ -39,7 +39,7 @@ Pair = tuple[int, int]
 
 
 class UnknownIdError(InvalidTokenError, ValueError):
-    """Error for an id that is no token: a ValueError, as rustbpe raises."""
+    """Error for an id that is not a token: a ValueError, as rustbpe raises."""
 
 
 class NotUtf8Error(FastbpeError, UnicodeDecodeError, TypeError):
@@ -138,7 +138,7 @@ class Tokenizer:
         """Encode a text.
 
         Raises:
-            TypeError: it is no str.
+            TypeError: it is not a str.
             UnicodeEncodeError: it holds a surrogate.
 
         >>> Tokenizer().encode("text")
@@ -150,7 +150,7 @@ class Tokenizer:
         """Encode each of several texts as `encode` does, in threads.
 
         Raises:
-            TypeError: texts is no sequence, or one of them is no str.
+            TypeError: texts is not a sequence, or one of them is not a str.
             UnicodeEncodeError: a text holds a surrogate.
 
         >>> Tokenizer().batch_encode(["one", "two"])
@@ -163,10 +163,10 @@ class Tokenizer:
         """Decode ids to text.
 
         Raises:
-            ValueError: an id is no token.
+            ValueError: an id is not a token.
             UnicodeDecodeError: the bytes of the ids are not UTF-8; also a TypeError, as rustbpe 0.1.0 raises.
             OverflowError: an id is negative or beyond 32 bits.
-            TypeError: ids is no sequence of integers.
+            TypeError: ids is not a sequence of integers.
 
         >>> Tokenizer().decode([104, 105])
         'hi'
@@ -182,10 +182,10 @@ class Tokenizer:
             raise self._unknown(ids) from None
 
     def _unknown(self, ids: Sequence[int]) -> Exception:
-        """Return the error for the first id that is no token."""
+        """Return the error for the first id that is not a token."""
         for number in map(index, ids):
             if not 0 <= number <= _MAX_U32:
-                return OverflowError(f"id {number} is no integer of 32 bits without a sign")
+                return OverflowError(f"id {number} is not an integer of 32 bits without a sign")
         return UnknownIdError(f"Unknown token id: {next(n for n in map(index, ids) if n >= self.vocab_size)}")
 
     def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[type[Tokenizer], str, list[Pair]]]:
@@ -258,7 +258,7 @@ def _as_utf8(text: str, place: str = "") -> str | bytes:
     """Return a text without surrogates, as the encoder takes it.
 
     Raises:
-        TypeError: it is no str; the message begins with `place`.
+        TypeError: it is not a str; the message begins with `place`.
         UnicodeEncodeError: it holds a surrogate.
     """
     if not isinstance(text, str):
@@ -268,7 +268,7 @@ def _as_utf8(text: str, place: str = "") -> str | bytes:
 
 def _check_sequence(name: str, value: object) -> None:
     if isinstance(value, str):
-        raise TypeError(f"argument {name!r}: a str is no list; give a list")
+        raise TypeError(f"argument {name!r}: a str is not a list; give a list")
     if not hasattr(value, "__getitem__") or isinstance(value, Mapping):
         raise TypeError(f"argument {name!r}: {_type_name(value)!r} object cannot be cast as 'Sequence'")
 

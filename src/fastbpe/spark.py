@@ -110,12 +110,12 @@ def encode(
         output: str – name of the new column.
         dtype: str – "int32", "int16" or "int64"; Spark has no unsigned integers.
         allowed_special, disallowed_special: as in `Tokenizer.encode`; the default reads special tokens in texts as
-            the text they are, for texts of a corpus are not to be trusted.
+            plain text, since the texts of a corpus are not trusted.
 
     Raises:
         ImportError: pyspark is not installed.
         TypeError: the column holds no texts.
-        ValueError: there is no such column, the new one exists, or the dtype is none of these.
+        ValueError: there is no such column, the new one exists, or the dtype is not one of these.
 
     >>> import fastbpe.spark
     >>> from pyspark.sql import SparkSession
@@ -153,7 +153,7 @@ def write_shards(
 ) -> FilesSummary:
     """Encode a column of texts into shards of ids on a file system that all executors share.
 
-    Each partition becomes a shard with its manifest, as of `Tokenizer.write_shard`: the third of ten is
+    Each partition becomes a shard with its manifest, as `Tokenizer.write_shard` writes it: the third of ten is
     OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
     `fastbpe.merge_shards` makes one file of them, as one machine does. Use `df.repartition(n)` for n shards.
 

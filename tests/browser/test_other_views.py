@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def test_chat_makes_special_tokens_of_the_template_alone(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+def test_chat_makes_special_tokens_only_of_the_template(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
     page.get_by_role("tab", name="Chat").click()
     assert page.locator("#chat-template").input_value() == "ChatML", "the template whose special tokens it has"
     page.get_by_role("button", name="Add a message").click()
@@ -179,7 +179,7 @@ def test_impossible_training_says_why(page: Page) -> None:
     page.get_by_role("alert").get_by_text("vocab_size: from 257 to 32768.").wait_for()
 
 
-def test_error_of_the_server_is_shown_and_goes(page: Page) -> None:
+def test_error_of_the_server_is_shown_and_disappears(page: Page) -> None:
     page.evaluate(
         """() => {
           const real = window.fetch;

@@ -209,7 +209,7 @@ class TestEncode:
 
     def test_unknown_special_token_is_named(self, run, model):
         done = run("encode", "-m", model, "--allow-special", "<|no|>", stdin=b"x")
-        assert done.failed_with("'<|no|>' is no special token", "'<|end|>', 'a=b'")
+        assert done.failed_with("'<|no|>' is not a special token", "'<|end|>', 'a=b'")
 
     def test_tiktoken_file_needs_its_pattern(self, run, model, ranks, text):
         expected = run("encode", "-m", model, "--allow-special", "all", text).out
@@ -304,14 +304,14 @@ class TestDecode:
     @pytest.mark.parametrize("bad", ["abc", "-1", "1.5", "1_0", "+1", "٣", "9" * 5000, "1,"])
     def test_invalid_id_is_named(self, bad, run, model):
         done = run("decode", "-m", model, stdin=f"104 {bad} 105".encode())
-        assert done.failed_with("<stdin>: ", f"'{bad[:40]}' at position 1 is no id")
+        assert done.failed_with("<stdin>: ", f"'{bad[:40]}' at position 1 is not an id")
         assert done.out == b""
         assert len(done.err) < 200
 
     @pytest.mark.parametrize("bad", ["280", "99999999999"])
     def test_unknown_id_is_named_with_its_line(self, bad, run, model):
         done = run("decode", "-m", model, "--lines", stdin=f"104\n105 {bad}\n".encode())
-        assert done.failed_with("<stdin>:2: ", f"id {bad} at position 1 is no token", "0..279")
+        assert done.failed_with("<stdin>:2: ", f"id {bad} at position 1 is not a token", "0..279")
         assert done.out == b"h\n"
 
 

@@ -38,7 +38,7 @@ def rows(done):
     return json.loads(done.out)["rows"]
 
 
-def test_counts_are_those_of_the_library(run, here):
+def test_counts_equal_the_library(run, here):
     found = rows(run("compare", *BOTH, "-m", "points.fbpe", "texts/a.txt", "texts/c.jsonl", "--json"))
     data = {"texts/a.txt": ["low lower\nnaïve\n"], "texts/c.jsonl": ["low low", "lower"]}
     data["total"] = data["texts/a.txt"] + data["texts/c.jsonl"]
@@ -74,7 +74,7 @@ def test_texts_are_grouped_as_asked(by, groups, run, here):
         assert names == groups
 
 
-def test_script_is_that_of_most_letters():
+def test_script_equals_most_letters():
     assert script_of("аб abc") == "Latin"
     assert script_of("!? 12") == "Common"
     assert script_of("ꯀꯁ") == "Meeteimayek"

@@ -86,7 +86,7 @@ def test_missing_standard_library_is_reported(run, here, monkeypatch):
     assert run("demo").failed_with("holds no Python sources", "--text FILE")
 
 
-def test_small_text_is_warned_of(run, here):
+def test_training_on_a_small_text_warns(run, here):
     (here / "own.txt").write_text("to be or not to be")
     done = run("demo", "--text", "own.txt")
     assert done.status == 0

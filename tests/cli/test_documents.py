@@ -208,18 +208,24 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
     for more, said in (
         (["--option", "control_symbols=<a>", "--special", "<b>"], "--option control_symbols=... is given twice"),
         (["--option", "unk_id=1", "--option", "unk-id=2"], "--option unk_id=... is given twice"),
-        (["--option", "vocab_size=9"], "--option vocab_size=...: that is no option of code points; see --help"),
-        (["--option", "progress=1"], "--option progress=...: that is no option of code points"),
+        (
+            ["--option", "vocab_size=9"],
+            "--option vocab_size=...: that is not an option of code points; see --help",
+        ),
+        (["--option", "progress=1"], "--option progress=...: that is not an option of code points"),
         (["--option", "model_type=unigram"], "model_type='unigram': fastbpe trains 'bpe' only"),
-        (["--option", "input=a.txt"], "'input' is no option of training here: the text is the first argument"),
+        (["--option", "input=a.txt"], "'input' is not an option of training here: the text is the first argument"),
         (["--option", "model_prefix=a"], "write the model by tokenizer.export"),
         (["--option", "num_sub_iterations=3"], "it has no effect on BPE; leave it out"),
-        (["--min-count", "3"], "'min_count' is no option of training in codepoint mode: it is one of mode='byte'"),
+        (
+            ["--min-count", "3"],
+            "'min_count' is not an option of training in codepoint mode: it is one of mode='byte'",
+        ),
     ):
         assert run("train", text, "-o", out, *flags, *more).failed_with(said)
 
 
-def test_skipped_text_is_warned_of(run, tmp_path):
+def test_training_warns_of_skipped_text(run, tmp_path):
     (tmp_path / "a.txt").write_text("ab abc\n" * 20 + "x" * 8000 + "\n")
     out = tmp_path / "a.model"
     done = run("train", tmp_path / "a.txt", "-o", out, "--vocab-size", "characters", "--mode", "codepoint")

@@ -76,7 +76,7 @@ def test_limit_tells_how_many_more_there_are(run, here):
     assert len(json.loads(run("vocab", "-m", "m.fbpe", "--json", "--limit", "2").out)) == 2
 
 
-def test_nothing_found_prints_the_heads_alone(run, here):
+def test_search_without_results_prints_only_the_heads(run, here):
     assert listed(run("vocab", "-m", "m.fbpe", "--text", "zzz")) == [["id", "bytes", "script", "token"]]
 
 
@@ -106,7 +106,7 @@ def test_texts_are_read_as_other_commands_do(flags, stdin, text, run, here):
     assert counted == sum(b"l" in tokenizer.vocab[i] for part in parts for i in tokenizer.encode(part))
 
 
-def test_report_is_that_of_the_library(run, here):
+def test_report_equals_the_library(run, here):
     tokenizer = fastbpe.load("m.fbpe")
     assert run("vocab", "-m", "m.fbpe", "--report").out.decode() == f"{fastbpe.vocabulary_report(tokenizer)}\n"
     report = fastbpe.vocabulary_report(tokenizer, Path("texts"), progress=False)
@@ -169,10 +169,10 @@ def test_plot_is_written(ending, run, here):
         (("--lines",), "give the texts to count in"),
         (("--color", "always"), "--color: goes with --tree"),
         (("--longest", "--rarest", "texts"), "not allowed with"),
-        (("--length", "5-3"), "'5-3' is no number and no range such as 3-5"),
+        (("--length", "5-3"), "'5-3' is not a number and no range such as 3-5"),
         (("--id", "-5"), "--id"),
-        (("--id", "5-"), "'5-' is no number"),
-        (("--limit", "x"), "'x' is no number of 0 or more"),
+        (("--id", "5-"), "'5-' is not a number"),
+        (("--limit", "x"), "'x' is not a number of 0 or more"),
         (("texts", "--lines", "--separator", "a"), "--lines and --separator"),
     ],
 )
@@ -187,7 +187,7 @@ def test_wrong_usage_has_status_2(flags, said, run, here):
     [
         (("--regex", "("), "regex '('"),
         (("--script", "Klingon"), "there are"),
-        (("--tree", "zzz"), "'zzz' is no token"),
+        (("--tree", "zzz"), "'zzz' is not a token"),
         (("--tree", "9999"), "id 9999 has no token"),
         (("--plot", "a.txt"), "give it the ending .png or .svg"),
         (("--plot", "no/a.svg"), "no: No such file"),

@@ -93,7 +93,7 @@ def test_page_without_models_offers_bytes(start: Start) -> None:
     assert (one["name"], one["n_vocab"]) == ("bytes", 256)
 
 
-def test_ctrl_c_ends_the_server_without_a_word(start: Start) -> None:
+def test_ctrl_c_ends_the_server_without_output(start: Start) -> None:
     process, address = start("--no-browser")
     page_of(address)
     process.send_signal(signal.SIGINT)
@@ -101,7 +101,7 @@ def test_ctrl_c_ends_the_server_without_a_word(start: Start) -> None:
     assert (process.returncode, out, err) == (0, "", "")
 
 
-def test_port_is_the_one_that_was_asked_for(start: Start) -> None:
+def test_server_listens_on_the_requested_port(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     _, address = start("--no-browser", "--port", str(port))
@@ -118,7 +118,7 @@ def test_taken_port_is_an_error_of_one_line(run) -> None:
 def test_impossible_port_is_refused(run, port: str) -> None:
     done = run("web", "--no-browser", f"--port={port}")
     assert done.status == 2
-    assert "is no port" in done.err
+    assert "is not a port" in done.err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the browser is a shell script here")

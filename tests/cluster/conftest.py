@@ -20,7 +20,7 @@ class Cluster(NamedTuple):
 
     name: "spark" or "ray".
     module: fastbpe.spark or fastbpe.ray.
-    table: makes a table of texts (or None) in so many parts.
+    table: function of (texts or None, number of parts) that makes a table.
     rows: returns all rows of a table in order, as dictionaries.
     dying: makes a table whose first task is killed when it has read half of its rows; (table, marker file).
     """

@@ -47,7 +47,7 @@ def strip(options: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("n_parts", [1, 3, 7])
-def test_counts_and_vocabularies_equal_those_of_one_machine(cluster: Cluster, mode: str, n_parts: int) -> None:
+def test_counts_and_vocabularies_equal_one_machine(cluster: Cluster, mode: str, n_parts: int) -> None:
     counts = cluster.module.count_pieces(cluster.table(TEXTS, n_parts), "text", **MODES[mode])
     one = fastbpe.count_pieces(iter(TEXTS), num_threads=1, progress=False, **MODES[mode])
     threads = fastbpe.count_pieces(iter(TEXTS), num_threads=3, progress=False, **MODES[mode])
@@ -96,7 +96,7 @@ def test_empty_table_has_empty_counts(cluster: Cluster, mode: str) -> None:
     assert len(cluster.module.count_pieces(cluster.table([]), "text", **MODES[mode])) == 0
 
 
-def test_ids_equal_those_of_one_machine(cluster: Cluster, mode: str, tokenizers: dict[str, Tokenizer]) -> None:
+def test_ids_equal_one_machine(cluster: Cluster, mode: str, tokenizers: dict[str, Tokenizer]) -> None:
     tokenizer = tokenizers[mode]
     texts = [*TEXTS, None, "", "<|end|>"]
     rows = cluster.rows(cluster.module.encode(cluster.table(texts, 3), "text", tokenizer, output="ids"))

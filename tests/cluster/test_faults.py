@@ -123,7 +123,11 @@ def test_wrong_columns_options_and_tokenizers_are_refused_before_any_task(
         ),
         (lambda: module.write_shards(table, "id", tokenizer, out), TypeError, "column 'id' is of type"),
         (lambda: module.write_shards(table, "text", "gpt2", out), TypeError, "fastbpe.load makes one"),
-        (lambda: module.write_shards(table, "text", tokenizer, out, colour=1), TypeError, "'colour' is no option"),
+        (
+            lambda: module.write_shards(table, "text", tokenizer, out, colour=1),
+            TypeError,
+            "'colour' is not an option",
+        ),
         (lambda: module.write_shards(table, "text", tokenizer, out, dtype="int8"), ValueError, "int8"),
         (lambda: module.write_shards(table, "text", tokenizer, tmp_path / "a.txt"), ValueError, r"\.bin"),
     ):

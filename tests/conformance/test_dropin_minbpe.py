@@ -117,7 +117,7 @@ def test_real_text_trains_and_encodes_by_the_plain_rules(pattern: str | None) ->
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_default_pattern_is_that_of_gpt4() -> None:
+def test_default_pattern_equals_gpt4() -> None:
     assert minbpe.RegexTokenizer().pattern == minbpe.RegexTokenizer(None).pattern == minbpe.GPT4_SPLIT_PATTERN
     assert minbpe.BasicTokenizer().pattern == ""
     with pytest.raises(ValueError, match="position"):

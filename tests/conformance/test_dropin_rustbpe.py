@@ -66,7 +66,7 @@ def answer(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_ranks_and_ids_equal_those_of_rustbpe_on_random_texts(pattern: str | None) -> None:
+def test_ranks_and_ids_equal_rustbpe_on_random_texts(pattern: str | None) -> None:
     for seed in range(n_rounds(12, 60, 400)):
         rng = random.Random(seed)
         texts = [*random_texts(rng), rng.choice(["", "12 345 漢字かな", "É😉é\r\n\n  x", "don't DON'T"])]

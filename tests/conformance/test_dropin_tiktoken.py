@@ -363,7 +363,7 @@ def test_calls_give_the_results_and_errors_of_tiktoken(small: Pair, call: Callab
         assert mine == theirs
 
 
-def test_error_messages_equal_those_of_tiktoken(small: Pair) -> None:
+def test_error_messages_equal_tiktoken(small: Pair) -> None:
     with pytest.raises(ValueError, match=r"disallowed special token '<\|x\|>'") as raised:
         small.ours.encode("<|x|>")
     assert str(raised.value) == str(outcome(lambda e: e.encode("<|x|>"), small.peer))
@@ -550,7 +550,7 @@ def test_educational_training_learns_as_tiktoken() -> None:
         fastbpe.tiktoken._educational.bpe_train("ab", 255, ".")
 
 
-def test_educational_colours_equal_those_of_tiktoken() -> None:
+def test_educational_colours_equal_tiktoken() -> None:
     rng = random.Random(0)
     for _ in range(50):
         tokens = ["abc é🙂\n".encode()[rng.randrange(5) :][: rng.randint(1, 7)] for _ in range(rng.randint(0, 12))]

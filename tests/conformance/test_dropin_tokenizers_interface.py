@@ -187,7 +187,7 @@ def test_bad_input_raises_what_the_original_raises(call: Any) -> None:
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
-def test_copied_streams_go_on_like_the_original(how: Any) -> None:
+def test_copied_streams_continue_like_the_original(how: Any) -> None:
     def run(tokenizer: Any) -> Any:
         module = face if type(tokenizer) is face.Tokenizer else stock
         first = module.decoders.DecodeStream([256], skip_special_tokens=False)

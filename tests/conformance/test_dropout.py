@@ -39,7 +39,7 @@ def assert_same_frequencies(ours: Iterable[tuple[int, ...]], theirs: Iterable[tu
 
 @pytest.mark.parametrize("pattern", [None, "gpt2"])
 @pytest.mark.parametrize("rate", RATES)
-def test_bytes_drop_as_tokenizers_does(rate: float, pattern: str | None, tmp_path: Path) -> None:
+def test_dropout_of_bytes_equals_tokenizers(rate: float, pattern: str | None, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     ours = fastbpe.train([TEXT * 3], vocab_size=295, pattern=pattern, progress=False)
     path = tmp_path / "tokenizer.json"
@@ -53,7 +53,7 @@ def test_bytes_drop_as_tokenizers_does(rate: float, pattern: str | None, tmp_pat
         )
 
 
-def test_listed_merges_drop_as_tokenizers_does(tmp_path: Path) -> None:
+def test_dropout_of_listed_merges_equals_tokenizers(tmp_path: Path) -> None:
     """Give merges in an order that ranks cannot express."""
     tokenizers = pytest.importorskip("tokenizers")
     ours = fastbpe.Tokenizer.from_merges(
@@ -72,7 +72,7 @@ def test_listed_merges_drop_as_tokenizers_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_code_points_drop_as_sentencepiece_does(rate: float, tmp_path: Path) -> None:
+def test_dropout_of_code_points_equals_sentencepiece(rate: float, tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     path = tmp_path / "model.model"
     ours = fastbpe.train([TEXT * 3], mode="codepoint", vocab_size=80, hard_vocab_limit=False, progress=False)

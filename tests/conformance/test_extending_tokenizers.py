@@ -58,7 +58,7 @@ def pieces_of_peer(made: dict[str, Any], texts: list[str]) -> Counter[bytes]:
     return counts
 
 
-def test_pieces_are_those_of_tokenizers() -> None:
+def test_pieces_equal_tokenizers() -> None:
     n_with_names = 0
     for number in range(n_rounds(100, 500, 2000)):
         rng = random.Random(f"pieces {number}")

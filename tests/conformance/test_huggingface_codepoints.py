@@ -161,7 +161,7 @@ def test_character_without_a_piece_is_refused() -> None:
     model = model_file.parse(trained(), "model")
     types = bytearray(model.types)
     types[model.pieces.index(b"a")] = PieceType.CONTROL
-    with pytest.raises(FormatError, match="of whose characters one is no piece"):
+    with pytest.raises(FormatError, match="which has a character that is not a piece"):
         write_llama.dump(replace(model, types=bytes(types), serialized=b""))
 
 
@@ -207,16 +207,16 @@ def small_model() -> CodePointModel:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"normalizer": None}, "normalizer: neither byte-level"),
-        ({"normalizer": {"type": "NFC"}}, "normalizer: neither byte-level"),
+        ({"normalizer": None}, "normalizer: it is not byte-level"),
+        ({"normalizer": {"type": "NFC"}}, "normalizer: it is not byte-level"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: 'Whitespace' is not supported"),
         ({"decoder": {"type": "WordPiece"}}, "decoder: not one that is supported"),
-        ({"decoder": None}, "decoder: there is none"),
-        ({"model__unk_token": "<q>"}, "model.unk_token: '<q>' is no token"),
+        ({"decoder": None}, "decoder: there is no decoder"),
+        ({"model__unk_token": "<q>"}, "model.unk_token: '<q>' is not a token"),
         ({"model__byte_fallback": False, "model__unk_token": None}, "model.unk_token: without byte_fallback"),
         ({"model__unk_token": "a"}, "model.unk_token: 'a' is not supported"),
         ({"model__ignore_merges": True}, "model.ignore_merges: not supported"),
-        ({"model__merges": []}, "model.merges: there is none"),
+        ({"model__merges": []}, "model.merges: there are no merges"),
         ({"pre_tokenizer": metaspace(replacement="_")}, "pre_tokenizer.replacement: '_' is not supported"),
         (
             {"pre_tokenizer": metaspace(prepend_scheme="last")},
@@ -227,7 +227,7 @@ def small_model() -> CodePointModel:
         ({"pre_tokenizer": {"type": "Metaspace"}}, "pre_tokenizer: it has no 'replacement'"),
         ({"decoder": metaspace(replacement="_")}, "decoder.replacement: '_' is not supported"),
         ({"normalizer": {"type": "Precompiled"}}, "normalizer: the normalizer 'Precompiled' is not supported"),
-        ({"normalizer": {"type": "Prepend", "prepend": "▁"}}, "normalizer: neither byte-level"),
+        ({"normalizer": {"type": "Prepend", "prepend": "▁"}}, "normalizer: it is not byte-level"),
         ({"model__type": "Unigram"}, "model.type: 'Unigram'"),
         ({"model__merges": ["a"]}, r"model\.merges\[0\]"),
         ({"model__merges": ["a zz"]}, r"model\.merges\[0\]: 'a' and 'zz'"),

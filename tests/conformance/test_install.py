@@ -61,7 +61,7 @@ def test_uninstall_restores_modules_and_finders_to_the_very_same_objects() -> No
     assert sys.modules["tiktoken.load"] is tiktoken.load
 
 
-def test_one_face_is_uninstalled_and_the_rest_stays() -> None:
+def test_uninstall_of_one_drop_in_keeps_the_others() -> None:
     fastbpe.install(*NAMES)
     fastbpe.uninstall("rustbpe")
     import rustbpe

@@ -76,7 +76,7 @@ def test_normalized_text_stays_unchanged() -> None:
     assert normal.normalize("") == b""
 
 
-def test_no_normalizer_makes_no_front() -> None:
+def test_tokenizer_without_normalizer_has_no_front() -> None:
     assert make_front([]) is None
     assert make_change([]) is None
     front = make_front([{"type": "NFC"}])

@@ -67,7 +67,7 @@ def test_every_method_takes_the_same_arguments(name: str) -> None:
 
 
 @pytest.mark.parametrize("module", [*ABSENT])
-def test_classes_of_the_original_alone_say_what_to_install(module: str) -> None:
+def test_classes_that_only_the_original_has_say_what_to_install(module: str) -> None:
     for name in ABSENT[module]:
         with pytest.raises(ImportError, match=rf"{module}\.{name} .*pip install 'tokenizers"):
             getattr(getattr(own, module), name)()
@@ -312,7 +312,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
-def test_copied_streams_go_on_like_the_original(how: Any) -> None:
+def test_copied_streams_continue_like_the_original(how: Any) -> None:
     def run(tokenizer: Any) -> Any:
         module: Any = own if isinstance(tokenizer, own.Tokenizer) else stock
         first = module.decoders.DecodeStream([256], skip_special_tokens=False)
@@ -408,11 +408,11 @@ def test_a_bpe_that_fastbpe_does_not_run_says_why() -> None:
         tokenizer.encode("a")
 
 
-def test_alphabet_is_that_of_the_original() -> None:
+def test_alphabet_equals_the_original() -> None:
     assert sorted(own.pre_tokenizers.ByteLevel.alphabet()) == sorted(SHOWN)
 
 
-def test_llama_kinds_of_objects_are_those_of_files() -> None:
+def test_llama_kinds_of_objects_equal_files() -> None:
     vocab = {token: i for i, token in enumerate(["<unk>", "▁", "a", "b", "▁a"])}
 
     def made(module: Any) -> Any:

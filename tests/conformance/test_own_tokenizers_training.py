@@ -113,7 +113,7 @@ def test_bad_texts_raise_what_the_original_raises(texts: Any) -> None:
     assert issubclass(ours, theirs)
 
 
-def test_attributes_of_trainers_are_those_of_the_original() -> None:
+def test_attributes_of_trainers_equal_the_original() -> None:
     options = {"vocab_size": 300, "special_tokens": ["<s>"], "initial_alphabet": ["ab"], "max_token_length": 4}
     ours, theirs = (module.trainers.BpeTrainer(**options) for module in (own, stock))
     for name in dir(theirs):
@@ -129,7 +129,7 @@ def test_attributes_of_trainers_are_those_of_the_original() -> None:
         ({"special_tokens": ["a"]}, "a special token of one character"),
     ],
 )
-def test_trainings_of_the_original_alone_say_what_to_install(options: dict[str, Any], named: str) -> None:
+def test_trainers_that_only_the_original_has_say_what_to_install(options: dict[str, Any], named: str) -> None:
     with pytest.raises(ImportError, match=rf"{named} .*pip install 'tokenizers"):
         trained(own, ["a"], options)
     tokenizer = own.Tokenizer(own.models.BPE())

@@ -61,7 +61,7 @@ def test_batch_decode_gives_what_the_binding_gives(name: str) -> None:
 
 
 @pytest.mark.parametrize("return_bytes", [False, True])
-def test_offset_mappings_are_those_of_the_binding(return_bytes: bool) -> None:
+def test_offset_mappings_equal_the_binding(return_bytes: bool) -> None:
     made = drop_in.SentencePieceProcessor(model_proto=DATA)
     texts = ["", "ab abc", "日本 zz"]
     peer, ours = processors()

@@ -241,7 +241,7 @@ def test_sampling_and_nbest_raise_the_same_errors(model_type: str) -> None:
     assert result(lambda: calls[0](peer))[1].endswith(expected)
 
 
-def test_scores_are_those_of_the_c_library() -> None:
+def test_scores_equal_the_c_library() -> None:
     rng = random.Random(SEED)
     sentences = [f"w{i}\t{rng.randrange(1, 1 << rng.randrange(1, 40))}" for i in range(3000)]
     options = {"model_type": "word", "vocab_size": 3003, "input_format": "tsv"}

@@ -13,7 +13,7 @@ from helpers.sampling import SEED, n_rounds
 tokenizers = pytest.importorskip("tokenizers")
 
 
-def test_merges_are_those_of_tokenizers() -> None:
+def test_merges_equal_tokenizers() -> None:
     rng = random.Random(SEED)
     for _ in range(n_rounds(20, 200)):
         base_size, n_merges = rng.choice([2, 5, 300]), rng.choice([3, 40])

@@ -1,4 +1,4 @@
-"""Accelerated tokenizers that change, are copied or are shared: always equal to a stock twin."""
+"""Accelerated tokenizers that are changed, copied or shared answer like stock tokenizers with the same changes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ CHANGES: dict[str, Call] = {
 @pytest.mark.parametrize("name", ["small_bytes", "small_llama", "phi2", "phi3", "mistral"])
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.sample(20)
-def test_one_change_is_noticed(name: str, change: str) -> None:
+def test_answers_equal_the_stock_tokenizer_after_a_change(name: str, change: str) -> None:
     ours, stock = accelerate(make(name)), make(name)
     assert not difference(answer(encoded, ours), answer(encoded, stock))
     answer(CHANGES[change], ours)
@@ -114,7 +114,7 @@ def test_one_change_is_noticed(name: str, change: str) -> None:
 
 @pytest.mark.parametrize("name", ["small_bytes", "small_llama"])
 @pytest.mark.parametrize("seed", range(n_rounds(2, 30, 300)))
-def test_random_changes_are_noticed(name: str, seed: int) -> None:
+def test_answers_equal_the_stock_tokenizer_after_random_changes(name: str, seed: int) -> None:
     rng = random.Random(f"{SEED} {name} {seed}")
     ours, stock = accelerate(make(name)), make(name)
     done: list[str] = []
@@ -130,7 +130,7 @@ def test_random_changes_are_noticed(name: str, seed: int) -> None:
         assert not difference(answer(encoded, ours), answer(encoded, stock), str(done))
 
 
-def test_adding_tokens_keeps_answers_native() -> None:
+def test_added_tokens_are_encoded_without_handing_over() -> None:
     ours = accelerate(make("small_bytes"))
     for token in ("one", "two"):
         ours.add_tokens([token])
@@ -151,7 +151,7 @@ def test_unsupported_change_hands_over_until_it_is_undone() -> None:
     assert status(ours)["native"] == {"encode": 1}
 
 
-def test_pickle_is_the_same_before_and_after_use() -> None:
+def test_use_does_not_change_the_pickle() -> None:
     ours = accelerate(make("small_bytes"))
     before = pickle.dumps(ours)
     encoded(ours)
@@ -175,7 +175,7 @@ def test_copies_do_not_share_changes() -> None:
     assert status(copied)["accelerated"]
 
 
-def test_encodings_stay_those_of_their_call() -> None:
+def test_later_calls_do_not_change_earlier_encodings() -> None:
     both = accelerate(make("small_bytes")), make("small_bytes")
     kept = []
     for tokenizer in both:
@@ -187,7 +187,7 @@ def test_encodings_stay_those_of_their_call() -> None:
     assert not difference(*kept)
 
 
-def test_saved_files_are_the_same(tmp_path: Path) -> None:
+def test_saved_files_equal_the_files_of_the_stock_tokenizer(tmp_path: Path) -> None:
     ours, stock = accelerate(make("small_bytes")), make("small_bytes")
     for name, tokenizer in (("ours", ours), ("stock", stock)):
         tokenizer("a", truncation=True, max_length=5)
@@ -201,7 +201,7 @@ def test_saved_files_are_the_same(tmp_path: Path) -> None:
     assert not difference(encoded(loaded), encoded(type(stock).from_pretrained(tmp_path / "stock")))
 
 
-def test_training_a_new_one_is_the_same() -> None:
+def test_train_new_from_iterator_gives_the_same_tokenizer() -> None:
     ours, stock = accelerate(make("small_bytes")), make("small_bytes")
     made = [t.train_new_from_iterator([["some text some"] * 9], 300) for t in (ours, stock)]
     assert made[0]._tokenizer.to_str() == made[1]._tokenizer.to_str()
@@ -228,7 +228,7 @@ def test_threads_may_share_a_tokenizer() -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore")
-def test_worker_processes_answer_the_same(method: str) -> None:
+def test_worker_processes_give_the_same_ids(method: str) -> None:
     ours = accelerate(make("small_bytes"))
     ids = ours.encode(TEXTS[0])
     with multiprocessing.get_context(method).Pool(1) as pool:
@@ -236,7 +236,7 @@ def test_worker_processes_answer_the_same(method: str) -> None:
         assert found.get(timeout=300) == [ids, ids]
 
 
-def test_change_and_change_back_between_plain_calls_is_noticed() -> None:
+def test_change_that_is_undone_between_plain_calls_is_noticed() -> None:
     ours, stock = accelerate(make("small_bytes")), make("small_bytes")
     first = stock.backend_tokenizer.post_processor
     second = processors.TemplateProcessing(single="</s> $A", special_tokens=[("</s>", 1)])

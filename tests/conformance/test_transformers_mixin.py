@@ -129,7 +129,7 @@ def stock_of(name: str, kind: str) -> Any:
 @pytest.mark.parametrize("name", BEHAVIOURS)
 @pytest.mark.parametrize("way", ["accelerate", "patch"])
 @pytest.mark.sample(50)
-def test_behaviour_is_that_of_stock(name: str, kind: str, way: str) -> None:
+def test_behaviour_equals_stock(name: str, kind: str, way: str) -> None:
     expected, messages, _ = stock_of(name, kind)
     assert not isinstance(expected, Exception), "a check inside the behaviour fails with stock"
     seen, told, _ = observe(name, kind, way)
@@ -138,7 +138,7 @@ def test_behaviour_is_that_of_stock(name: str, kind: str, way: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), random.Random(SEED).sample(LARGE, n_rounds(3, 12, len(LARGE))))
-def test_behaviour_of_a_large_model_is_that_of_stock(name: str, kind: str) -> None:
+def test_behaviour_of_a_large_model_equals_stock(name: str, kind: str) -> None:
     expected, messages, _ = stock_of(name, kind)
     seen, told, _ = observe(name, kind, "patch")
     assert not difference(seen, expected, name)

@@ -31,7 +31,7 @@ def state(tokenizer: Any) -> Any:
 
 
 def observe(call: Any, tokenizer: Any, caplog: pytest.LogCaptureFixture) -> tuple[Any, list[str]]:
-    """Return the answer and transformers' messages, but for those that it gives once in a process."""
+    """Return the answer and transformers' messages, except messages that it gives once in a process."""
     caplog.clear()
     found = answer(call, tokenizer)
     messages = [record.getMessage() for record in caplog.records]

@@ -1,13 +1,13 @@
-"""Surgery against other tools: the merges of bpe-continue, the removals of bpe-tokenizer-editor.
+"""Vocabulary changes compared with other tools: merges of bpe-continue, removals of bpe-tokenizer-editor.
 
-bpe-continue 0.1.0 learns on after a tokenizer.json with the trainer of tokenizers. Its merges equal
-train(base=…, ties="pair"), if no added token stands in the text: it learns from added tokens as from any text, and
-fastbpe never merges them.
+bpe-continue 0.1.0 continues the training of a tokenizer.json with the trainer of tokenizers. It learns the merges
+of train(base=…, ties="pair") if the text has no added tokens: bpe-continue learns from added tokens as from other
+text, while fastbpe never merges them.
 
-bpe-tokenizer-editor 0.2.0 removes a token and all tokens that can be made in no other way. It is right where
-nothing else makes them; fastbpe keeps more, and each one more is still made. Its other changes are no peers:
-`add_token` lists merges that take text from older tokens, and `merge_from` puts the merges of the second tokenizer
-before the merges of the first.
+bpe-tokenizer-editor 0.2.0 removes a token and all tokens whose listed merges need it. fastbpe keeps those of them
+that merging still makes in another way. So it keeps more tokens, and the test checks that some text gives each of
+these. The editor's other changes are not compared: `add_token` lists merges that take text from older tokens, and
+`merge_from` puts the merges of the second tokenizer before the merges of the first.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def extended(texts: list[str], base: Tokenizer, n_more: int, **options: Any) -> 
         )
 
 
-def test_merges_learned_on_are_those_of_bpe_continue() -> None:
+def test_train_from_a_base_learns_the_merges_of_bpe_continue() -> None:
     bpe_continue = pytest.importorskip("bpe_continue")
     n_learned = 0
     for number in range(n_rounds(60, 300, 3000)):
@@ -77,8 +77,8 @@ def test_merges_learned_on_are_those_of_bpe_continue() -> None:
     assert n_learned > 300
 
 
-def test_tokens_learned_on_after_any_steps_are_those_of_bpe_continue() -> None:
-    """Compare over normalizers and pre-tokenizers of every kind."""
+def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue() -> None:
+    """Compare for bases with normalizers and pre-tokenizers of every kind."""
     bpe_continue = pytest.importorskip("bpe_continue")
     byte_of = {shown: byte for byte, shown in enumerate(tokenizer_json.SHOWN)}
     n_compared = 0
@@ -96,7 +96,7 @@ def test_tokens_learned_on_after_any_steps_are_those_of_bpe_continue() -> None:
             longer = bpe_continue.continue_training(
                 peer, texts=texts, vocab_size=base.n_vocab + n_more, show_progress=False
             )
-        except ValueError:  # a byte has no token: fastbpe leaves it out, as tokenizers does
+        except ValueError:  # a byte has no token: fastbpe drops the byte, as tokenizers does
             continue
         names = {i: token for token, i in json.loads(longer.to_str())["model"]["vocab"].items()}
         new = [bytes(byte_of[c] for c in names[i]) for i in range(base.n_vocab, len(names))]
@@ -105,7 +105,9 @@ def test_tokens_learned_on_after_any_steps_are_those_of_bpe_continue() -> None:
     assert n_compared > 20
 
 
-def test_removals_keep_what_the_editor_keeps_and_tokens_that_are_still_made(tmp_path: Path) -> None:
+def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_still_makes(
+    tmp_path: Path,
+) -> None:
     editor_module = pytest.importorskip("bpe_tokenizer_editor")
     n_equal = n_more = 0
     path = tmp_path / "tokenizer.json"
@@ -129,7 +131,7 @@ def test_removals_keep_what_the_editor_keeps_and_tokens_that_are_still_made(tmp_
             n_equal += 1
             assert not change.report.remade
             assert len(change.report.lost) == len(names) - len(kept) - len(gone)
-            assert kept == expected, number  # the same ids
+            assert kept == expected, number  # tokens and ids
             assert [tuple(pair.split(" ")) for pair in model["merges"]] == editor.get_merges(), number
             theirs = tokenizers.Tokenizer.from_str(editor.to_json())
             for text in drawn(rng, letters, 10):
@@ -140,14 +142,14 @@ def test_removals_keep_what_the_editor_keeps_and_tokens_that_are_still_made(tmp_
                 continue  # a report takes about a second
             more = {kept[name] for name in kept.keys() - expected.keys()}
             report = fastbpe.vocabulary_report(change.tokenizer)
-            assert more <= report.witnesses.keys(), number  # a text of each was found that gives it
+            assert more <= report.witnesses.keys(), number  # the report has a text that gives each
             peer = tokenizers.Tokenizer.from_file(str(path))
             assert all(token_id in peer.encode(report.witnesses[token_id]).ids for token_id in more), number
     assert n_equal > 15
     assert n_more > 10
 
 
-def test_merges_of_exported_files_are_valid_to_the_editor(tmp_path: Path) -> None:
+def test_editor_accepts_all_merges_of_exported_files(tmp_path: Path) -> None:
     editor_module = pytest.importorskip("bpe_tokenizer_editor")
     path = tmp_path / "tokenizer.json"
     n_merges = 0

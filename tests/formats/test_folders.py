@@ -140,11 +140,11 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ({"added_tokens": {"<s>": "1"}}, "added_tokens.json: '<s>' has the id '1': not a number"),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"x": "<s>"}}},
-            "added_tokens_decoder: 'x' is no id of a token: '<s>'",
+            "added_tokens_decoder: 'x' is not an id of a token: '<s>'",
         ),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"5": 6}}},
-            "added_tokens_decoder: '5' is no id of a token: 6",
+            "added_tokens_decoder: '5' is not an id of a token: 6",
         ),
         (
             {"tokenizer_config": {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True}},

@@ -88,7 +88,7 @@ def test_byte_level_file_is_read() -> None:
     without = fastbpe.load(written(add_bos_token=Typed(BOOL, False)))
     assert without.encode_with_template("ab") == [256]
     with pytest.raises(fastbpe.InvalidTokenError):
-        tokenizer.decode([259])  # a filler is no token
+        tokenizer.decode([259])  # a filler is not a token
 
 
 def test_code_point_file_is_read() -> None:
@@ -118,7 +118,7 @@ def test_flags_of_bos_and_eos_outlast_native_files(adds_bos: bool, adds_eos: boo
     assert fastbpe.load(tmp_path / "b.gguf").encode_with_template("ab") == expected
 
 
-def test_special_tokens_and_patterns_of_the_caller() -> None:
+def test_special_tokens_and_patterns_of_the_caller_are_used_or_refused() -> None:
     assert fastbpe.load(written(), special_tokens={"<x>": 258}).special_tokens == {"<x>": 258}
     with pytest.raises(FormatError, match=r"holds its own split pattern \(llama-bpe\)"):
         fastbpe.load(written(), pattern="gpt2")
@@ -148,7 +148,7 @@ def read_by_gguf(path: Path) -> dict[str, Any]:
 
 def byte_tokenizers() -> dict[str, Tokenizer]:
     plain = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="qwen2", special_tokens={"<s>": 300, "é ": 301})
-    ranks = {**BYTES, b"ab": 256, b"xyz": 257}  # xyz is met as a whole piece only
+    ranks = {**BYTES, b"ab": 256, b"xyz": 257}  # xyz occurs only as a whole piece
     return {
         "merges": plain,
         "added": plain.with_tokens([AddedToken("<extra> x", 260)]),
@@ -261,7 +261,7 @@ DAMAGE: dict[str, tuple[dict[str, Any], str]] = {
     "types": ({"token_type": Typed(INT32, [1], True)}, "token_type: 1 items for 261 tokens"),
     "unknown type": ({"token_type": Typed(INT32, [9] * 261, True)}, "token 0 is of the type 9"),
     "no merges": ({"merges": None}, "merges: expected an array of bytes"),
-    "merge of no token": ({"merges": strings("a zz")}, "merge 0, b'a zz': expected two tokens"),
+    "merge without a token": ({"merges": strings("a zz")}, "merge 0, b'a zz': expected two tokens"),
     "merge to no token": ({"merges": strings("a c")}, "merge 0, b'a c': expected two tokens"),
     "merge of one token": ({"merges": strings("ab")}, "merge 0, b'ab': expected two tokens"),
     "flag of a number": ({"add_bos_token": Typed(UINT32, 1)}, "add_bos_token: expected true or false, found 1"),
@@ -313,8 +313,8 @@ BYTES_OF_FILES = {
     "long key": (head(1) + struct.pack("<Q", 1 << 63), "the file ends here"),
     "huge key": (head(1) + struct.pack("<Q", 70_000) + b"k" * 70_000, "a key of 70000 bytes"),
     "same key": (head(2) + (key(b"tokenizer.ggml.a", 4) + bytes(4)) * 2, "'tokenizer.ggml.a' stands twice"),
-    "unknown type": (head(1) + key(b"a", 77), "'a' has the type 77, which there is not"),
-    "array of arrays": (head(1) + key(b"a", 9) + struct.pack("<IQ", 9, 1), "items of the type 9, which no array"),
+    "unknown type": (head(1) + key(b"a", 77), "'a' has the unknown type 77"),
+    "array of arrays": (head(1) + key(b"a", 9) + struct.pack("<IQ", 9, 1), "items of the type 9, which an array"),
     "array of nothing": (head(1) + key(b"a", 9) + struct.pack("<IQ", 99, 1), "items of the type 99"),
     "long array": (head(1) + key(b"a", 9) + struct.pack("<IQ", 12, 1 << 61), "the file ends here"),
     "long array that is kept": (

@@ -50,7 +50,7 @@ def peer_of(folder: Path, pattern: str, names: tuple[str, str] = gpt2.NAMES) -> 
     return tokenizer
 
 
-def test_byte_characters_equal_those_of_tokenizers() -> None:
+def test_byte_characters_equal_tokenizers() -> None:
     assert set(ALPHABET) == set(ByteLevel.alphabet())
     tokenizer = ByteLevel(add_prefix_space=False, use_regex=False)
     for byte in range(128):
@@ -87,7 +87,7 @@ def test_published_qwen2_files_load(given_file: str) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base", "qwen2"])
-def test_written_files_equal_those_of_tokenizers(name: str, tmp_path: Path) -> None:
+def test_written_files_equal_tokenizers(name: str, tmp_path: Path) -> None:
     tokenizer = published(name)
     tokenizer.export(tmp_path / "ours", format="gpt2")
     peer = peer_of(tmp_path / "ours", published_peer(name)._pat_str)
@@ -323,7 +323,7 @@ def test_ids_are_dropped_from_the_token_table() -> None:
 
 _PAIRS = json.dumps(ALPHABET)[:-1]
 BAD = [
-    ("{}", "a b\n", "merges.txt:1: 'a' is no token of the vocabulary"),
+    ("{}", "a b\n", "merges.txt:1: 'a' is not a token of the vocabulary"),
     ("[1]", "", "vocab.json: expected a JSON object of tokens and ids, found list"),
     ('{"a": 1', "", "vocab.json: not JSON"),
     ('{"a": {"b": ' * 100_000, "", "vocab.json: it is nested too deep"),
@@ -338,15 +338,15 @@ BAD = [
     (_PAIRS + ', "ab": 256, "ab": 257}', "", "token 'ab' stands twice, with the ids 256 and 257"),
     (_PAIRS + ', "a b": 256, "a b": 257}', "", "token 'a b' stands twice, with the ids 256 and 257"),
     (_PAIRS.replace('"z": 122, ', "") + "}", "", "no token is the single byte 0x7a"),
-    (_PAIRS + ', "ab": 256}', "a b\nab c\n", "merges.txt:2: 'abc' is no token of the vocabulary"),
-    (_PAIRS + ', "ab": 256}', "#version: 0.2\nxy c\n", "merges.txt:2: 'xy' is no token of the vocabulary"),
-    (_PAIRS + ', "ab": 256}', "a b\na xy\n", "merges.txt:2: 'xy' is no token of the vocabulary"),
+    (_PAIRS + ', "ab": 256}', "a b\nab c\n", "merges.txt:2: 'abc' is not a token of the vocabulary"),
+    (_PAIRS + ', "ab": 256}', "#version: 0.2\nxy c\n", "merges.txt:2: 'xy' is not a token of the vocabulary"),
+    (_PAIRS + ', "ab": 256}', "a b\na xy\n", "merges.txt:2: 'xy' is not a token of the vocabulary"),
     (_PAIRS + ', "ab": 256}', "a b\na b\n", "merges.txt:2: this merge stands on line 1 already"),
     (_PAIRS + ', "ab": 256}', "a b c\n", "merges.txt:1: expected two tokens with a space between, found 'a b c'"),
     (_PAIRS + ', "ab": 256}', "a  b\n", "merges.txt:1: expected two tokens"),
     (_PAIRS + ', "ab": 256}', " b\n", "merges.txt:1: expected two tokens"),
     (_PAIRS + ', "ab": 256}', "a b \n", "merges.txt:1: expected two tokens"),
-    (_PAIRS + ', "ab": 256}', "# mine\n", "merges.txt:1: 'mine' is no token of the vocabulary"),
+    (_PAIRS + ', "ab": 256}', "# mine\n", "merges.txt:1: 'mine' is not a token of the vocabulary"),
     (_PAIRS + ', "ab": 256}', "a 日\n", "merges.txt:1: expected two tokens"),
 ]
 

@@ -86,14 +86,14 @@ ONE: dict[str, Callable[[], bytes]] = {
         MINBPE + b"0\n97 97\n" + b"".join(b"%d %d\n" % (i, i) for i in range(256, 400))
     ),
     "minbpe: a merge of itself": lambda: MINBPE + b"0\n97 256\n",
-    "minbpe: a merge of what is no token": lambda: MINBPE + b"0\n97 5000\n",
+    "minbpe: a merge of what is not a token": lambda: MINBPE + b"0\n97 5000\n",
     "minbpe: an id of many digits": lambda: MINBPE + b"0\n97 " + b"1" * LONG + b"\n",
     "minbpe: a pattern nested deep": lambda: MAGIC.encode() + b"\n" + b"(" * DEEP + b")" * DEEP + b"\n0\n97 98\n",
     "sentencepiece: pieces": lambda: piece(b"<unk>", 2) + lines(lambda i: piece(b"%08x" % i)) + TRAINER,
     "sentencepiece: pieces without scores": lambda: (
         piece(b"<unk>", 2) + lines(lambda i: bytes_field(1, bytes_field(1, b"%08x" % i))) + TRAINER
     ),
-    "sentencepiece: fields that are no pieces": lambda: piece(b"<unk>", 2) + b"\x50\x05" * N + TRAINER,
+    "sentencepiece: fields that are not pieces": lambda: piece(b"<unk>", 2) + b"\x50\x05" * N + TRAINER,
     "sentencepiece: groups": lambda: piece(b"<unk>", 2) + b"\x53\x54" * N + TRAINER,
     "sentencepiece: options in parts": lambda: piece(b"<unk>", 2) + TRAINER * N,
     "sentencepiece: options": lambda: piece(b"<unk>", 2) + bytes_field(2, b"\x18\x02" + b"\x20\x05" * N),
@@ -110,7 +110,7 @@ TWO: dict[str, Callable[[], tuple[bytes, bytes]]] = {
     "a list nested deep": lambda: (b'{"a":' + b"[" * DEEP + b"]" * DEEP + b"}", MERGES),
     "an id far away": lambda: (VOCAB[:-1] + b',"ab":4000000000}', MERGES),
     "an id again": lambda: (VOCAB[:-1] + b',"ab":5}', MERGES),
-    "a merge of what is no token": lambda: (VOCAB[:-1] + b',"ab":256}', MERGES + b"q zz\n"),
+    "a merge of what is not a token": lambda: (VOCAB[:-1] + b',"ab":256}', MERGES + b"q zz\n"),
     "a long line": lambda: (VOCAB, MERGES + b"a" * LONG + b" " + b"b" * LONG),
 }
 
@@ -151,7 +151,7 @@ DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
     "an id far away": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 4_000_000_000}),
     "an id again": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 1, "b": 1}),
     "a gap": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 1, "b": 3}, model__merges=[]),
-    "a merge of what is no token": lambda llama: tokenizer_json(llama, model__merges=["a b", "a zz"]),
+    "a merge of what is not a token": lambda llama: tokenizer_json(llama, model__merges=["a b", "a zz"]),
     "a unigram model": lambda llama: tokenizer_json(llama, model={"type": "Unigram", "vocab": [["a", -1.0]]}),
     "a WordPiece model": lambda llama: tokenizer_json(llama, model={"type": "WordPiece", "vocab": {"a": 0}}),
     "a pre-tokenizer nobody knows": lambda llama: tokenizer_json(llama, pre_tokenizer={"type": "Odd"}),

@@ -333,15 +333,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a merge of three": (model(merges=["a b", "a b c"]), r"model\.merges\[1\]: must be two tokens"),
     "merges of both kinds": (model(merges=["a b", ["a", "b"]]), r"model\.merges\[1\]: must be two tokens"),
     "a merge of numbers": (model(merges=[[1, 2]]), r"model\.merges\[0\]"),
-    "a missing left token": (model(merges=["q! b"]), r"model\.merges\[0\]: 'q!' and 'b': 'q!' is no token"),
-    "a missing merged token": (model(merges=["a b", "x y"]), r"model\.merges\[1\]: 'x' and 'y': 'xy' is no token"),
+    "a missing left token": (model(merges=["q! b"]), r"model\.merges\[0\]: 'q!' and 'b': 'q!' is not a token"),
+    "a missing merged token": (
+        model(merges=["a b", "x y"]),
+        r"model\.merges\[1\]: 'x' and 'y': 'xy' is not a token",
+    ),
     "a merge with nothing": (
         changed(lambda made: (made["model"].update(merges=[["", "a"]]), made["model"]["vocab"].update({"": 263}))),
         r"model",
     ),
-    "merges of no list": (model(merges={"a": "b"}), r"model\.merges: must be a list"),
+    "merges that are not a list": (model(merges={"a": "b"}), r"model\.merges: must be a list"),
     "no vocabulary": (changed(lambda made: made["model"].pop("vocab")), "it has no 'vocab'"),
-    "a vocabulary of no object": (model(vocab=["a"]), r"model\.vocab: must be an object"),
+    "a vocabulary that is not an object": (model(vocab=["a"]), r"model\.vocab: must be an object"),
     "an id twice": (vocab(zz=97), r"model\.vocab: tokens 'a' and 'zz' have the same id 97"),
     "a gap": (
         changed(lambda made: (made["model"]["vocab"].update(zz=300), made.update(added_tokens=[]))),
@@ -364,7 +367,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         changed(lambda made: made["added_tokens"][0].pop("lstrip")),
         r"added_tokens\[0\]: it has no 'lstrip'",
     ),
-    "added tokens of no list": (
+    "added tokens that are not a list": (
         changed(lambda made: made.update(added_tokens="x")),
         "added_tokens: must be a list",
     ),
@@ -394,7 +397,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         ),
         r"pre_tokenizer\.pretokenizers\[0\]\.pattern: must be",
     ),
-    "a regex that is none": (
+    "an invalid regex": (
         changed(lambda made: made.update(pre_tokenizer=sequence(split("(a"), BYTE_LEVEL))),
         r"\(a",
     ),

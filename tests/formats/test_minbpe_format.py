@@ -95,9 +95,7 @@ def test_trained_tokenizer_round_trips(tmp_path: Path) -> None:
     st.lists(st.tuples(st.integers(0, 255), st.integers(0, 255)), unique=True, max_size=20),
 )
 @settings(max_examples=100)
-def test_written_text_equals_that_of_minbpe(
-    pattern: str, special: dict[str, int], merges: list[tuple[int, int]]
-) -> None:
+def test_written_text_equals_minbpe(pattern: str, special: dict[str, int], merges: list[tuple[int, int]]) -> None:
     text = minbpe.model_text(pattern, special, merges)
     assert text == written(pattern, special, merges)
     model = minbpe.parse(text.encode(), "x")

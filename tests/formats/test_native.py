@@ -232,7 +232,7 @@ def test_newer_version_error_says_to_upgrade(data: bytes, version: int) -> None:
         b"\xef\xbb\xbf",
     ],
 )
-def test_other_first_bytes_raise_format_error(data: bytes, start: bytes) -> None:
+def test_unknown_first_bytes_raise_format_error(data: bytes, start: bytes) -> None:
     for source in (start, start + data[len(start) :], start + data):
         with pytest.raises(FormatError):
             fastbpe.load(source)

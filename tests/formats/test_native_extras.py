@@ -261,5 +261,7 @@ def test_template_with_unknown_id_is_not_exported(tmp_path: Path) -> None:
     header, tables = parts((tmp_path / "a.fbpe").read_bytes())
     own = {"roles": {}, "pair_template": [-1, 999, -2]}
     made = fastbpe.load(sealed({**header, "own_tokens": own}, tables))
-    with pytest.raises(FormatError, match="the template has the id 999, which is no token; export it as native"):
+    with pytest.raises(
+        FormatError, match="the template has the id 999, which is not a token; export it as native"
+    ):
         made.export(tmp_path / "tokenizer.json", format="huggingface")

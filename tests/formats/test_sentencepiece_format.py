@@ -1,4 +1,4 @@
-"""The `.model` format: round trips, sentencepiece as reader of our files, and every kind of damage."""
+"""The `.model` format: round trips, sentencepiece reading fastbpe's files, and every kind of damage."""
 
 import random
 import struct
@@ -34,8 +34,8 @@ GOOD = {
     "no score": UNK + piece_field(b"a") + BPE,
     "type before score": UNK + piece_field(b"a", varint_field(3, 3), fixed32_field(2, bytes(4))) + BPE,
     "a type from the future": UNK + piece_field(b"a", varint_field(3, 7)) + BPE,
-    "type of another wire": UNK + piece_field(b"a", fixed32_field(3, bytes(4))) + BPE,
-    "an extra of a piece": UNK + piece_field(b"a", bytes_field(9, b"extra")) + BPE,
+    "a type of another wire type": UNK + piece_field(b"a", fixed32_field(3, bytes(4))) + BPE,
+    "a piece with an unknown field": UNK + piece_field(b"a", bytes_field(9, b"extra")) + BPE,
     "text twice": UNK + piece_field(b"b", bytes_field(1, b"a")) + BPE,
     "a long piece": UNK + piece_field(b"a" * 7999, fixed32_field(2, bytes(4))) + BPE,
     "no UTF-8": UNK + piece_field(b"\xff\xfe") + BPE,
@@ -50,7 +50,7 @@ GOOD = {
     "a denormalizer": UNK + A + BPE + bytes_field(5, varint_field(3, 0)),
 }
 BAD = {
-    "nothing": (b"\x00", "no field number"),
+    "nothing": (b"\x00", "not a field number"),
     "no pieces": (BPE, "holds no pieces"),
     "no unknown": (A + BPE, "no piece is of type UNKNOWN"),
     "two unknowns": (UNK + piece_field(b"u", varint_field(3, 2)) + BPE, "both of type UNKNOWN"),
@@ -60,17 +60,20 @@ BAD = {
     "a NUL": (UNK + piece_field(b"a\0b", fixed32_field(2, bytes(4))) + BPE, "piece 1, .* holds a NUL"),
     "bytes without fallback": (UNK + ALL_BYTES + BPE, "byte_fallback is false"),
     "fallback without bytes": (UNK + A + FALLBACK, "needs 256 pieces"),
-    "no name of a byte": (UNK + ALL_BYTES + piece_field(b"<0xaa>", varint_field(3, 6)) + FALLBACK, "<0xaa>"),
+    "a byte piece with a wrong name": (
+        UNK + ALL_BYTES + piece_field(b"<0xaa>", varint_field(3, 6)) + FALLBACK,
+        "<0xaa>",
+    ),
     "a piece too long": (UNK + piece_field(b"a" * 8000) + BPE, "piece 1 has 8000 bytes"),
-    "field 0": (UNK + A + BPE + b"\x02\x00", "no field number"),
+    "field 0": (UNK + A + BPE + b"\x02\x00", "not a field number"),
     "a tag of six bytes": (UNK + A + BPE + b"\xd0\x80\x80\x80\x80\x00\x01", "more than 5 bytes"),
-    "a wire type of none": (UNK + A + BPE + b"\x56\x01", "no wire type"),
+    "a wire type that does not exist": (UNK + A + BPE + b"\x56\x01", "not a wire type"),
     "a group without end": (UNK + A + BPE + b"\x53", "does not end"),
     "an end without group": (UNK + A + BPE + b"\x54", "did not begin"),
     "a deep group": (UNK + A + BPE + b"\x53" * 5000 + b"\x54" * 5000, "groups within groups"),
     "2**31 as a length": (UNK + A + BPE + b"\x52" + varint(1 << 31), "beyond the end"),
     "2**63 as a length": (UNK + A + BPE + b"\x0a" + varint(1 << 63), "more than 5 bytes"),
-    "2**31 within": (bytes_field(1, b"\x0a" + varint(1 << 31)) + BPE, "beyond the end"),
+    "2**31 as a length within a piece": (bytes_field(1, b"\x0a" + varint(1 << 31)) + BPE, "beyond the end"),
     "a number of eleven bytes": (UNK + A + BPE + b"\x50" + b"\xff" * 10 + b"\x01", "more than 10 bytes"),
     "unigram": (UNK + A, "not a BPE model, but one of type unigram"),
     "word": (UNK + A + bytes_field(2, varint_field(3, 3)), "of type word"),
@@ -119,12 +122,12 @@ def test_published_models_round_trip(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1", "chinese"])
-def test_rewritten_model_equals_the_file_of_sentencepiece(name: str) -> None:
+def test_dumped_model_equals_the_file_that_sentencepiece_wrote(name: str) -> None:
     data = published_bytes(name)
     assert sentencepiece_format.dump(replace(sentencepiece_format.parse(data, name), serialized=b"")) == data
 
 
-def test_options_of_a_trained_model_are_read() -> None:
+def test_trainer_and_normalizer_options_of_a_trained_model_are_read() -> None:
     data = trained(["ab ab abc", "abcd ab"], vocab_size=30, user_defined_symbols=["XY"], unk_surface=" ? ")
     model = sentencepiece_format.parse(data, "trained")
     assert sentencepiece_format.dump(replace(model, serialized=b"")) == data
@@ -182,7 +185,7 @@ def test_unigram_model_raises_format_error(file: str) -> None:
         sentencepiece_format.parse(data_file("vocab", file).read_bytes(), file)
 
 
-def test_other_data_raises_format_error() -> None:
+def test_data_of_other_kinds_raise_format_error() -> None:
     for data in (b"", b"IQ== 0\n", b"{}", bytes(1000), b"\xff" * 1000):
         assert not loads(data)
 
@@ -202,7 +205,7 @@ def test_truncated_published_model_loads_only_if_sentencepiece_loads_it() -> Non
 
 
 def test_any_altered_byte_loads_only_if_sentencepiece_loads_it() -> None:
-    """We load what sentencepiece loads and nothing else, except models of other types."""
+    """fastbpe loads exactly the models that sentencepiece loads, except models of other types."""
     data = bytearray(small_model())
     rng = random.Random(2)
     for at in range(len(data)):
@@ -250,7 +253,7 @@ def test_protobuf_fields_are_read() -> None:
 
 
 def test_first_repeated_piece_is_found() -> None:
-    """Pieces of every length that differ only in a byte or in their length, and one of them repeated."""
+    """The pieces have every length and differ only in one byte or in length; one of them is repeated."""
     random_ = random.Random(7)
     alphabet = [bytes([a]) * n for a in b"ab" for n in range(1, 41)]
     alphabet += [b"a" * n + b"b" + b"a" * m for n in range(20) for m in range(20)]
@@ -277,7 +280,7 @@ def test_pieces_of_a_type_are_listed(types: bytes) -> None:
 
 def test_control_symbol_that_is_invalid_utf8_raises_format_error() -> None:
     control = piece_field(b"\xff", fixed32_field(2, bytes(4)), varint_field(3, PieceType.CONTROL))
-    with pytest.raises(FormatError, match=r"<bytes>: piece 2, b'\\xff', is a control symbol but no UTF-8"):
+    with pytest.raises(FormatError, match=r"<bytes>: piece 2, b'\\xff', is a control symbol but not UTF-8"):
         fastbpe.load(UNK + A + control + BPE)
 
 
@@ -314,7 +317,7 @@ def test_too_many_fields_raise_format_error(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_too_much_text_raises_format_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anywhere in the file: ends beyond 32 bits would point outside."""
+    """The limit holds anywhere in the file, since an end beyond 32 bits would point outside the text."""
     monkeypatch.setattr(sentencepiece_format, "_MAX_TEXT", 5)
     for data in (UNK + A + BPE, BPE + UNK + A):
         with pytest.raises(FormatError, match=r"byte [0-9]+: more fields, or more text"):

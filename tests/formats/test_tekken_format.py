@@ -82,7 +82,7 @@ def test_special_tokens_of_the_caller_take_the_place_of_those_in_the_file() -> N
         fastbpe.load(dumped(document()), pattern="gpt2")
 
 
-def test_tokens_named_as_settings_are_read_as_a_tokenizer_json(tmp_path: Path) -> None:
+def test_tokens_named_like_settings_of_tekken_are_read_from_a_tokenizer_json(tmp_path: Path) -> None:
     ranks = {**BYTES, b"num_vocab_tokens": 256, b"pattern": 257}
     tokenizer = Tokenizer.from_ranks(ranks, pattern="gpt2")
     tokenizer.export(tmp_path / "tokenizer.json")
@@ -195,7 +195,7 @@ def test_damaged_token_raises_format_error_with_its_rank(at: int, entry: dict[st
         fastbpe.load(dumped(made))
 
 
-def test_settings_that_are_none_raise_format_error() -> None:
+def test_settings_of_wrong_type_raise_format_error() -> None:
     with pytest.raises(FormatError, match=r"x: config\.pattern: expected a regex, found 5"):
         tekken.parse(dumped(document(config__pattern=5)), "x")
     with pytest.raises(FormatError, match="x: config: expected an object"):

@@ -121,7 +121,7 @@ def test_line_ends_and_blank_lines_do_not_matter(data: bytes, tmp_path: Path) ->
 def test_missing_pattern_raises_format_error(tmp_path: Path) -> None:
     path = tmp_path / "small.tiktoken"
     path.write_bytes(DATA)
-    message = r'small\.tiktoken: .*by name \(gpt2, .*, none\) or as a regex: load.*"none" is no splitting'
+    message = r'small\.tiktoken: .*by name \(gpt2, .*, none\) or as a regex: load.*"none" means no splitting'
     with pytest.raises(FormatError, match=message):
         fastbpe.load(path)
     assert fastbpe.load(path, pattern="none").pattern is None

@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 
 TRICKY = [
-    # Order of branches, and what a later part makes an earlier one give back.
+    # Order of alternatives, and later parts that make earlier parts backtrack.
     "a|ab|c", "ab|a|c", "(?:a|ab)(?:c|bcd)", "(?:a|ab|abc)c", "(?:ab|a)(?:bc|c)?", "(?:a|b|ab)+c", "a|é|漢|b+",
     "(?:é|漢)a|é", "(?:aa|a)(?:aa|a)a", "(?:|a)b", "(?:a||b)c", "abc|abd|ab.", "(?:a|[ab]b|abc){2}",
-    # Quantifiers of every mode.
+    # Greedy, lazy and possessive quantifiers.
     "a+?b?", "a??b", "a*?b", "a{2}", "a{2,}", "a{1,3}b", "a{1,2}+a", "a{2,3}?b", "a++b", "a*+a|b",
     "[ab]+?c", "[ab]*ab", "[^a]*?a", "[^a]{2,4}a", ".{1,3}?c", "(?:ab){2}", "(?:ab){1,2}+ab",
     "(?:ab){0,2}?c", "(?:ab)*+ab|a",
     "(?:ab|c){2,3}", "(?:a{2}){2,}", "(?:a{1,2}){3}b", "x?[ab]?[bc]?c", "[ab]+[bc]+[cé]+", "(?:a+b?)+c",
-    # Repeated parts that may be empty.
+    # Repetition of parts that may match the empty string.
     "(a|b?)+c", "(?:a*)*b", "(?:a*)+b", "(?:a*?)*?b", "(?:a?b?)*c", "(?:a?){3}b", "(?:a?){0,3}ab", "(?:(?=a)|b)+a",
     "(?:|a)+b", "(?:a|)+b", "(?:(?:a?)*b?)*c", "(?:\\b|a)+b", "(?:a*b*)*+c", "(?:(?:a|b?)+c?)+é",
     # Nested repetitions.
@@ -31,7 +31,7 @@ TRICKY = [
     "^a", r"\Aab?", "a$", r"a\z", r"a\Z", "(?m)^a", "(?m)a$", "(?m)^.+$", "^a|b$", "a$|^b|c", r"\s+$|\s",
     r"\n+\Z|.",
     r"\ba", r"a\b", r"\Ba", r"\b\w+\b", r"\<\w|\w\>", r"(?:\b\w|\B\w)+?\b", r"\b{start}a+|b\b{end}",
-    # Classes, case, characters of every length.
+    # Classes, ignored case, characters of every length in UTF-8.
     "[^a]", ".", "(?s).", "[^a]|[^b]", r"\w\W", r"[\w--b]+", "(?i:aß|É)", "(?i)k+", "[é漢]+a", "漢+", "[^漢]+",
     "[\U00010000-\U0010ffff]+", "a\U0001f600|\U0001f600+", r"\R", r"[^\x00-\x{10FFFF}]|b", r"\p{L}\p{M}*+",
 ]  # fmt: skip
@@ -46,7 +46,7 @@ ALPHABET = "aaabbcé漢 \n"
 
 
 def random_pattern(generator: random.Random, depth: int) -> str:
-    """Make a random pattern of the syntax that the engine takes, over few letters so that much of it matches."""
+    """Make a random pattern that the engine accepts. It uses few letters, so that most parts match something."""
     kind = generator.random()
     if depth == 0 or kind < 0.3:
         return generator.choice([*"abcé漢.", "[ab]", "[^a]", r"\s", r"\w", "ab", "[bé]"])

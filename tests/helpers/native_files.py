@@ -1,4 +1,4 @@
-"""Native files: taken apart into header and tables, and put together again with a valid checksum."""
+"""Takes native files apart into header and tables, and puts them together with a valid checksum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def parts(data: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def sealed(header: Any, tables: bytes, *, raw: bytes | None = None) -> bytes:
-    """Make a file of a header and tables, with a valid checksum. raw: bytes of the header, instead of its JSON."""
+    """Make a file of a header and tables, with a valid checksum. raw: bytes that replace the header's JSON."""
     text = json.dumps(header).encode() if raw is None else raw
     text = text.ljust(-(-(len(text) + 1) // 64) * 64 - 1) + b"\n"
     first, rest = b"fastbpe tokenizer v1 header=%08x crc=" % len(text), b" " * 14 + b"\n"

@@ -103,7 +103,7 @@ def merges_of_tokens(tokens: Sequence[bytes]) -> list[BytePair]:
         while len(parts) > 2:
             known = [(ranks[a + b], at) for at, (a, b) in enumerate(pairwise(parts)) if a + b in ranks]
             if not known:
-                raise AssertionError(f"{token!r} is no pair of earlier tokens")
+                raise AssertionError(f"{token!r} is not a pair of earlier tokens")
             at = min(known)[1]
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
         if token in ranks:

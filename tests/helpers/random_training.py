@@ -23,7 +23,7 @@ sentencepiece.set_min_log_level(2)
 Sentences = list[bytes]
 Options = dict[str, Any]
 
-# Words are made of a few of these: of one script, of several, with digits, marks, spaces and what is no text.
+# Words are made of a few of these: of one script, of several, with digits, marks, spaces and what is not text.
 SETS = (
     "a",
     "ab",
@@ -157,7 +157,7 @@ def twin_pieces(sentences: Sentences, options: Options) -> list[str]:
 def twin_trainer(
     sentences: Sentences, model: CodePointModel
 ) -> tuple[Trainer, list[str], list[bytes], reference.Normalizer]:
-    """Give the slow twin that goes on after a model, the model's symbols, and the sentences that are kept."""
+    """Give the slow twin that extends a model, the model's symbols, and the sentences that are kept."""
     names = [p.decode() for p, t in zip(model.pieces, model.types, strict=True) if t != PieceType.NORMAL]
     twin, kept, normalizer = _twin(sentences, model.trainer, model.normalizer, names)
     return twin, names, kept, normalizer

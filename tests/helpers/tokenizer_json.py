@@ -286,7 +286,7 @@ def with_post_processor(made: dict[str, Any], rng: random.Random) -> dict[str, A
 
 
 def without_some_bytes(made: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """The file with a vocabulary in which some bytes are no tokens, and without added tokens."""
+    """The file with a vocabulary in which some bytes are not tokens, and without added tokens."""
     model = made["model"]
     gone = [token for token in model["vocab"] if len(token) == 1 and rng.random() < 0.1]
 

@@ -1,4 +1,4 @@
-"""Tokenizers of transformers for tests, a grid of calls, and a comparison of whatever they return."""
+"""Tokenizers of transformers for tests, a grid of calls, and a comparison of their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from helpers.shared_data import data_file, published, standard_library
 
 Call = Callable[[Any], Any]
 
-#: Local models by name: read from files, and made of a vocabulary.
+#: Local models by name: some are read from files, some are made from a vocabulary.
 FILES = {
     "phi2": "phi2_tokenizer.json",
     "phi3": "phi3_mini_tokenizer.json",
@@ -44,7 +44,7 @@ WORDS = ["Hello", "wor", "ld", "é", " 12", "<s>"]
 
 @lru_cache
 def json_of(name: str) -> str:
-    """Return the tokenizer.json of a local model; skip the test if its data are missing."""
+    """Return the tokenizer.json of a local model. Skips the test if the model's files are missing."""
     if name in FILES:
         return data_file("vocab", FILES[name]).read_text(encoding="utf-8")
     if name == "qwen2":
@@ -128,7 +128,7 @@ def make(name: str, **options: Any) -> Any:
 
 
 def answer(call: Call, tokenizer: Any) -> Any:
-    """Return the result of a call, or its exception."""
+    """Return the result of a call, or the exception that it raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -140,12 +140,12 @@ def answer(call: Call, tokenizer: Any) -> Any:
 
 
 def difference(ours: Any, stock: Any, where: str = "") -> str:
-    """Tell the first difference of two results, in value or type; "" if there is none."""
+    """Return a description of the first difference of two results, in value or type; "" if they are equal."""
     if isinstance(stock, BaseException):
         same = type(ours) is type(stock)
-        return "" if same else f"{where}: {ours!r:.200} is no {stock!r:.200}"
+        return "" if same else f"{where}: {ours!r:.200} is not {stock!r:.200}"
     if type(ours).__name__ != type(stock).__name__ and not isinstance(stock, list):
-        return f"{where}: {type(ours)} is no {type(stock)}: {ours!r:.200}"
+        return f"{where}: {type(ours)} is not {type(stock)}: {ours!r:.200}"
     if isinstance(stock, UserDict):
         if list(ours) != list(stock):
             return f"{where}: keys {list(ours)} are not {list(stock)}"
@@ -161,7 +161,7 @@ def difference(ours: Any, stock: Any, where: str = "") -> str:
             if found := difference(getattr(ours, part), getattr(stock, part), f"{where}.{part}"):
                 return found
         return ""
-    if type(stock).__name__ == "Tensor":  # of torch, which tests do not need
+    if type(stock).__name__ == "Tensor":  # torch.Tensor: the tests run without torch too
         return difference(ours.numpy(), stock.numpy(), where)
     if isinstance(stock, np.ndarray):
         if ours.dtype == stock.dtype == object:
@@ -184,7 +184,7 @@ def difference(ours: Any, stock: Any, where: str = "") -> str:
 
 
 def random_texts(rng: random.Random, n: int) -> list[str]:
-    """Texts of all scripts, controls, white space, special tokens and empty ones."""
+    """Return texts of all scripts, with control characters, white space and special tokens; some are empty."""
     ranges = [(32, 126), (32, 126), (0, 31), (0xA0, 0x24F), (0x300, 0x36F), (0x370, 0x5FF), (0x900, 0xDFF)]
     ranges += [(0x1100, 0x11FF), (0x2000, 0x206F), (0x3040, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3)]
     ranges += [(0xFDD0, 0xFFFD), (0x1F300, 0x1FAFF), (0x10000, 0x10FFFF)]
@@ -216,7 +216,7 @@ def random_texts(rng: random.Random, n: int) -> list[str]:
 
 
 def _calls() -> dict[str, Call]:
-    """The grid of calls by name."""
+    """Return the grid: calls by name."""
     calls: dict[str, Call] = {}
 
     def add(name: str, call: Call) -> None:

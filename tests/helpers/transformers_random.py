@@ -53,7 +53,7 @@ def draw_text(rng: random.Random) -> Any:
 
 
 def draw_input(rng: random.Random) -> Any:
-    """Draw a text, a batch, words, or something that is none of these."""
+    """Draw a text, a batch, words, or something that is not one of these."""
     kind = rng.random()
     if kind < 0.3:
         return draw_text(rng)

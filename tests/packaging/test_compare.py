@@ -1,4 +1,4 @@
-"""benchmarks/compare.py works: every workload, a small vocabulary and text, whatever peers are installed."""
+"""benchmarks/compare.py works: every workload, a small vocabulary and text, with the peers that are installed."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_warm(files: list[str], tmp_path: Path, workload: str) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("workload", ["encode", "batch", "count", "short", "decode"])
-def test_models_of_sentencepiece(tmp_path: Path, workload: str) -> None:
+def test_compare_takes_models_of_sentencepiece(tmp_path: Path, workload: str) -> None:
     as_it_is = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     model = trained(["some words of text, some of code, and"] * 9, vocab_size=60, **as_it_is)
     (tmp_path / "small.model").write_bytes(model)
@@ -64,7 +64,7 @@ def test_models_of_sentencepiece(tmp_path: Path, workload: str) -> None:
     assert any("sentencepiece" in row["results"] for row in found) == (workload != "count")
 
 
-def test_cold(files: list[str], tmp_path: Path) -> None:
+def test_compare_cold_has_all_peers(files: list[str], tmp_path: Path) -> None:
     (row,) = rows(tmp_path, "encode", "--cold", *files, "--peers", "tiktoken", "--rounds", "1")
     assert set(row["results"]) == {"fastbpe", "tiktoken"}
 
@@ -93,7 +93,7 @@ def test_tokens(files: list[str], tmp_path: Path) -> None:
     assert all(row["seconds"] for row in found)
 
 
-def test_dropins(files: list[str], tmp_path: Path) -> None:
+def test_compare_dropins_has_all_modules(files: list[str], tmp_path: Path) -> None:
     compare("dropins", *files, "--rounds", "1", "--json", str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
     assert {row["row"].partition(":")[0] for row in found} == {

@@ -64,7 +64,7 @@ def test_bad_words_and_long_sentences_of_a_page_are_found_by_line(check_words: M
     assert [(line, said.partition(":")[0]) for line, _, said in found["b.md"]][1] == ("9", "'face'")
 
 
-def test_line_of_a_vocabulary_that_is_no_rule_is_refused(check_words: ModuleType) -> None:
+def test_line_of_a_vocabulary_that_is_not_a_rule_is_refused(check_words: ModuleType) -> None:
     with pytest.raises(SystemExit, match="line 2"):
         check_words.read_rules("[all]\nplease")
 

@@ -1,4 +1,4 @@
-"""Added tokens read in batches give the same result as reading them one by one."""
+"""Reading added tokens in batches gives the same result as reading them one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VOCABULARY = {"a": 0, "b": 1, "ab": 2, "<s>": 3}
 
 
 def values_of(rng: random.Random) -> list[Any]:
-    """Return added tokens as files have them, sometimes with an unusual or wrong one."""
+    """Return added tokens as files have them; some lists have an unusual or wrong token."""
     values: list[Any] = []
     following = len(VOCABULARY)
     for _ in range(rng.randint(0, 30)):

@@ -38,7 +38,7 @@ def test_a_line_ends_a_sentence_and_a_word(text: str) -> None:
     data=st.data(),
 )
 @settings(max_examples=n_rounds(100, 300))
-def test_first_and_last_boundaries_are_those_of_the_list(text: str, kind: str, data: st.DataObject) -> None:
+def test_first_and_last_boundaries_equal_the_list(text: str, kind: str, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fastbpe.tokenizer.boundaries._BLOCK", data.draw(st.integers(1, 40)))
         begin = line_start(text, data.draw(st.integers(0, len(text))))

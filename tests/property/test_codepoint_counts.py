@@ -186,10 +186,10 @@ def test_pruned_words_still_count_for_the_alphabet() -> None:
     [
         ({"character_coverage": 1.0}, "give it to train"),
         ({"required_chars": "x"}, "give it to train"),
-        ({"vocab_size": 5}, "no option of counting"),
+        ({"vocab_size": 5}, "not an option of counting"),
         ({"input_sentence_size": 500}, "sample first"),
         ({"shuffle_input_sentence": False}, "sample first"),
-        ({"model_prefix": "x"}, "no option of counting"),
+        ({"model_prefix": "x"}, "not an option of counting"),
         ({"pattern": "gpt2"}, "pattern"),
         ({"special_tokens": ["<x>"]}, "control_symbols"),
     ],
@@ -212,7 +212,7 @@ def test_counts_take_every_option_that_training_has() -> None:
             count(LINES, **{name: "1"})
 
 
-def test_counts_made_otherwise_are_refused() -> None:
+def test_counts_made_with_other_options_are_refused() -> None:
     counts = count(LINES)
     for options, name in (
         ({"split_digits": True}, "split_digits"),
@@ -245,7 +245,7 @@ def test_counts_made_otherwise_are_refused() -> None:
         ({"symbols": [5]}, "no valid 'symbols'"),
         ({"numbers": dict.fromkeys(counts_format.SENTENCE_NUMBERS, "x")}, "no valid 'n_sentences'"),
         ({"characters": b"\0\0\0\0"}, "do not fit"),
-        ({"characters": b"\xff" * 4, "character_counts": b"\1" + bytes(7)}, "no character"),
+        ({"characters": b"\xff" * 4, "character_counts": b"\1" + bytes(7)}, "not a character"),
         ({"characters": b"a\0\0\0", "character_counts": bytes(8)}, "counts below 1"),
     ],
 )

@@ -109,7 +109,7 @@ def test_code_point_completions_equal_brute_force(text: str) -> None:
 @pytest.mark.parametrize("name", ["letters", *CHARACTERS])
 @settings(max_examples=100, deadline=None)
 @given(text=plain, more=plain)
-def test_ids_of_a_longer_text_go_on_with_a_completion(name: str, text: str, more: str) -> None:
+def test_ids_of_a_longer_text_are_the_stable_ids_and_a_completion_first(name: str, text: str, more: str) -> None:
     tokenizer = letters() if name == "letters" else made(name)
     stable, completions = tokenizer.encode_with_unstable(text)
     longer = tokenizer.encode(text + more)

@@ -183,7 +183,7 @@ def test_unknown_id_in_an_array_is_named_with_its_position(tokenizer: Tokenizer,
         for position in range(20):
             ids = np.full(20, 97, dtype=dtype)
             ids[position] = bad
-            with pytest.raises(InvalidTokenError, match=f"^id {bad} at position {position} is no token"):
+            with pytest.raises(InvalidTokenError, match=f"^id {bad} at position {position} is not a token"):
                 tokenizer.decode(ids)
 
 
@@ -198,9 +198,9 @@ def test_unknown_id_in_a_list_is_named_with_its_position(
         if make not in (list, tuple) and not -(2**63) <= bad < 2**63:
             continue
         for call in (tokenizer.decode, tokenizer.decode_bytes):
-            with pytest.raises(InvalidTokenError, match=f"^id {bad} at position {position} is no token"):
+            with pytest.raises(InvalidTokenError, match=f"^id {bad} at position {position} is not a token"):
                 call(make(ids))
-    with pytest.raises(InvalidTokenError, match=f"^id {bad} at position 0 is no token"):
+    with pytest.raises(InvalidTokenError, match=f"^id {bad} at position 0 is not a token"):
         tokenizer.decode_single_token_bytes(bad)
 
 

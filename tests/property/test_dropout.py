@@ -67,7 +67,7 @@ RATES = st.sampled_from([1e-300, 0.1, 0.5, 0.9, 1, 1.0])
 @settings(deadline=None)
 @given(st.sampled_from(["bytes", "whole", "listed"]), TEXTS, RATES, st.integers(0, MASK))
 @example("whole", "thethethethe", 0.5, 0)
-def test_ids_are_those_of_the_slow_twin(kind: str, text: str, rate: float, seed: int) -> None:
+def test_ids_equal_the_slow_twin(kind: str, text: str, rate: float, seed: int) -> None:
     tokenizer = KINDS[kind]
     ids = tokenizer.encode(text, dropout=rate, seed=seed)
     assert ids == expected(tokenizer, text, rate, seed)
@@ -79,7 +79,7 @@ def test_ids_are_those_of_the_slow_twin(kind: str, text: str, rate: float, seed:
 @settings(deadline=None)
 @given(TEXTS, RATES, st.integers(0, MASK))
 def test_code_points_follow_the_slow_twin(text: str, rate: float, seed: int) -> None:
-    """Compare words without characters that are no piece: those become ids of bytes."""
+    """Compare words without characters that are not a piece: those become ids of bytes."""
     text = text.replace(" ", "").replace("é", "").replace(",", "").replace(";", "")
     names = {i: POINTS.id_to_token(i).decode("utf-8", "replace") for i in range(POINTS.n_vocab)}
     ids_of = {name: i for i, name in names.items()}

@@ -1,4 +1,4 @@
-"""The slow twin and every instruction set give the same result, and the one that a peer gives."""
+"""The slow twin and every instruction set give the same result as a peer."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ REPLACEMENT = "\ufffd".encode()
 @pytest.mark.parametrize(
     ("letters", "vocab_size"), [("ab", 280), ("abc", 400), ("abcdefgh", 3000), ("aeiou\xe9\u0416\u4e2d", 2000)]
 )
-def test_new_words_encode_as_in_tiktoken(engine: Engine, letters: str, vocab_size: int, pattern: str) -> None:
-    """Words of every length up to 70 characters, in batches of every size around 32, 64 and 128."""
+def test_words_that_miss_the_cache_encode_as_in_tiktoken(
+    engine: Engine, letters: str, vocab_size: int, pattern: str
+) -> None:
+    """Encode words of every length up to 70 characters, in batches of every size around 32, 64 and 128."""
     rng = random.Random(3)
     words = ["".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(4000)]
     trained = fastbpe.train([" ".join(words)], vocab_size=vocab_size, pattern=pattern, progress=False)
@@ -42,7 +44,10 @@ def test_new_words_encode_as_in_tiktoken(engine: Engine, letters: str, vocab_siz
 
 @pytest.mark.parametrize("line", [0, 7])
 def test_full_cache_lines_of_pairs_overflow_into_the_next(engine: Engine, line: int) -> None:
-    """Pairs of a token and a byte that all hash to one of eight lines; the last line overflows into the first."""
+    """Fill one of eight cache lines: pairs of a token and a byte all hash to it.
+
+    The last line overflows into the first.
+    """
     starts = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"]
     letters = "abcdefghijklmnopqrstuvwxyz"
     tokens = starts.copy()
@@ -50,7 +55,7 @@ def test_full_cache_lines_of_pairs_overflow_into_the_next(engine: Engine, line: 
         for c in letters:
             if (256 + i << 21 | ord(c)) * 0x9E3779B97F4A7C15 % 2**64 >> 61 == line:
                 tokens.append(start + c)
-    assert 21 < len(tokens) <= 42  # so that there are 64 slots
+    assert 21 < len(tokens) <= 42  # the table then has 64 slots
     words = [start + c + d for start in starts for c in letters for d in ("", "x", "ab")]
     ranks = {**BYTES, **{token.encode(): 256 + i for i, token in enumerate(tokens)}}
     text = " ".join(words) + " "
@@ -62,8 +67,8 @@ def test_full_cache_lines_of_pairs_overflow_into_the_next(engine: Engine, line: 
 
 UNITS = {
     **{c: c.encode() for c in "ab z\xe9\xff\x80\x7f\u07ff\u0400\u0800\uffff\U00010000\U0010ffff"},
-    "\ud83d\ude00": EMOJI,  # a pair of surrogates is the character that it stands for
-    "\ud800": REPLACEMENT,  # a lone one is U+FFFD
+    "\ud83d\ude00": EMOJI,  # a surrogate pair becomes its character
+    "\ud800": REPLACEMENT,  # a lone surrogate becomes U+FFFD
 }
 
 
@@ -72,7 +77,7 @@ UNITS = {
     ["ab z", "a\xe9\xff\x80\x7f", "a\u07ff\u0400 ", "\u0800\uffffa\xe9", "\U00010000\U0010ffff\uffff\xe9a", None],
 )
 def test_every_width_of_str_becomes_utf8(engine: Engine, units: str | None) -> None:
-    """Blocks of sixteen characters: each kind of character at each position among the others."""
+    """Convert blocks of sixteen characters, with each kind of character at each position among the others."""
     rng = random.Random(7)
     for length in range(200):
         chosen = rng.choices([*UNITS] if units is None else units, k=length)
@@ -80,7 +85,7 @@ def test_every_width_of_str_becomes_utf8(engine: Engine, units: str | None) -> N
 
 
 def test_special_tokens_are_found_as_by_re(engine: Engine) -> None:
-    """Tokens that begin alike or all differently, of one byte to nine; texts around multiples of 32 bytes."""
+    """Tokens have one to nine bytes and begin alike or differently; lengths of texts are near multiples of 32."""
     rng = random.Random(11)
     alphabets = [b" \t", b"<|>e", b"ab", bytes(range(256)), "é日本 😀".encode()]
     for _ in range(300 if engine.name == "twin" else 1500):
@@ -102,7 +107,7 @@ def test_special_tokens_are_found_as_by_re(engine: Engine) -> None:
 
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k"])
 def test_texts_are_split_as_by_regex(engine: Engine, pattern: str) -> None:
-    """Random texts; test_scanners.py has the exhaustive ones."""
+    """Split random texts. test_scanners.py tests exhaustively."""
     expanded = PATTERNS[pattern]
     assert isinstance(expanded, str)
     texts = split_oracles.random_texts(5)

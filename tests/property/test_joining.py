@@ -19,7 +19,7 @@ some_texts = st.one_of(st.lists(st.sampled_from([*BITS, "\udc4d"]), max_size=8).
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=80, deadline=None)
 @given(a=some_texts, b=some_texts, allowed=st.sampled_from(["all", ()]))
-def test_joins_tells_whether_ids_of_parts_are_those_of_the_sum(
+def test_joins_tells_whether_ids_of_parts_equal_the_sum(
     name: str, a: str, b: str, allowed: str | tuple[()]
 ) -> None:
     tokenizer = made(name)

@@ -116,7 +116,7 @@ def is_utf8(token: bytes) -> bool:
     return True
 
 
-def test_texts_are_decoded_as_by_the_first() -> None:
+def test_merged_tokenizer_decodes_texts_as_the_first_one_does() -> None:
     for rng, a, b, change in drawn("round trip", 150):
         if a.mode == "byte" and (a._model.prefix_space or a.normalizers):
             continue  # it does not keep texts

@@ -40,7 +40,7 @@ def summed(paths: Sequence[Path]) -> PieceCounts:
 
 @pytest.mark.parametrize("options", MODES, ids=["byte", "codepoint"])
 @pytest.mark.parametrize("spilling", [False, True])
-def test_merged_file_is_that_of_the_sum_to_the_byte(
+def test_merged_file_equals_the_sum_to_the_byte(
     options: dict[str, Any], spilling: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if spilling:

@@ -127,10 +127,8 @@ def test_batches_equal_single_texts(
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("end", ["", "é", "日👍", "\ud83d"])
-def test_offsets_of_long_texts_are_those_of_their_lines(
-    tokenizers: dict[str, Tokenizer], name: str, end: str
-) -> None:
-    """A text of several stretches: in byte mode, and with the same units whatever the width of the str."""
+def test_offsets_of_long_texts_equal_their_lines(tokenizers: dict[str, Tokenizer], name: str, end: str) -> None:
+    """A text of several stretches: in byte mode, and with the same units for every width of the str."""
     tokenizer = tokenizers[name]
     text = standard_library(140_000) + end
     ids, spans = tokenizer.encode_with_offsets(text, disallowed_special=())

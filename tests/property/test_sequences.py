@@ -36,7 +36,7 @@ def train(source: Any, base_size: int, n_merges: int, **options: Any) -> Sequenc
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(corpora(), st.sampled_from(TIES), st.integers(1, 3), st.none() | st.integers(1, 9), st.data())
-def test_merges_and_ids_are_those_of_the_slow_twin(
+def test_merges_and_ids_equal_the_slow_twin(
     corpus: tuple[int, list[list[int]]],
     ties: Literal["pair", "first"],
     min_count: int,
@@ -99,7 +99,7 @@ def test_counts_weigh_sequences(counts: dict[tuple[int, ...], int], ties: Litera
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(corpora(), st.sampled_from(TIES), st.integers(1, 3), st.none() | st.integers(1, 9), st.data())
-def test_merges_behind_a_base_are_those_of_the_slow_twin(
+def test_merges_behind_a_base_equal_the_slow_twin(
     corpus: tuple[int, list[list[int]]],
     ties: Literal["pair", "first"],
     min_count: int,
@@ -162,7 +162,7 @@ def test_bytes_behind_a_base_give_the_merges_of_byte_mode(documents: list[bytes]
     more_bytes = fastbpe.train(iter(texts[1:]), base=of_bytes, vocab_size="+9", **options)
     more_ids = fastbpe.train(texts[1:], mode="ids", base=of_ids, vocab_size="+9", **options)
     made = [more_ids.id_to_token(i) for i in range(more_ids.n_vocab)]
-    if len({*made}) == len(made):  # byte mode passes over a pair that makes the bytes of a token
+    if len({*made}) == len(made):  # byte mode skips a pair that makes the bytes of a token
         assert more_ids.merges == more_bytes.merges
 
 
@@ -196,7 +196,7 @@ def test_batches_larger_than_the_read_ahead_are_whole(monkeypatch: pytest.Monkey
     tokenizer = SequenceTokenizer.from_merges([(0, 1), (4, 4)], base_size=4)
     batch = [[0, 1] * (i % 9) for i in range(80)]
     assert tokenizer.encode_batch(batch) == [tokenizer.encode(sequence) for sequence in batch]
-    with pytest.raises(ValueError, match="4 at position 1 of sequence 80 is no symbol"):
+    with pytest.raises(ValueError, match="4 at position 1 of sequence 80 is not a symbol"):
         tokenizer.encode_batch([*batch, [0, 4]])
 
 

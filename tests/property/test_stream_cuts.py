@@ -140,7 +140,7 @@ def test_interval_counts_and_joins_without_a_pattern_encode_only_what_is_near(
     assert sum(n_read) < 2_000
 
 
-def test_stretch_without_cuts_hides_none_behind_it() -> None:
+def test_stretch_without_cuts_does_not_hide_later_cuts() -> None:
     tokenizer = fastbpe.train(["====", "low lower"], vocab_size=262, pattern=None, progress=False)
     text = "a b c " * 100 + "=" * 9_000 + "a b c " * 500
     counter = tokenizer.interval_counter(text)
@@ -180,7 +180,7 @@ def test_endless_text_without_a_pattern_takes_bounded_memory() -> None:
         assert sum(map(len, stream._held)) < 20
 
 
-def test_pairs_of_tokens_are_no_cuts() -> None:
+def test_pairs_of_tokens_are_not_cuts() -> None:
     cuts = PairCuts(["é".encode(), b"ab"])
     assert [at for at in range(1, 5) if cuts.near("abéab", at - 1, at) == at] == [2, 3]
     assert cuts.without([b"b\xc3"]).near("abéab", 0, 2) == 3

@@ -161,7 +161,7 @@ def test_unknown_ids_are_skipped_or_replaced(name: str, rng: random.Random, skip
     shown = tokenizer.decode(ids, unknown_ids="replace", **options)
     assert shown.count("\ufffd") >= len(ids) - len(known)
     if len(known) < len(ids):
-        with pytest.raises(InvalidTokenError, match="is no token of this vocabulary"):
+        with pytest.raises(InvalidTokenError, match="is not a token of this vocabulary"):
             tokenizer.decode(ids, **options)
 
 

@@ -1,4 +1,4 @@
-"""The fast trainer against the specification, on thousands of small corpora full of ties and overlaps."""
+"""Compares the fast trainer with the specification, on thousands of small corpora full of ties and overlaps."""
 
 import os
 import random
@@ -8,16 +8,16 @@ import pytest
 from fastbpe._reference import train as reference_train
 from helpers.shared_data import learned
 
-# The seed may be changed for each run; failures name it.
+# Each run may have another seed. A failure prints it.
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 1600
 PARTS = 8
 
 
 def corpus(rng: random.Random) -> list[tuple[bytes, int]]:
-    """Return pieces of one to four letters in random order, some of them long runs, some given twice.
+    """Return random pieces over an alphabet of one to four letters. Some are long runs, some are listed twice.
 
-    Some counts are around the limit between buckets and heap, and some need more than 32 bits.
+    Some counts are near the limit between the learner's buckets and heap, and some need more than 32 bits.
     """
     letters = b"abcd"[: rng.randint(1, 4)]
     if rng.random() < 0.2:

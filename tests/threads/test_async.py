@@ -65,7 +65,7 @@ def test_lists_are_seen_by_the_garbage_collector() -> None:
         (lambda t: t.aencode_batch(["ab"], num_threads=0), ValueError),
     ],
 )
-def test_errors_are_those_of_encode(call: Callable[[Any], Awaitable[Any]], error: type[Exception]) -> None:
+def test_errors_equal_encode(call: Callable[[Any], Awaitable[Any]], error: type[Exception]) -> None:
     async def run() -> None:
         await call(made("gpt2"))
 

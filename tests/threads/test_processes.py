@@ -178,7 +178,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_ctrl_c_interrupts_a_long_call(n: int) -> None:
-    """The call ends long before its time, no thread goes on, and the tokenizer stays usable. tools/faults.py
+    """The call ends early, no thread continues, and the tokenizer stays usable. tools/faults.py
     times it."""
     code = """
 signal.alarm(100)

@@ -1,4 +1,4 @@
-"""SequenceTokenizer and dropout among threads: one object shared by many, and Ctrl-C in the middle."""
+"""SequenceTokenizer and dropout with threads: one object shared by many threads, and Ctrl-C during calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ tokenizer = fastbpe.train(codes[:200_000], mode="ids", base_size=64, vocab_size=
 """
 
 
-def test_threads_share_a_tokenizer() -> None:
+def test_threads_that_share_a_tokenizer_get_the_same_ids() -> None:
     tokenizer = SequenceTokenizer.from_merges([(0, 1), (4, 4), (2, 0)], base_size=4)
     batch = [[0, 1, 0, 1, 2] * n for n in range(200)]
     wanted = tokenizer.encode_batch(batch, num_threads=1)
@@ -28,7 +28,7 @@ def test_threads_share_a_tokenizer() -> None:
             assert found == wanted
 
 
-def test_threads_drop_independently() -> None:
+def test_dropout_ids_do_not_depend_on_other_threads() -> None:
     tokenizer = fastbpe.train(["the cat sat on the mat"], vocab_size=262, progress=False)
     texts = ["the cat sat"] * 2000
     wanted = [tokenizer.encode_batch(texts, dropout=0.5, seed=i, num_threads=1) for i in range(8)]
@@ -61,7 +61,7 @@ assert tokenizer.encode(codes, num_threads=2) == wanted
     assert run_python(BEGIN + code) == "interrupted\n" * 15
 
 
-def test_ctrl_c_interrupts_dropout_in_a_piece_without_end() -> None:
+def test_ctrl_c_interrupts_dropout_in_a_very_long_piece() -> None:
     code = """
 text = fastbpe.train(["ab"], vocab_size=257, pattern=None, progress=False)
 long = "ab" * 3_000_000

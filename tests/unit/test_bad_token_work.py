@@ -1,6 +1,6 @@
-"""Bad input to surgery and to work with tokens: a ValueError that names the argument, and nothing half changed.
+"""Bad arguments of methods that change a vocabulary or work with tokens: ValueError, and no tokenizer changes.
 
-Each test takes tokenizers of both modes; `tokenizers` checks that all are as they were.
+Each test gets tokenizers of both modes. The fixture `tokenizers` checks afterwards that they have not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TEXT = "low lower lowest, slow"
 
 @pytest.fixture
 def tokenizers() -> Iterator[Mapping[str, Tokenizer]]:
-    """Give a tokenizer of each mode; afterwards, check that their ids and vocabularies are as before."""
+    """Give a tokenizer of each mode, and check afterwards that ids and vocabularies have not changed."""
     made: dict[str, Tokenizer] = {
         "byte": fastbpe.train([TEXT], vocab_size=264, pattern="gpt2", special_tokens=["<s>"], progress=False),
         "codepoint": fastbpe.train(
@@ -47,19 +47,19 @@ def test_negative_limit_is_refused(tokenizers: Mapping[str, Tokenizer], n: int) 
     refused(tokenizers, "0 or more", lambda t: t.conversation().truncate_to(n))
 
 
-def test_zero_limit_is_refused_where_no_text_fits_it(tokenizers: Mapping[str, Tokenizer]) -> None:
+def test_zero_limit_is_refused_except_by_truncate(tokenizers: Mapping[str, Tokenizer]) -> None:
     refused(tokenizers, "max_tokens=0", lambda t: t.chunk(TEXT, 0))
     for tokenizer in tokenizers.values():
         assert tokenizer.truncate(TEXT, 0) == ""
 
 
 @pytest.mark.parametrize("overlap", [-1, 3, 4, 10**20])
-def test_overlap_of_the_size_or_more_is_refused(tokenizers: Mapping[str, Tokenizer], overlap: int) -> None:
+def test_overlap_as_large_as_the_chunk_is_refused(tokenizers: Mapping[str, Tokenizer], overlap: int) -> None:
     refused(tokenizers, f"overlap={overlap}", lambda t: t.chunk(TEXT, 3, overlap=overlap))
 
 
 @pytest.mark.parametrize("token_id", [-1, 10**6, 2**32, 2**70])
-def test_ids_of_another_vocabulary_are_refused(tokenizers: Mapping[str, Tokenizer], token_id: int) -> None:
+def test_ids_outside_the_vocabulary_are_refused(tokenizers: Mapping[str, Tokenizer], token_id: int) -> None:
     for tokenizer in tokenizers.values():
         for call in (tokenizer.decode, tokenizer.decode_bytes, tokenizer.decode_with_offsets):
             with pytest.raises(InvalidTokenError, match=str(token_id)):  # a KeyError, as everywhere
@@ -113,9 +113,9 @@ def test_integer_symbols_beyond_the_base_are_refused() -> None:
     tokenizer = fastbpe.SequenceTokenizer.from_merges([(0, 1)], base_size=4)
     for symbol in (-1, 4, 2**40):
         for call in (tokenizer.encode, tokenizer.encode_to_numpy, tokenizer.count, tokenizer.token_to_id):
-            with pytest.raises(ValueError, match=f"{symbol} at position 1 is no symbol: base_size=4"):
+            with pytest.raises(ValueError, match=f"{symbol} at position 1 is not a symbol: base_size=4"):
                 call([0, symbol])
-        with pytest.raises(ValueError, match=f"{symbol} at position 1 of sequence 0 is no symbol"):
+        with pytest.raises(ValueError, match=f"{symbol} at position 1 of sequence 0 is not a symbol"):
             fastbpe.train([[0, symbol]], mode="ids", base=tokenizer, vocab_size="+1", progress=False)
     assert tokenizer.merges == [(0, 1)]
 

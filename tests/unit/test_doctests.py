@@ -48,7 +48,7 @@ def test_compiled_methods_are_among_the_examples() -> None:
     ],
 )
 def test_every_public_member_has_an_example_that_runs(owner: type, name: str) -> None:
-    """Cached properties among them, which doctest passes over."""
+    """Cached properties among them, which doctest skips."""
     doc = inspect.getdoc(inspect.getattr_static(owner, name)) or ""
     test = doctest.DocTestParser().get_doctest(doc, dict(vars(sys.modules[owner.__module__])), name, None, None)
     assert test.examples

@@ -43,7 +43,7 @@ def test_huggingface_ties_prefer_the_smaller_stand_in_pair() -> None:
     assert learned("lo lo r r", 2, ties="huggingface") == ["lo", " r"]
 
 
-def test_first_ties_prefer_the_pair_met_first() -> None:
+def test_first_ties_prefer_the_pair_that_occurs_first() -> None:
     assert learned("zb ya", ties="first") == ["zb", " y", " ya"]
 
 
@@ -109,7 +109,7 @@ def test_decode_undoes_encode() -> None:
     assert decode(encode(text, ranks), tokens).decode() == text
 
 
-def test_cl100k_ids_equal_those_of_tiktoken() -> None:
+def test_cl100k_ids_equal_tiktoken() -> None:
     """The expected ids come from tiktoken 0.14.0."""
     lines = map(str.split, data_file("vocab", "cl100k_base.tiktoken").read_text().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}

@@ -53,7 +53,7 @@ def test_token_without_makers_stays_as_whole_piece_only_where_these_are_found() 
 
 
 def test_list_of_merges_that_ranks_do_not_follow_gets_new_merges_behind() -> None:
-    # bc before ab by the list, whatever the ids: abc is made of ab and c first.
+    # By the list, bc merges before ab, even though its id is greater: abc is made of ab and c first.
     old = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99), (97, 256)], pattern=None)
     changed = old.without_tokens(["bc"])
     assert changed.tokenizer.decode(changed.tokenizer.encode("abcabc")) == "abcabc"
@@ -125,7 +125,7 @@ def test_base_and_control_symbols_cannot_be_removed(token: int | str | bytes) ->
 def test_tokens_of_another_vocabulary_are_refused(token: int | str | bytes, mode: str) -> None:
     tokenizer = ranks("ab") if mode == "byte" else pieces()
     before = tokenizer.fingerprint
-    with pytest.raises(VocabularyError, match="no token of this vocabulary"):
+    with pytest.raises(VocabularyError, match="not a token of this vocabulary"):
         tokenizer.without_tokens(["ab" if mode == "byte" else " low", token])
     assert tokenizer.fingerprint == before
 
@@ -135,7 +135,7 @@ def test_code_points_have_no_gaps() -> None:
         pieces().without_tokens([" low"], keep_ids=True)
 
 
-def test_single_text_is_no_list_of_tokens() -> None:
+def test_single_text_is_not_a_list_of_tokens() -> None:
     with pytest.raises(TypeError, match="list of ids"):
         ranks("ab").without_tokens("ab")
 
@@ -216,7 +216,7 @@ def test_special_tokens_of_both_are_kept() -> None:
         fastbpe.merge_vocabularies(a, ranks("<end>"))
 
 
-def test_splits_of_the_first_decide_which_tokens_stay() -> None:
+def test_split_pattern_of_the_first_tokenizer_decides_which_tokens_stay() -> None:
     a, b = ranks("ab", pattern=r"\w+|\W+"), ranks("a b", " b", pattern=None)
     changed = fastbpe.merge_vocabularies(a, b)
     assert changed.report.dropped == (256, 257)

@@ -67,7 +67,7 @@ def ends_word(text: str, at: int) -> bool:
         return not leads(text, at - 1)
     if leads(text, at):
         return not leads(text, at - 1)
-    # text[at] goes on with the word before, or with the closing punctuation of an ideograph.
+    # text[at] continues the word before it, or is the closing punctuation of an ideograph.
     end = at
     while end and is_tail(text[end - 1]):
         end -= 1

@@ -1,4 +1,4 @@
-"""BPE dropout (Provilkov et al. 2020): merge one piece and pass over pairs at random."""
+"""BPE dropout (Provilkov et al. 2020): merge one piece, skipping pairs at random."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -12,12 +12,13 @@ def merge_dropping(
 ) -> list[int]:
     """Merge one piece by a list of pairs: (left id, right id) -> (priority, new id).
 
-    Pairs wait in a queue, the best first, leftmost on ties. Each is drawn for when its turn comes, and merged
-    unless it is dropped. A pair stays in the queue when its symbols are merged with others; it is then outdated.
+    Pairs wait in a queue, the best first, leftmost on ties. When a pair's turn comes, `is_dropped`
+    decides at random whether the pair is dropped; if not, it is merged. A pair stays in the queue when one of its
+    symbols merges with another symbol; the pair is then outdated.
 
-    again: a dropped pair waits for the next pair that is not dropped, an outdated one included, and is queued
-        again (tokenizers); False: it is never merged at its position, and outdated pairs are not drawn for
-        (sentencepiece).
+    again: True (tokenizers): a dropped pair waits until the next pair is not dropped, which may be an outdated
+        pair, and is then queued again. False (sentencepiece): a dropped pair is never merged at its position, and
+        `is_dropped` is not called for outdated pairs.
 
     >>> merges = {(97, 98): (0, 256), (256, 99): (1, 257)}
     >>> merge_dropping(merges, b"abcab", lambda: False, again=True)

@@ -16,7 +16,7 @@ def merge_ranks(ranks: Mapping[bytes, int], piece: bytes) -> list[int]:
     >>> merge_ranks(ranks, b"abca"), merge_ranks(ranks, b"abcab")
     ([0, 3, 0], [5])
 
-    A byte that is no token raises KeyError.
+    A byte that is not a token raises KeyError.
     """
     if piece in ranks:
         return [ranks[piece]]

@@ -54,7 +54,7 @@ def _base(units: tuple[int, ...], at: int) -> int:
 class Normalizer:
     """Rules of a model, and its options for white space.
 
-    symbols: user-defined symbols, which are left as they are.
+    symbols: user-defined symbols, which are not normalized.
     """
 
     rules: Mapping[bytes, bytes] = field(default_factory=dict)

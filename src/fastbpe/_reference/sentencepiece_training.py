@@ -76,7 +76,7 @@ class Trainer:
     def go_on(
         self, base: Processor, sentences: Iterable[tuple[bytes, int]], *, n_pieces: int, symbols: Sequence[str]
     ) -> list[str]:
-        """Return up to n_pieces pieces of a model that goes on after another: merges in order, then characters.
+        """Return up to n_pieces pieces of a model that extends another: merges in order, then characters.
 
         base: the model; its merges come first in every word.
         sentences: as for `train`.

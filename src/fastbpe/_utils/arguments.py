@@ -14,12 +14,12 @@ def integer(name: str, value: object) -> int:
         value: an int, or an object with `__index__`, such as an integer of numpy.
 
     Raises:
-        TypeError: the value is no integer; a bool is none.
+        TypeError: the value is not an integer, or is a bool.
 
     >>> integer("min_count", 2)
     2
     """
-    if type(value) is int:  # looking at a protocol takes a microsecond
+    if type(value) is int:  # the general way below takes a microsecond
         return value
     if not isinstance(value, SupportsIndex) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}")

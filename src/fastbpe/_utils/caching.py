@@ -1,6 +1,7 @@
-"""`cached_property` without the lock that it has in functools before Python 3.12.
+"""`cached_property` without the lock that functools.cached_property has before Python 3.12.
 
-A thread holds that lock while it computes the value. A child that is forked meanwhile would wait for it for ever.
+A thread holds that lock while it computes the value. A child process forked at that time would wait for the lock
+for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ else:
     T = TypeVar("T")
 
     class cached_property(Generic[T]):
-        """Attribute that a method computes at the first access; the result is kept in the instance."""
+        """Attribute that a method computes at the first access. The instance keeps the result."""
 
         def __init__(self, make: Callable[[Any], T]) -> None:
             self._make = make

@@ -1,4 +1,4 @@
-"""Imports of optional packages: those that only some methods need, and that pip does not install with fastbpe."""
+"""Imports of optional packages, which only some methods need and which pip does not install with fastbpe."""
 
 from __future__ import annotations
 

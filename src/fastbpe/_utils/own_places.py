@@ -1,12 +1,12 @@
-"""Temporary files and folders beside a target, which the next writer of the target removes if their own is killed.
+"""Temporary files and folders beside a target. If their writer is killed, the target's next writer removes them.
 
 A name has a hash of the target's name, so that leftovers of other targets stay, and a random number, so that two
-writers of one target do not meet. A writer holds a lock as long as it lives: a place that another process can lock
-belongs to nobody any more. A file is locked itself, a folder by the file "lock" in it.
+writers of one target use different names. A writer holds a lock as long as it lives: a place that another process
+can lock has no writer any more. A file is locked itself, a folder by the file "lock" in it.
 
-Why nobody loses a place that is in use: the one who removes a place holds its lock and then finds the locked file
-still under its name. The owner does the same before it uses a place, and makes another if it comes too late. Where
-a file system or Windows has no such locks, places get random names all the same, and none is removed.
+No writer loses a place that is in use. A process that removes a place first locks it, and then checks that the
+locked file is still under its name. The owner does the same before it uses a place, and makes a new place if the
+check fails. Without such locks (some file systems, Windows), places have random names too, and are never removed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _PRIVATE = 0o700
 
 @contextlib.contextmanager
 def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
-    """Make an empty file beside a target; what killed writers of the target left is removed first.
+    """Remove what killed writers of a target left, and make an empty file beside the target.
 
     Args:
-        target: path of the file that is to be written.
-        mode: permissions of the file, less the bits of the umask.
+        target: path of the file to write.
+        mode: permissions of the file, without the bits of the umask.
 
     Returns:
         A context of the path. The file is removed at its end, unless it was renamed.
@@ -58,10 +58,10 @@ def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
 
 @contextlib.contextmanager
 def own_folder(target: str) -> Iterator[str]:
-    """Make a folder beside a target; what killed writers of the target left is removed first.
+    """Remove what killed writers of a target left, and make a folder beside the target.
 
     Args:
-        target: path of the file or folder that is to be written.
+        target: path of the file or folder to write.
 
     Returns:
         A context of the path. The folder is removed at its end, with all that is in it.
@@ -92,7 +92,7 @@ def own_folder(target: str) -> Iterator[str]:
 
 
 def remove_leftovers(targets: Iterable[str | os.PathLike[str]]) -> None:
-    """Remove temporary files and folders that killed writers of some targets left; those in use stay.
+    """Remove temporary files and folders that killed writers of some targets left, except those in use.
 
     Args:
         targets: paths of the files that were to be written; they need not exist.
@@ -141,7 +141,7 @@ def _remove_whole(path: str) -> None:
 
 
 def _is_locked_as(file: int, path: str) -> bool:
-    """Lock a file of this process; tell whether it is still under its path."""
+    """Lock a file of this process. Returns True if the file is still under its path."""
     if fcntl is None:
         return True
     try:
@@ -162,7 +162,7 @@ def _is_at(file: int, path: str) -> bool:
 
 def _beginning(target: str) -> str:
     """Return the beginning of the names of a target's temporary places, 18 characters."""
-    import hashlib  # here: slow to import, and most processes write no file
+    import hashlib  # imported here: the import is slow, and most processes write no file
 
     return f".{hashlib.sha256(os.fsencode(os.path.basename(target))).hexdigest()[:16]}."
 

@@ -27,11 +27,11 @@ class Reporter:
             between. Its exceptions end the call.
 
     Attributes:
-        shown: bool – there are bars.
+        shown: bool – bars are shown.
         seconds: name → seconds of each phase that has ended.
 
     Raises:
-        TypeError: progress is none of these.
+        TypeError: progress is not one of these.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -46,7 +46,7 @@ class Reporter:
 
         Args:
             name: str – name of the phase.
-            total: int or None – units of work in all; None: not known.
+            total: int or None – total units of work; None: not known.
             **options: arguments for tqdm, such as unit="B".
         """
         return Phase(self, name, total, options)
@@ -66,7 +66,10 @@ class Reporter:
 
 
 def shows_bars(progress: bool | None) -> bool:
-    """Tell whether to show bars: as asked; None: if stderr is a terminal. Without an open stderr, never."""
+    """Tell whether to show bars.
+
+    None: show them if stderr is a terminal. Without an open stderr, never show them.
+    """
     stream: Any = sys.stderr
     if stream is None or getattr(stream, "closed", False):
         return False
@@ -87,7 +90,7 @@ class Phase:
 
     def __enter__(self) -> Self:
         if self._reporter.shown:
-            from tqdm import tqdm  # here: its import takes as long as fastbpe's own
+            from tqdm import tqdm  # imported here: the import takes as long as fastbpe's own
 
             self._bar = tqdm(desc=self._name, total=self._total, **self._options)
         self._started = self._called = time.perf_counter()
@@ -118,7 +121,7 @@ class Phase:
 
 
 def peak_memory() -> int | None:
-    """Return the largest resident size that this process has had, in bytes; None if the system does not tell."""
+    """Return the peak resident size of this process in bytes; None if the system does not tell."""
     try:
         import resource
     except ImportError:  # Windows

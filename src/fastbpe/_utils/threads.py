@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MAX_THREADS = 256  # threads a call may use: each may hold memory of its own
+_MAX_THREADS = 256  # most threads of a call: each may hold memory of its own
 _POLL_INTERVAL = 1e-3  # seconds between two checks whether threads have ended
 _kept_threads: _KeptThreads | None = None
 
@@ -31,14 +31,15 @@ def usable_threads(num_threads: int | None) -> int:
     """Return how many threads a call may use.
 
     Args:
-        num_threads: int or None – the caller's wish; None: FASTBPE_NUM_THREADS, or one for each usable core.
+        num_threads: int or None – number that the caller asks for; None: FASTBPE_NUM_THREADS, or one for each
+            usable core.
 
     Returns:
         A number from 1 to 256.
 
     Raises:
         ValueError: num_threads or FASTBPE_NUM_THREADS is below 1.
-        TypeError: num_threads is no integer.
+        TypeError: num_threads is not an integer.
     """
     if num_threads is None:
         chosen = os.environ.get("FASTBPE_NUM_THREADS", "")
@@ -55,10 +56,10 @@ def usable_threads(num_threads: int | None) -> int:
 
 
 class ForkSafeLock:
-    """Reentrant lock that is free in a forked child, even if another thread of the parent held it.
+    """Reentrant lock that is free in a forked child, even if another thread of the parent holds it at the fork.
 
     That thread does not exist in the child and cannot release it. The guarded data must be consistent at every
-    moment, for the fork may come in the middle of a change.
+    moment, since the fork may come in the middle of a change.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,7 @@ class ForkSafeLock:
             self._lock.release()
 
     def renew(self) -> None:
-        """Replace the lock by a free one, in a forked child."""
+        """Replace the lock by a free lock. Call this in a forked child."""
         self._lock = _thread.RLock()
 
 
@@ -91,7 +92,7 @@ class _Worker:
     """One thread of the process.
 
     Attributes:
-        work: the function to run next; None: nothing.
+        work: the function to run next; None: no work.
         is_dismissed: bool – the thread ends when it is woken.
         wake: lock that an idle thread waits for.
     """
@@ -112,8 +113,8 @@ class _KeptThreads:
     either: its module takes as long to import as half a megabyte of text to encode.
 
     Attributes:
-        idle: threads that wait, or are about to. If an interrupt loses one, it waits for good, and another thread
-            takes its place.
+        idle: threads that wait, or are about to. If an interrupt loses a thread, it waits for ever, and a new
+            thread replaces it.
     """
 
     def __init__(self) -> None:
@@ -132,7 +133,7 @@ class _KeptThreads:
             return
         try:
             worker.work = work
-        finally:  # even after an interrupt: a thread that is never woken would keep what the work holds
+        finally:  # even after an interrupt: a thread that is never woken would keep the objects of the work
             worker.wake.release()
 
     def dismiss(self) -> None:
@@ -140,7 +141,7 @@ class _KeptThreads:
         for _ in range(len(self.idle)):
             try:
                 worker = self.idle.pop()
-            except IndexError:  # other callers have taken the rest meanwhile
+            except IndexError:  # other callers have taken the rest in the meantime
                 return
             try:
                 worker.is_dismissed = True
@@ -153,7 +154,7 @@ class _KeptThreads:
             if worker.work is not None:
                 with contextlib.suppress(BaseException):  # work passes its errors on to its callers itself
                     worker.work()
-            worker.work = None  # frees what it holds: the next work may be long in coming
+            worker.work = None  # frees the objects that it holds: the next work may come much later
             try:
                 self.idle.append(worker)
             except MemoryError:
@@ -195,8 +196,8 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
     """Wait until a deque is empty, even if signals interrupt the waiting.
 
     Args:
-        working: one item a thread at work. A deque and no list, since popping from a list may allocate.
-        interrupted: is called at each interrupt; the last one is raised when the waiting ends.
+        working: one item for each thread at work. A deque, not a list: popping from a list may allocate.
+        interrupted: called at each interrupt; when the waiting ends, the last interrupt is raised.
     """
     interrupt: BaseException | None = None
     while working:
@@ -210,7 +211,7 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
 
 
 class Future(Generic[T]):
-    """Result that a call will have once some thread has run it.
+    """Result of a call that some thread will run.
 
     Storing the outcome allocates nothing (slots, and a lock made before), so that a MemoryError can be stored too.
 
@@ -229,7 +230,7 @@ class Future(Generic[T]):
         self._done_lock.acquire()
 
     def run(self) -> None:
-        """Run the call. An exception that is no Exception, such as KeyboardInterrupt, is raised here too."""
+        """Run the call. An exception that is not an Exception, such as KeyboardInterrupt, is raised here too."""
         try:
             self._value = self._call()
         except BaseException as error:
@@ -313,7 +314,7 @@ class CallPool:
                 self._run(future)
             except BaseException as error:
                 future.fail(error)
-            del future  # frees what it holds: the next call may be long in coming
+            del future  # frees the objects that it holds: the next call may come much later
         self._futures.put(None)  # for the next thread
 
     def _run(self, future: Future[Any]) -> None:
@@ -326,13 +327,13 @@ class CallPool:
 
 
 def _queue() -> SimpleQueue[Any]:
-    from queue import SimpleQueue  # here: most programs that import fastbpe start no thread
+    from queue import SimpleQueue  # imported here: most programs that import fastbpe start no thread
 
     return SimpleQueue()
 
 
 def _forget_threads() -> None:
-    """Forget the threads of the parent and free the locks that they held, in a forked child."""
+    """Forget the threads of the parent, and free the locks that they held. Runs in a forked child."""
     global _kept_threads
     _kept_threads = None
     for lock in _locks:

@@ -43,7 +43,7 @@ class _Command:
 
     Attributes:
         name, summary: str – as `fastbpe --help` shows them.
-        flags: its flags, but for --help.
+        flags: its flags except --help.
         positional: values of its arguments; (): files.
     """
 

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="read back what is to be written and compare ids, before anything is replaced (default)",
+        help="read the written file back and compare ids, before any file is replaced (default)",
     )
     parser.add_argument(
         "--verify-text",

@@ -52,7 +52,9 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
         if name in options:
             raise TrainingError(f"--option {name}=... is given twice (--special gives control_symbols)")
         if name in signature(train).parameters:
-            raise TrainingError(f"--option {name}=...: that is no option of code points; see --help for its flag")
+            raise TrainingError(
+                f"--option {name}=...: that is not an option of code points; see --help for its flag"
+            )
         options[name] = value
     return options
 

@@ -100,7 +100,7 @@ def _decode(tokenizer: Tokenizer, data: bytes, where: str) -> bytes:
     for position, word in enumerate(words):
         if not word.isdigit() or len(word) > _LONGEST_ID:
             shown = word[:40].decode(errors="backslashreplace")
-            raise ValueError(f"{where}: {shown!r} at position {position} is no id: ids are numbers from 0 up")
+            raise ValueError(f"{where}: {shown!r} at position {position} is not an id: ids are numbers from 0 up")
     return _decoded(tokenizer, [int(word) for word in words], where)
 
 

@@ -17,7 +17,7 @@ DETAILS = """
 
 FILE is a file, a folder (all .txt, .jsonl and .parquet files below it) or a
 pattern like 'data/*.txt'. A txt file is one document of UTF-8 text, or several
-(--lines, --separator); a .jsonl file holds one a line, a .parquet file one a row,
+(--lines, --separator); a .jsonl file has one in each line, a .parquet file one in each row,
 under "text" (--text-field). All but .parquet may be .gz or .zst. Standard input,
 read without a FILE or for -, is text."""
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_error_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say what becomes of documents that cannot be read."""
+    """Add the flags that choose how to treat documents that cannot be read."""
     add = parser.add_argument
     add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
     add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")

@@ -24,7 +24,7 @@ Special tokens in the text are text like any other, unless --allow-special or
 --forbid-special says otherwise.
 
 With -o the documents become one file of ids instead. If that is stopped, the
-same command goes on where it was. Nothing is ever held whole, unless the
+same command continues where it stopped. Nothing is ever held whole, unless the
 tokenizer says that a document cannot be cut. With --shard I/N, N commands on any
 machines write a part each; one that is done already is not written again.
 

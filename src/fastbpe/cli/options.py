@@ -36,7 +36,7 @@ def add_model(
         parser: the command's parser.
         as_flag: it is -m; False: it is a positional argument.
         several: -m may be repeated.
-        required: -m has to be given.
+        required: bool – -m must be given.
     """
     if several:
         said = _MODEL_HELP + "; repeatable"
@@ -78,7 +78,9 @@ def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | froz
     known = {name: None for model in models for name in model.tokenizer.special_tokens}
     if unknown := sorted(set(names) - known.keys()):
         has = ", ".join(map(repr, known)) or "none"
-        raise SpecialTokenError(f"--allow-special: {unknown[0]!r} is no special token of the model; it has: {has}")
+        raise SpecialTokenError(
+            f"--allow-special: {unknown[0]!r} is not a special token of the model; it has: {has}"
+        )
     return frozenset(names)
 
 

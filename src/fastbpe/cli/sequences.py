@@ -45,7 +45,7 @@ def numbers(line: bytes, where: str) -> list[int]:
         if not word.isdigit() or len(word) > _LONGEST_NUMBER:
             shown = word[:40].decode(errors="backslashreplace")
             raise ValueError(
-                f"{where}: {shown!r} at position {position} is no symbol and no id: these are numbers from 0 up"
+                f"{where}: {shown!r} at position {position} is not a symbol or id: these are numbers from 0 up"
             )
     return [int(word) for word in words]
 

@@ -160,6 +160,6 @@ def _counts_of(args: argparse.Namespace) -> PieceCounts | None:
 def _vocab_size(text: str) -> int | str:
     if text != "characters" and not text.removeprefix("+").isdecimal():
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no number of ids, for example 32000 or +1000, nor characters"
+            f"{text!r} is not a number of ids, for example 32000 or +1000, nor characters"
         )
     return int(text) if text.isdecimal() else text

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument("-t", "--text", metavar="TEXT", help="that hold this text")
     search.add_argument("--regex", metavar="REGEX", help="in which this pattern is found (as Python's re)")
     search.add_argument("--id", metavar="N[-M]", action="append", type=_range, help="with these ids (repeatable)")
-    search.add_argument("--length", metavar="N[-M]", type=_range, help="with so many bytes")
+    search.add_argument("--length", metavar="N[-M]", type=_range, help="tokens of this length in bytes")
     search.add_argument("--script", metavar="NAME", help="of a script: Latin, Han, ..., digits, signs, names")
     order = search.add_mutually_exclusive_group()
     order.add_argument("--longest", action="store_true", help="the longest first (default: by id)")
@@ -233,11 +233,11 @@ def _range(text: str) -> range:
     if not dash:
         high = low
     if not (low.isdecimal() and high.isdecimal()) or int(high) < int(low):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number and no range such as 3-5")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number and no range such as 3-5")
     return range(int(low), int(high) + 1)
 
 
 def _limit(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return int(text)

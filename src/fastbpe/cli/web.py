@@ -83,5 +83,5 @@ def _short_names(names: Sequence[str]) -> list[str]:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not 0 <= int(text) <= MAX_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number up to {MAX_PORT}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number up to {MAX_PORT}")
     return int(text)

@@ -1,1 +1,1 @@
-"""Work that engines for many machines (`fastbpe.spark`, `fastbpe.ray`) have in common; it imports none of them."""
+"""Work that `fastbpe.spark` and `fastbpe.ray` have in common. It imports neither engine."""

@@ -19,7 +19,7 @@ class Encoding(NamedTuple):
     Attributes:
         column: name of the column of texts.
         output: name of the column of ids.
-        tokenizer: what returns the pickled tokenizer, where the task runs.
+        tokenizer: function that returns the pickled tokenizer in the process of the task.
         fingerprint: fingerprint of the tokenizer.
         dtype: integer dtype of the ids.
         allowed_special, disallowed_special: as in `Tokenizer.encode`.
@@ -35,7 +35,7 @@ class Encoding(NamedTuple):
 
 
 def check_output(output: str, names: Collection[str]) -> None:
-    """Raise ValueError if a table has a column with the name of the new one already."""
+    """Raise ValueError if a table already has a column with the name of the new column."""
     if output in names:
         raise ValueError(f"output={output!r}: the table has such a column already; choose another name")
 
@@ -44,7 +44,7 @@ def check_encoding(tokenizer: object, dtype: str, allowed_special: Special, disa
     """Check the arguments of encoding before any task starts.
 
     Raises:
-        TypeError: the tokenizer is none, or the dtype is none of integers.
+        TypeError: `tokenizer` is not a Tokenizer, or the dtype is not a type of integers.
         ValueError, SpecialTokenError: the dtype cannot hold the ids, or a special token is unknown.
     """
     if not isinstance(tokenizer, Tokenizer):
@@ -56,7 +56,7 @@ def check_column(column: str, names: Collection[str]) -> None:
     """Check the name of a column.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: it is not a str.
         ValueError: the table has no such column.
     """
     if not isinstance(column, str):
@@ -83,7 +83,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
         tables: Arrow tables or record batches.
         column: name of the column.
         where: the part of the whole table, for errors.
-        skip: is called for a row without text, which is left out; None: it is an error.
+        skip: called with the error of a row without text, which is then left out; None: raise the error.
 
     Raises:
         FormatError: a row is null.

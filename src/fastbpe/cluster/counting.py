@@ -1,6 +1,6 @@
 """Counting in tasks of an engine: count a part of the texts, add up parts, make `PieceCounts` of the sum.
 
-What travels between tasks are records: pieces with their counts, and the place at which each was met first, among
+Tasks exchange records: pieces with their counts, and the place at which each first occurs, among
 all texts in their order. Adding up records in any order and any grouping gives the same table. A task that runs
 twice returns the same records, and an engine takes the records of one run.
 """
@@ -23,8 +23,9 @@ from fastbpe.errors import FastbpeError
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, facts_of, table_of
 
-NUMBERS, ERROR = -1, -2  # in place of the number of a part: numbers of a task as JSON, or its pickled error
-#: Errors that a second try would raise again, so that a task returns them. Others are left to the engine.
+# instead of the number of a part: the row has numbers of a task as JSON, or its pickled error
+NUMBERS, ERROR = -1, -2
+#: Errors that a second try would raise again, so a task returns them. The engine handles other errors.
 LASTING = (FastbpeError, TypeError, ValueError, OverflowError)
 PLACE_BITS = 32  # low bits of a place: number of the piece within its task; the bits above are the task's number
 
@@ -36,8 +37,8 @@ class Counting(NamedTuple):
         column: name of the column of texts.
         options: keyword arguments of `count_pieces`.
         skips: bool – leave out rows without text, and count them.
-        bits: records are divided into 2**bits parts by hash, so that parts can be added up apart.
-        seed: of the hash.
+        bits: records are divided into 2**bits parts by hash, so that parts can be added up separately.
+        seed: seed of the hash.
     """
 
     column: str
@@ -48,10 +49,10 @@ class Counting(NamedTuple):
 
 
 def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
-    """Check the options of counting before any task starts; return the counts of no text.
+    """Check the options of counting before any task starts. Returns empty counts with these options.
 
     Raises:
-        ValueError: on_error has no such value.
+        ValueError: on_error has an invalid value.
         FastbpeError, TypeError, ValueError: as `count_pieces` raises them.
     """
     check_choices(on_error, "strict")
@@ -68,7 +69,7 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
         where: name of the part of the texts, for errors.
 
     Yields:
-        (part, records), and at the end (NUMBERS, JSON); or (ERROR, the pickled error) alone.
+        (part, records), and at the end (NUMBERS, JSON); or only (ERROR, the pickled error).
 
     Raises:
         MemoryError: the worker has too little memory; the message names the part of the texts.
@@ -99,7 +100,8 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
     """Add up records of one part.
 
     Args:
-        records: (number, records) – the number of the task that is added to the places; 0: they have it already.
+        records: (number, records) – the number of the task that is added to the places; 0: the places have it
+            already.
 
     Returns:
         Records.
@@ -113,11 +115,11 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
 
 
 def reduce_rows(part: int, data: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
-    """Add up the rows of one part that several tasks gave; rows of numbers and errors stay as they are.
+    """Add up the rows of one part that several tasks gave; rows of numbers and errors do not change.
 
     Args:
         part: the part.
-        data: as of `add_up`.
+        data: as for `add_up`.
     """
     if part < 0:
         yield from (bytes(some) for _, some in data)
@@ -130,7 +132,7 @@ def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> Piece
 
     Args:
         rows: (part, records), in any order.
-        empty: counts of no text with the same options.
+        empty: empty counts with the same options.
 
     Raises:
         FastbpeError, TypeError, ValueError, OverflowError: a task returned an error.
@@ -147,7 +149,7 @@ def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> Piece
         else:
             add_records(table, memoryview(data).cast("B"))
     if errors:
-        raise min(errors, key=str)  # the same one in each run
+        raise min(errors, key=str)  # so that each run raises the same error
     table.finish()
     facts = facts_of(empty)
     if facts is not None:

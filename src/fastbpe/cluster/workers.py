@@ -1,4 +1,4 @@
-"""The process of a worker: tokenizers that it keeps from task to task with warm caches, its memory, its death."""
+"""Process of a worker: its tokenizers with warm caches, kept from task to task, its memory, and its death."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
 class _Fingerprint(str):
-    """Fingerprint of a tokenizer, with the function that returns its pickle while it is looked up."""
+    """Key of the cache: fingerprint of a tokenizer, with a function that returns its pickle."""
 
     pickled: Callable[[], bytes]
 
@@ -39,7 +39,7 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 
 @contextlib.contextmanager
 def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
-    """Name the part of the texts in a MemoryError, which goes to the engine: it may run the task once more.
+    """Name the part of the texts in a MemoryError. The engine gets the error, and may run the task again.
 
     Args:
         where: name of the part.

@@ -1,4 +1,4 @@
-"""Writing of shards in tasks of an engine: one shard a task."""
+"""Writing of shards in tasks of an engine: one shard for each task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Writing(NamedTuple):
 
     Attributes:
         column: name of the column of texts.
-        tokenizer: what returns the pickled tokenizer, where the task runs.
+        tokenizer: function that returns the pickled tokenizer in the process of the task.
         fingerprint: fingerprint of the tokenizer.
         out: the output that the shards belong to, as an absolute path.
         n_shards: number of all shards.
@@ -48,15 +48,15 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
     """Check the arguments of writing shards before any task starts.
 
     Raises:
-        TypeError: the tokenizer is none, or there is no such option.
-        ValueError, SpecialTokenError: an option has no such value.
+        TypeError: `tokenizer` is not a Tokenizer, or there is no such option.
+        ValueError, SpecialTokenError: an option does not allow its value.
     """
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
     for name in options:
         if name not in _OPTIONS:
-            raise TypeError(f"{name!r} is no option of write_shards; it has {', '.join(_OPTIONS)}")
-    with tempfile.TemporaryDirectory() as folder:  # all that a task would refuse
+            raise TypeError(f"{name!r} is not an option of write_shards; it has {', '.join(_OPTIONS)}")
+    with tempfile.TemporaryDirectory() as folder:  # an empty shard raises the errors of a task
         tokenizer.write_shard([], Path(folder, "shard" + Path(out).suffix), (0, 1), **options)
 
 
@@ -103,12 +103,12 @@ def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[N
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -> FilesSummary:
-    """Add up what tasks returned.
+    """Add up the results of tasks.
 
     Args:
-        rows: what `write_part` returned for each shard.
+        rows: results of `write_part` for each shard.
         out: the output that the shards belong to.
-        n_shards: int – how many there must be.
+        n_shards: int – required number of shards.
 
     Raises:
         FastbpeError, TypeError, ValueError: a task returned an error.

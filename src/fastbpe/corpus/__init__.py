@@ -2,14 +2,16 @@
 
 `encode_files` works in four steps:
 
-1. `sources` names the files and gives their documents in parts, each with the place where reading could go on
-   behind it. A long document of a text file is cut at safe cuts and never inside a special token.
-2. Batches of half a megabyte and more go to threads. The calling thread reads ahead, writes finished batches in
-   order, and encodes, too, when it has nothing else to do.
-3. `sinks` appends ids and document offsets to files in OUT.partial. Every few seconds, after an fsync, it notes
-   how far it has come. A run that starts again cuts the files back to the note and goes on.
-4. At the end the note says "finishing". Every step after that can be repeated: write the .npy header or copy
-   into parquet, rename, clear up.
+1. `sources` lists the files and reads their documents in parts. Each part carries the position in the file from
+   which a later run could continue. A long document of a text file is cut at safe cuts and never inside a special
+   token.
+2. Threads encode batches of half a megabyte or more. The calling thread reads ahead and writes finished batches in
+   order; when it has nothing else to do, it encodes too.
+3. `sinks` appends ids and document offsets to files in OUT.partial. Every few seconds it calls
+   fsync and then writes a note of its progress. A resumed run truncates the files to the noted lengths and
+   continues.
+4. At the end the note says "finishing". The steps after that can each be repeated: write the .npy header or copy
+   into parquet, rename, remove the folder.
 
-The ids of a text do not depend on where it was cut or stopped, so the bytes are the same.
+The ids of a text do not depend on where it was cut or where a run stopped. So a resumed run writes the same bytes.
 """

@@ -22,7 +22,7 @@ _FRAME_MAGIC = 0xFD2FB528
 _SKIPPABLE_MAGIC = 0x184D2A5  # upper 28 of the 32 bits
 _DICTIONARY_ID_BYTES = (0, 1, 2, 4)  # by bits 0 and 1 of the frame's descriptor
 _CONTENT_SIZE_BYTES = (0, 2, 4, 8)  # by its bits 6 and 7
-_RLE_BLOCK = 1  # type of a block that stores one byte, to be repeated
+_RLE_BLOCK = 1  # type of a block that stores one byte and how often to repeat it
 
 
 @contextlib.contextmanager

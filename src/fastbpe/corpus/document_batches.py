@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fastbpe.corpus.sources import Document
 
-_BATCH_SIZE = 1 << 20  # characters or bytes of a batch: so many, or the first document beyond
+_BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the first document that reaches this size
 
 
 def document_batches(texts: Iterable[Document]) -> Iterator[list[Document]]:

@@ -5,8 +5,8 @@ appends the ids to a `Sink` in the order of the documents. Every few seconds the
 which an interrupted run resumes.
 """
 
-# Lost: batches of 8 MB instead of one: fresh memory is touched for each.
-# Lost: blocks of 256 or 512 KB, more of them in flight, no fsync: no gain.
+# Tried and dropped: batches of 8 MB instead of 1 MB: each touches fresh memory, which is slow.
+# Tried and dropped: blocks of 256 or 512 KB, more blocks in flight, no fsync: no gain.
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Encoded = tuple[Array, Array, int]
 PROGRESS_INTERVAL = 5.0  # seconds between two notes of progress: a kill loses one interval of work
 _BATCH_BYTES = (
     1 << 19
-)  # bytes of text from which a batch is full; so small that freed buffers serve the next batch
+)  # bytes of text from which a batch is full; small enough that the next batch reuses freed buffers
 _BATCH_TEXTS = 1 << 16  # texts from which a batch is full
-_SMALL_LINES = 1 << 16  # bytes of jsonl below which lines share a batch with others
+_SMALL_LINES = 1 << 16  # bytes: shorter jsonl lines share a batch with other lines
 _LONG_BATCHES = 16  # size in full batches from which all threads encode one batch together
-_WRITE_OUT_BYTES = 4 << 20  # bytes of ids from which the disk is asked to write ahead of the next note
+_WRITE_OUT_BYTES = 4 << 20  # bytes of ids after which they are written to the disk before the next note
 _PARAMETER_NAMES = {"before": "document_start", "after": "document_end"}  # field of Job → parameter of the caller
-_READING = ("on_error", "errors")  # fields of Job that have no effect as long as all documents can be read
+_READING = ("on_error", "errors")  # fields of Job without effect if all documents can be read
 _RULES_VERSION = 1  # raised when the same inputs give other outputs: then unfinished runs cannot be resumed
 
 
@@ -119,12 +119,12 @@ class _Batch:
         texts: documents, or parts of long ones.
         lines: lines of jsonl that hold the texts instead; None: `texts` does.
         inner: indices of texts that continue a document of an earlier text.
-        open: indices of texts whose document goes on in a later one.
+        open: indices of texts whose document continues in a later text.
         size: int – length of all texts, in bytes or characters.
         progress: position after the batch: "file" (its index), "offset" and "number" of the `Stretch`, and
-            "in_document" (bool: the document goes on).
+            "in_document" (bool: the document continues).
         n_stored: int – bytes of all input files, as stored, up to there.
-        skipped: documents that were left out; lines that `lines` skips appear once they are encoded.
+        skipped: documents that were left out; lines that `lines` skips are added when they are encoded.
     """
 
     texts: list[Document] = field(default_factory=list)
@@ -141,8 +141,8 @@ class _Batch:
 
         Args:
             texts: the texts.
-            is_start: bool – the first one begins a document.
-            ends: bool – the last one ends a document.
+            is_start: bool – the first text begins a document.
+            ends: bool – the last text ends a document.
         """
         if not is_start:
             self.inner.add(len(self.texts))
@@ -189,12 +189,12 @@ def encode_files(
     Args:
         files: the files; there may be none.
         path: the output.
-        job: what decides the bytes of the output.
+        job: settings that decide the bytes of the output.
         encoder: encodes texts.
-        cut: finds safe cuts in long documents; None: they are held whole.
+        cut: finds safe cuts in long documents; None: long documents are held whole.
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
-        at_end: is called when the output is in place, and again if a run was killed then. Until it returns, the
-            run counts as unfinished.
+        at_end: called when the output is in place, and again if the run is killed during the call. The run counts
+            as unfinished until it returns.
     """
     started = time.perf_counter()
     sink = Sink(path, job.dtype, _settings(job, files), _valid_progress)
@@ -226,8 +226,8 @@ class _Run:
     """One run: encodes batches in threads, and writes them in order.
 
     Each thread encodes a batch of its own, the calling one too, which also reads and writes.
-    Lost: all threads in one batch after the other; they wait for the slowest.
-    Lost: one thread more than n_threads; it takes time from the others.
+    Tried and dropped: all threads working on the same batch: they wait for the slowest.
+    Tried and dropped: one thread more than n_threads: it takes time from the others.
 
     Args:
         job: settings of the run.
@@ -255,7 +255,7 @@ class _Run:
         """Encode and write all batches.
 
         Args:
-            batches: those after the progress to resume from.
+            batches: batches after the progress to resume from.
             files: all input files, for the total of the progress bar.
             reporter: gets the phase "encoding", in bytes of the input files as stored.
 
@@ -263,7 +263,7 @@ class _Run:
             The progress at the end.
 
         Raises:
-            Exception: the first error of reading or encoding; everything before it is written and noted.
+            Exception: the first error of reading or encoding; all batches before it are written and noted.
         """
         waiting: deque[tuple[_Batch, Future[Encoded]]] = deque()
         total = sum(path.stat().st_size for path in files)
@@ -292,7 +292,7 @@ class _Run:
         return self._done
 
     def _next(self, batches: Iterator[_Batch]) -> _Batch | None:
-        """Read the next batch; an error is raised later, when all before it is written and noted."""
+        """Read the next batch. An error is raised later, after all batches before it are written and noted."""
         try:
             return next(batches, None)
         except Exception as error:
@@ -322,7 +322,7 @@ class _Run:
         self._sink.note(self._done if self._earlier is None else {**self._done, "earlier": self._earlier})
 
     def _write_out(self, writer: CallPool) -> None:
-        """Have another thread write the appended ids to the disk, if there are enough and it has time."""
+        """Let another thread write appended ids to the disk, if there are enough ids and the thread is free."""
         if self._n_threads == 1 or (self._writing_out is not None and not self._writing_out.is_done()):
             return
         if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITE_OUT_BYTES:
@@ -396,7 +396,7 @@ def _batches(files: Sequence[AnyPath], job: Job, cut: Cut | None, done: Mapping[
                     batch = _Batch()
                 batch.lines, batch.size = texts, len(texts.block)
                 if job.on_error == "skip":
-                    texts.skip = batch.skipped  # they are parsed when `batch` is another one
+                    texts.skip = batch.skipped  # the lines are parsed later, when `batch` is another batch
             else:
                 texts = texts.texts() if isinstance(texts, Lines) else texts
                 batch.add(texts, is_start=is_start, ends=stretch.ends)
@@ -488,13 +488,13 @@ def _valid_progress(
 def _reads_alike(progress: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Tell whether all documents up to the progress are the same with other on_error and errors.
 
-    They are if none was skipped and no byte can have been replaced: then every setting gives them.
+    They are if no document was skipped and no byte can have been replaced.
     """
     return not progress.get("n_skipped") and before.get("errors") in ("strict", now["errors"])
 
 
 def _facts(job: Job) -> dict[str, Any]:
-    """Return what the output's metadata says about the run."""
+    """Return the output's metadata about the run."""
     return {"tokenizer": job.identity, "before": job.before, "after": job.after}
 
 
@@ -513,5 +513,5 @@ def _explained(mismatch: Mismatch) -> str:
             said.append(f"{_PARAMETER_NAMES.get(name, name)} {now!r}, which was {before!r}")
     return (
         f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
-        "Repeat the former, or give overwrite=True (--overwrite) to begin anew"
+        "Repeat the former settings, or give overwrite=True (--overwrite) to begin again"
     )

@@ -68,10 +68,10 @@ def _batches(texts: Iterable[Document | None], job: Job) -> Iterator[_Batch]:
 
 
 def _checked(text: object, number: int, job: Job) -> Document:
-    """Return a document, with other bytes than UTF-8 replaced if job.errors says so.
+    """Return a document, with invalid UTF-8 replaced if job.errors is "replace".
 
     Raises:
-        TypeError: it is neither str nor bytes.
+        TypeError: the document is neither str nor bytes.
         FormatError: it is not UTF-8; or it is None, and job.on_error is "skip".
     """
     if isinstance(text, str):

@@ -23,7 +23,7 @@ def read(path: AnyPath, field: str, first_row: int, skip: Skip | None) -> Iterat
         path: the file.
         field: name of the column.
         first_row: row to begin with.
-        skip: is told of each row that holds no text; None: such a row is an error.
+        skip: called with the error of each row without text; None: raise the error.
 
     Yields:
         (texts, row after them, bytes of the file up to there, by its share of rows).
@@ -66,7 +66,7 @@ def read(path: AnyPath, field: str, first_row: int, skip: Skip | None) -> Iterat
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None
     except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno:  # from the system; pyarrow's own have no number
+        if isinstance(error, OSError) and error.errno:  # from the system: errors of pyarrow have no number
             error.filename = error.filename or os.fspath(path)
             raise
         raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None

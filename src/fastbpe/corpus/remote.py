@@ -25,7 +25,7 @@ class Stat(NamedTuple):
     """Facts about a remote file, under the names of os.stat_result.
 
     st_size: int – bytes.
-    st_mtime_ns: int – another number for each version of the file; no time.
+    st_mtime_ns: int – a number that differs for each version of the file; not a time.
     """
 
     st_size: int
@@ -36,7 +36,7 @@ class RemotePath(os.PathLike[str]):
     """A file or folder that fsspec reads.
 
     Args:
-        url: its address, such as "s3://bucket/corpus/a.jsonl".
+        url: address of the file, such as "s3://bucket/corpus/a.jsonl".
 
     >>> path = RemotePath("s3://bucket/corpus/a.txt.gz")
     >>> path.name, path.suffix, path.suffixes, str(path.with_name("b.bin"))
@@ -98,7 +98,7 @@ class RemotePath(os.PathLike[str]):
 
         Raises:
             FileNotFoundError: there is no such file.
-            OSError: the other side does not tell its size.
+            OSError: the server does not tell the size.
         """
         files, place = self._opened()
         size = files.info(place).get("size")
@@ -135,7 +135,7 @@ class RemotePath(os.PathLike[str]):
         return [RemotePath(files.unstrip_protocol(found)) for found in files.glob(place)]
 
     def upload(self, path: Path) -> None:
-        """Write a file with the content of a local one."""
+        """Write a file with the content of a local file."""
         files, place = self._opened()
         files.makedirs(str(PurePosixPath(place).parent), exist_ok=True)
         files.put_file(str(path), place)
@@ -173,7 +173,7 @@ def is_remote(path: object) -> bool:
 
 
 def as_path(path: str | os.PathLike[str]) -> AnyPath:
-    """Make a path of what a caller gives; file:// is a path on this machine.
+    """Make a path from a caller's argument; file:// is a path on this machine.
 
     >>> as_path("s3://bucket/a.txt"), as_path("file:///corpus/a%20b.txt").as_posix()
     (RemotePath('s3://bucket/a.txt'), '/corpus/a%20b.txt')
@@ -195,7 +195,7 @@ def absolute(path: AnyPath) -> str:
 
 @contextlib.contextmanager
 def staged(path: AnyPath) -> Iterator[tuple[Path, list[Path]]]:
-    """Give a local place for an output, and upload what it asks for in the end.
+    """Give a local place for an output, and upload files at the end.
 
     Args:
         path: the output.

@@ -1,6 +1,6 @@
 """Files that are made at the end of a run, of all its ids and offsets: parquet, Arrow, Megatron's index.
 
-Each writer makes the same bytes when it is called again, so that a run that was killed here can go on.
+Each writer makes the same bytes when it is called again, so that a run that was killed here can resume.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError
 
 _OFFSET_BYTES = 8  # bytes of an int64
-_ROW_GROUP_IDS = 1 << 22  # ids a row group of parquet or a batch of Arrow, unless one document has more
-_ROW_GROUP_ROWS = 1 << 16  # documents a row group or batch
+_ROW_GROUP_IDS = 1 << 22  # ids in a row group of parquet or a batch of Arrow; more only if one document has more
+_ROW_GROUP_ROWS = 1 << 16  # documents of a row group or batch
 # Megatron-LM, megatron/core/datasets/indexed_dataset.py: header, version, code of the dtype. It has no uint32; ids
 # below 2**31 have the bytes of int32.
 _MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
@@ -70,7 +70,7 @@ def write_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
         dtype: type of the ids, uint16 or uint32.
 
     Raises:
-        FormatError: a document has more ids than the format can say.
+        FormatError: a document has more ids than the format allows.
     """
     with open(path, "wb") as file:
         for block in _megatron_index(path, offsets, dtype):
@@ -102,7 +102,7 @@ def is_megatron_index(path: AnyPath) -> bool:
 
 
 def check_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
-    """Raise FormatError unless a .idx is the one that `write_megatron_index` writes for the same arguments."""
+    """Raise FormatError unless a .idx equals the file that `write_megatron_index` writes for these arguments."""
     with open(path, "rb") as file:
         fits = all(file.read(len(block)) == block for block in _megatron_index(path, offsets, dtype))
         if not fits or file.read(1):
@@ -156,7 +156,7 @@ def _tables(arrow: Any, schema: Any, ids: Path, offsets: Path, about: Mapping[st
 def _row_groups(path: Path) -> Iterator[Sequence[int]]:
     """Read the offsets of each row group: where its documents begin and the last ends.
 
-    A document of more than _ROW_GROUP_IDS is a group by itself.
+    A document of more than _ROW_GROUP_IDS ids is a group of its own.
     """
     with open(path, "rb") as file:
         starts: array[int] = array("q")

@@ -1,17 +1,17 @@
-"""Writing of ids into files that appear whole or not at all, and resuming after a kill.
+"""Writes ids into files that appear whole or not at all, and resumes after a kill.
 
 A run appends ids and document offsets to two files in the folder NAME.partial beside the output. `progress.json`
-in that folder says how much of them is safely on the disk. At the end the files become the output: for .bin, .npy
-and .idx they are renamed; for parquet and Arrow they are copied, group by group, since such a file cannot be
-appended to. NAME.idx means NAME.bin with Megatron's index beside it.
+in that folder says how many bytes of them are safely on the disk. At the end the files become the output: for
+.bin, .npy and .idx the sink renames them; for parquet and Arrow it copies them, one row group at a time, since
+such a file cannot be appended to. An output NAME.idx means NAME.bin with Megatron's index beside it.
 
 Files beside a finished .bin or .npy:
 
-- NAME.offsets: one int64, little-endian, more than there are documents. The ids of document i are those from
-  offsets[i] to offsets[i + 1]. They are no part of the JSON: 100 million of them are 800 MB.
+- NAME.offsets: number of documents + 1 offsets, int64, little-endian. The ids of document i are
+  ids[offsets[i]:offsets[i + 1]]. The JSON does not hold the offsets: 100 million offsets are 800 MB.
 - NAME.json: dtype, number of ids and documents, and the tokenizer.
-- the .idx, if it was asked for, and the manifest of a shard. An output that replaces another removes those that it
-  does not write itself.
+- NAME.idx, if the output is NAME.idx; and the manifest of a shard. An output that replaces another removes those
+  of these files that it does not write itself.
 
 A parquet or Arrow file holds the same JSON in its metadata, under the key "fastbpe".
 """
@@ -31,11 +31,11 @@ from fastbpe.corpus.sink_formats import is_megatron_index, write_arrow, write_me
 
 SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
 TABLES = (".parquet", ".arrow")  # endings of files that pyarrow writes
-MANIFEST = ".manifest.json"  # ending of the file beside a shard that says what it was made of
-DTYPES = {"uint16": 2, "uint32": 4}  # name → bytes an id
+MANIFEST = ".manifest.json"  # ending of the file beside a shard that names the shard's inputs
+DTYPES = {"uint16": 2, "uint32": 4}  # name → bytes of an id
 
-#: Function of (progress, settings of its run, settings of this run) that returns the part of the progress that is
-#: valid for this run; None: nothing is.
+#: Function of (noted progress, settings of the run that noted it, settings of this run). Returns the part of the
+#: progress that this run can use; None if it can use nothing.
 ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
 
 _OFFSET_BYTES = 8  # bytes of an int64
@@ -43,7 +43,7 @@ _NPY_HEADER = 128  # bytes of the header that numpy writes for a one-dimensional
 
 try:
     import fcntl
-except ImportError:  # Windows: there is no lock, so callers must not run two writers at once
+except ImportError:  # Windows has no lock: callers must not run two writers of one output at once
     fcntl = None  # type: ignore[assignment]
 
 
@@ -64,7 +64,7 @@ def paths_of(out: P) -> list[P]:
 
 
 def stale_paths(out: P) -> list[P]:
-    """List the files beside an output that describe the ids of an earlier one, and that it does not replace."""
+    """List the files beside an output that describe an earlier output and that this output does not replace."""
     ids = ids_path(out)
     manifest, index = beside(ids, ids.name + MANIFEST), beside(ids, ids.stem + ".idx")
     found = [manifest] if manifest.exists() else []
@@ -74,23 +74,26 @@ def stale_paths(out: P) -> list[P]:
 
 
 def check_absent(out: AnyPath) -> None:
-    """Raise FileExistsError if a file of an output exists, or one that would describe other ids than its own."""
+    """Raise FileExistsError if a file of an output exists, or a file that would wrongly describe its ids."""
     for name in (*paths_of(out), *stale_paths(out)):
         if name.exists():
             raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
 
 
 class Sink:
-    """Output of one run of `encode_files`: appended to, noted, finished.
+    """Output of one run of `encode_files`.
+
+    A run calls `opened`, then `append` and `note` many times, and `finish` at the end.
 
     Args:
         out: the output file.
         dtype: str – one of DTYPES.
-        settings: what identifies the run. A run that finds unfinished output of other settings gets Mismatch.
-        valid_progress: says how much of such output is valid for this run too; by default nothing.
+        settings: dict that identifies the run. If the unfinished output has other settings, `opened` raises
+            Mismatch.
+        valid_progress: tells how much of an output with other settings this run can use; by default nothing.
 
     Attributes:
-        n_ids: int – ids that were appended, also by runs that this one resumes.
+        n_ids: int – ids that were appended, by this run and by the runs that it resumes.
         n_documents: int – documents that were appended.
     """
 
@@ -101,7 +104,7 @@ class Sink:
         self.folder = out.with_name(out.name + ".partial")
         self._dtype = dtype
         self._header = _NPY_HEADER if out.suffix == ".npy" else 0
-        self._settings = json.loads(json.dumps(settings))  # tuples become lists, as they come back from run.json
+        self._settings = json.loads(json.dumps(settings))  # tuples become lists, as in run.json
         self._valid_progress = valid_progress
         self.n_ids = self.n_documents = 0
 
@@ -119,7 +122,7 @@ class Sink:
             overwrite: bool – remove the unfinished output of other settings instead of raising Mismatch.
 
         Returns:
-            A context of the progress that was noted last; {} for a new run.
+            A context whose value is the progress that was noted last; {} for a new run.
 
         Raises:
             Mismatch: there is unfinished output of a run with other settings.
@@ -156,7 +159,7 @@ class Sink:
         try:
             yield file
         except BaseException:
-            with contextlib.suppress(OSError):  # closing flushes once more what a full disk refused before
+            with contextlib.suppress(OSError):  # close() flushes again what a full disk refused before
                 file.close()
             raise
         file.close()
@@ -171,10 +174,12 @@ class Sink:
                 return progress
             is_finishing = "finishing" in progress
             has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
-            overwrite = overwrite or has_nothing  # ids that were appended after the last note are lost anyway
+            # a resumed run would drop ids appended after the last note anyway
+            overwrite = overwrite or has_nothing
             valid = None if overwrite or is_finishing else self._valid_progress(progress, noted, self._settings)
             if valid is not None:
-                self._replace("progress.json", valid)  # first: it is valid for the former settings as well
+                # before run.json changes: this progress is valid for the former settings too
+                self._replace("progress.json", valid)
                 self._replace("run.json", self._settings)
                 return valid
             if not overwrite:
@@ -182,7 +187,7 @@ class Sink:
             for path in list(self.folder.iterdir()):
                 if path.name != "lock":
                     path.unlink()
-        # Not synced: if a crash of the machine loses this file, the run has not begun.
+        # Not synced: if the machine crashes and loses this file, the run counts as not begun.
         os.replace(self._put("run.json.new", self._settings), self.folder / "run.json")
         return {}
 
@@ -194,7 +199,8 @@ class Sink:
         Args:
             ids: the ids as the output stores them, little-endian.
             n_ids: int – number of ids.
-            ends: an int64, little-endian, for each document that ends: ids of the whole output up to its end.
+            ends: one int64, little-endian, for each document that ends: the number of ids of the output up to
+                there.
         """
         with _adding_filename(self.folder):
             self._ids.write(ids)
@@ -203,10 +209,10 @@ class Sink:
         self.n_documents += len(ends) // _OFFSET_BYTES
 
     def write_out(self) -> None:
-        """Write what was appended to the disk, so that the next note need not wait.
+        """Write appended data to the disk (fsync), so that the next `note` does not have to wait for it.
 
-        Runs in another thread, and opens the file anew: the system reports a write error once a descriptor, and
-        `note` must see it.
+        Runs in another thread, with a descriptor of its own: the system reports a write error once for each
+        descriptor, and `note` must see the error too.
         """
         _sync(self.folder / "ids")
 
@@ -221,7 +227,7 @@ class Sink:
         with _adding_filename(self.folder):
             self._ids.flush()
             self._offsets.flush()
-            # Both are flushed before the first fsync: the second one then hardly waits for the disk.
+            # Flush both files before the first fsync: then the second fsync hardly waits for the disk.
             os.fsync(self._ids.fileno())
             os.fsync(self._offsets.fileno())
         for path in (self.folder / "json", noted):
@@ -230,20 +236,20 @@ class Sink:
         os.replace(noted, self.folder / "progress.json")
 
     def _replace(self, name: str, value: Mapping[str, Any]) -> None:
-        """Replace a JSON file of the folder, synced and atomically."""
+        """Replace a JSON file of the folder atomically, and sync it."""
         put = self._put(name + ".new", value)
         _sync(put)
         os.replace(put, self.folder / name)
 
     def _put(self, name: str, value: Mapping[str, Any]) -> Path:
-        """Write a JSON file of the folder, not synced."""
+        """Write a JSON file of the folder, without a sync."""
         path = self.folder / name
         with _adding_filename(self.folder):
             path.write_text(json.dumps(value), encoding="utf-8")
         return path
 
     def _read(self, name: str) -> dict[str, Any] | None:
-        """Read a JSON file of the folder; None: it is not there, or incomplete."""
+        """Read a JSON file of the folder; None if it is missing or incomplete."""
         try:
             return json.loads((self.folder / name).read_bytes())  # type: ignore[no-any-return]
         except (FileNotFoundError, NotADirectoryError):
@@ -258,11 +264,11 @@ class Sink:
     ) -> None:
         """Turn the appended files into the output.
 
-        A note says first that this has begun, so that a run that is interrupted here can call `move_into_place`.
+        First notes "finishing": a run that is interrupted after that can call `move_into_place`.
 
         Args:
             progress: the progress at the end.
-            facts: further content of the output's JSON.
+            facts: more content of the output's JSON.
             at_end: as for `move_into_place`.
         """
         about = {"dtype": self._dtype, "count": self.n_ids, "documents": self.n_documents, **facts}
@@ -272,7 +278,7 @@ class Sink:
         if self.out.suffix not in TABLES:
             offsets = ids_path(self.out).name + ".offsets"
             self._put("json", {**about, "byte_order": "little", "offsets": offsets})
-        # With the settings of the run, so that progress.json alone identifies it and can be removed last.
+        # progress.json gets the settings of the run, so that it alone identifies the run and can be removed last.
         self.note({**progress, "finishing": about, "run": self._settings})
         self._ids.close()
         self._offsets.close()
@@ -283,12 +289,12 @@ class Sink:
 
         Args:
             about: content of the output's JSON.
-            at_end: is called when the output is in place, and before the run counts as finished.
+            at_end: called when the output is in place, before the run counts as finished.
         """
         ids, offsets, out = self.folder / "ids", self.folder / "offsets", ids_path(self.out)
         if ids.exists():
             for path in stale_paths(self.out):
-                path.unlink()  # before the ids are replaced, for it describes the former ones
+                path.unlink()  # first: the file describes the former ids
         if out.suffix in TABLES:
             if ids.exists():
                 write = write_parquet if out.suffix == ".parquet" else write_arrow
@@ -309,7 +315,7 @@ class Sink:
         self._clear()
 
     def _clear(self) -> None:
-        """Remove the folder; progress.json goes last, since it identifies the run."""
+        """Remove the folder. progress.json is removed last, since it identifies the run."""
         for path in list(self.folder.iterdir()):
             if path.name != "progress.json":
                 path.unlink()
@@ -319,7 +325,7 @@ class Sink:
 
 
 class Mismatch(Exception):
-    """Error for unfinished output of other settings.
+    """Error for an unfinished output of a run with other settings.
 
     Attributes:
         folder: Path – the folder of the unfinished output.
@@ -342,7 +348,7 @@ def _sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def _adding_filename(folder: Path) -> Iterator[None]:
-    """Add the folder to errors of open files, such as a full disk's, which name no file."""
+    """Add the folder to an OSError that names no file, such as the error for a full disk."""
     try:
         yield
     except OSError as error:
@@ -352,7 +358,7 @@ def _adding_filename(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Make a folder, and lock it against other processes while the context lasts."""
+    """Make a folder, and lock it against other processes within the context."""
     folder.mkdir(exist_ok=True)
     if fcntl is None:
         yield
@@ -360,7 +366,7 @@ def _locked(folder: Path) -> Iterator[None]:
     with open(folder / "lock", "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A run that has just ended may have removed the file between open and flock.
+            # Another run may have ended and removed the file between open and flock.
             if not os.path.samestat(os.fstat(file.fileno()), os.stat(file.name)):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name)
         except OSError as error:
@@ -379,14 +385,14 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
     """Choose the type of the ids in an output.
 
     Args:
-        dtype: str or None – what the caller asks for; None: the smallest type.
-        n_vocab: int – ids are below it.
+        dtype: str or None – type that the caller asks for; None: the smallest type that holds all ids.
+        n_vocab: int – greatest id + 1.
 
     Returns:
         One of DTYPES.
 
     Raises:
-        ValueError: there is no such type, or it is too small.
+        ValueError: there is no such type, or the type is too small.
 
     >>> choose_dtype(None, 50257)
     'uint16'

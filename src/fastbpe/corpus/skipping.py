@@ -1,4 +1,4 @@
-"""Documents that cannot be read: what callers may ask for, and a record of those that were left out."""
+"""Documents that cannot be read: the options for them, and a record of the documents that were left out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fastbpe.errors import FormatError
 ON_ERROR = ("raise", "skip")  # for documents that cannot be read
 ERRORS = ("strict", "replace")  # for bytes that are not UTF-8
 
-_MAX_NAMED = 10  # documents that are named; the others are counted only, so that memory stays bounded
+_MAX_NAMED = 10  # documents that the record names; it only counts the others, so that memory stays bounded
 
 
 def check_choices(on_error: object, errors: object) -> None:
-    """Raise ValueError unless both are values that these options have."""
+    """Raise ValueError unless on_error and errors have valid values."""
     for name, value, choices in (("on_error", on_error, ON_ERROR), ("errors", errors, ERRORS)):
         if value not in choices:
             raise ValueError(f"{name}={value!r}: choose one of {', '.join(map(repr, choices))}")

@@ -17,7 +17,7 @@ from fastbpe.errors import FormatError, TrainingError, TrainingWarning
 KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 #: Suffixes of packed files that fastbpe does not unpack.
 REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
-#: Function that is told of each line or row that holds no text.
+#: Function that is called with the error of each line or row without text.
 Skip = Callable[[FormatError], object]
 OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
@@ -38,7 +38,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
         The items, and True if str items are paths.
 
     Raises:
-        FileNotFoundError: a str that is a path names nothing.
+        FileNotFoundError: a str that is a path does not exist.
         TrainingError: all str of a list name files or folders, but not all look like paths.
         TypeError: the source is bytes, or not iterable.
 
@@ -108,7 +108,7 @@ def _is_there(name: str) -> bool:
 
 
 def _check_there(name: str, way_out: str) -> None:
-    """Raise FileNotFoundError if a path names nothing; the message ends with a way out."""
+    """Raise FileNotFoundError if a path does not exist; the message ends with a way out."""
     if name and not _is_there(name):
         said = "no file matches" if glob.has_magic(name) else os.strerror(errno.ENOENT)
         raise FileNotFoundError(errno.ENOENT, f"{said} ({way_out})", name)

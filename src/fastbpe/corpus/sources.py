@@ -33,13 +33,13 @@ BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and sever
 
 
 class Stretch(NamedTuple):
-    """Consecutive documents of a file, or a part of one that is too long to hold.
+    """Consecutive documents of a file, or a part of a document that is too long to hold.
 
     texts: the documents. The first may be the rest of a document that the previous stretch began.
     ends: bool – the last document ends with its text; False: the next stretch has more of it.
     offset: int – position after them: bytes of the unpacked file, or rows of a parquet file.
     number: int – lines or documents of the file that end up to there.
-    n_stored: int – bytes of the file, packed as it is, that were read up to there.
+    n_stored: int – bytes of the file (of the packed file, if it is packed) that were read up to there.
     """
 
     texts: Sequence[Document] | Lines
@@ -70,9 +70,9 @@ def resolve(source: Source) -> ResolvedSource:
             `items_of` has the rule that tells which str are paths.
 
     Raises:
-        FileNotFoundError: a path names nothing.
+        FileNotFoundError: a path does not exist.
         TrainingError: some str of a list look like paths and some do not, though all name files.
-        TypeError: the source is no path and no iterable.
+        TypeError: the source is neither a path nor an iterable.
     """
     items, str_are_paths = items_of(source)
     if not str_are_paths:
@@ -119,22 +119,22 @@ def documents(
 ) -> Iterator[Document]:
     """Read the documents of a source, one after another.
 
-    A txt file is one document, or several that end with a separator; a jsonl file has a document a line, a parquet
-    file one a row. A document of a txt file that is longer than BLOCK comes in several parts.
+    A txt file is one document, or several that end with a separator; a jsonl file has one in each line, a parquet
+    file one in each row. A document of a txt file that is longer than BLOCK comes in several parts.
 
     Args:
         source: what `resolve` returned.
         field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
         separator: str or None – text after each document of a txt file; None: the file is one document.
-        cut: finds the places between the parts of a long document; None: it is held whole.
-        skip: is told of each line or row without text; None: raise the error.
+        cut: finds the places where a long document is divided into parts; None: it is held whole.
+        skip: called with the error of each line or row without text; None: raise the error.
         errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict": in a file they are an error;
             documents that are bytes are not checked.
 
     Raises:
         FormatError: a file cannot be read; the message has line or offset.
         OSError: the system cannot open or read a file.
-        TypeError: an item is no path and no document.
+        TypeError: an item is neither a path nor a document.
     """
     ends = None if separator is None else to_utf8(separator)
     for item in source.items:
@@ -362,7 +362,7 @@ def _read_text(
 
 
 def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
-    """Find the last safe cut before bytes that may be the first ones of a separator."""
+    """Find the last safe cut before bytes that may begin a separator."""
     at = cut(data)
     while at > max(len(data) - n_separator + 1, 0):
         at = cut(data[:at])
@@ -370,7 +370,7 @@ def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
 
 
 def _n_whole(data: bytes, path: AnyPath, offset: int, *, final: bool) -> int:
-    """Check UTF-8, and return how many bytes are whole characters.
+    """Check UTF-8, and return the number of bytes of whole characters.
 
     Args:
         data: the bytes.
@@ -383,7 +383,7 @@ def _n_whole(data: bytes, path: AnyPath, offset: int, *, final: bool) -> int:
     """
     at = n_valid(data)
     try:
-        codecs.utf_8_decode(data[at : at + 4], "strict", final)  # an incomplete character is no error yet
+        codecs.utf_8_decode(data[at : at + 4], "strict", final)  # an incomplete character is not an error yet
     except UnicodeDecodeError:
         raise FormatError(
             f"{path}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {offset + at}; convert it first"
@@ -392,7 +392,7 @@ def _n_whole(data: bytes, path: AnyPath, offset: int, *, final: bool) -> int:
 
 
 class _AvailableBytes:
-    """Stream whose reads of up to BLOCK bytes return what has arrived; larger ones wait for all."""
+    """Stream whose reads of up to BLOCK bytes return the bytes that have arrived; larger reads wait for all."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -404,11 +404,11 @@ class _AvailableBytes:
 
 
 class _ReplacedUtf8:
-    """Stream of UTF-8, made from one that may hold other bytes by an error handler of `codecs`."""
+    """Stream of UTF-8, made by an error handler of `codecs` from a stream that may hold other bytes."""
 
     def __init__(self, file: IO[bytes], errors: str) -> None:
         self._file, self._errors = file, errors
-        self._rest = b""  # the begun character at the end of the last block
+        self._rest = b""  # the incomplete character at the end of the last block
         self._ahead = b""  # bytes that were replaced but not given yet
 
     def skip(self, n: int) -> None:
@@ -448,14 +448,14 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 class Lines:
-    """Whole lines of JSON, parsed when their texts are asked for.
+    """Whole lines of JSON, parsed when the caller asks for their texts.
 
     Args:
         block: bytes – the lines.
         first: int – number of lines of the file before them, for errors.
         path: the file, for errors.
         field: str – name of the field that holds the text.
-        skip: is told of each line without text; None: raise the error.
+        skip: called with the error of each line without text; None: raise the error.
         errors: str – handler of bytes that are not UTF-8: "strict" or "replace".
 
     Attributes:
@@ -499,7 +499,7 @@ class Lines:
         if not isinstance(record, dict) or self.field not in record:
             fields = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else ""
             raise FormatError(
-                f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}; {OTHER_FIELD}"
+                f"{where}: no object with a field {self.field!r}; {fields or 'it is not an object'}; {OTHER_FIELD}"
             )
         text = record[self.field]
         if not isinstance(text, str):

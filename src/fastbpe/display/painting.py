@@ -1,7 +1,7 @@
 """Lines of shown tokens as text: plain, with the colours of a terminal, or for rich.
 
 The backgrounds differ in lightness as well as in hue, so that neighbours differ for the colour-blind too. All text
-is black on light or white on dark, whatever the terminal's own colours are.
+is black on light or white on dark, with any colours of the terminal.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class ShownToken(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """Text of the token; None if its bytes are no UTF-8."""
+        """Text of the token; None if its bytes are not UTF-8."""
         try:
             return self.bytes.decode()
         except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""Bytes of a token as text in which every character can be seen, and none steers a terminal or a page.
+"""Shows the bytes of a token as text in which every character is visible and none controls a terminal or a page.
 
-A space becomes a middle dot, a line end an arrow, a control character its picture. Any other character without a
-shape of its own (zero-width, directional, private, unassigned) becomes its code point in brackets, and bytes that
-are no whole character become their hexadecimal digits in brackets.
+A space becomes a middle dot, a line end an arrow, a control character its Unicode control picture. Any other
+character without a shape of its own (zero-width, directional, private, unassigned) becomes its code point in
+brackets. Bytes that are not a whole character become hexadecimal digits in brackets.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-#: Characters that get a sign of one column.
+#: Characters that are shown by a sign one column wide.
 SIGNS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍", "\x7f": "␡"} | {
     chr(code): chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\r"
 }
-#: Characters that Python calls printable, though nothing is printed for them.
+#: Characters for which str.isprintable() is true though they show nothing.
 _WITHOUT_SHAPE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
-_FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF  # surrogates that the error handler "surrogateescape" puts for bytes
+_FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF  # surrogates by which the error handler "surrogateescape" replaces bytes
 _DOTTED_CIRCLE = "\u25cc"
 
 
@@ -27,7 +27,7 @@ class Part(NamedTuple):
     """Stretch of a token's visible text.
 
     text: str – characters of the token, or a sign for one of them.
-    is_sign: bool – it is a sign.
+    is_sign: bool – text is a sign.
     """
 
     text: str
@@ -45,7 +45,7 @@ def visible(data: bytes) -> list[Part]:
         return []
     parts: list[Part] = []
     if (is_mark(text[0]) or unicodedata.category(text[0]) == "Mc") and not _is_hidden(text[0]):
-        parts.append(Part(_DOTTED_CIRCLE, True))  # else it would combine with the token before it
+        parts.append(Part(_DOTTED_CIRCLE, True))  # else a combining mark would combine with the token before it
     if " " not in text and text.isprintable() and _WITHOUT_SHAPE.search(text) is None:
         return [*parts, Part(text, False)]
     start = at = 0
@@ -62,7 +62,7 @@ def visible(data: bytes) -> list[Part]:
 
 
 def visible_text(text: str) -> str:
-    r"""Return the visible form of a name or a message; spaces stay as they are.
+    r"""Return the visible form of a name or a message; spaces do not change.
 
     >>> visible_text("a b\u202etxt")
     'a b⟨U+202E⟩txt'
@@ -88,7 +88,7 @@ def _is_hidden(character: str) -> bool:
 
 
 def _append_sign(parts: list[Part], text: str, at: int) -> int:
-    """Append the sign of the character, or of the bytes, at a position. Returns the position after them."""
+    """Append the sign of the character or bytes at a position. Returns the position after them."""
     if not _is_byte(text[at]):
         sign = SIGNS.get(text[at]) or f"⟨U+{ord(text[at]):04X}⟩"
         parts.append(Part(sign, True))

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:
-    """Return the length to which rows of these lengths are padded. Longer rows stay as they are.
+    """Return the length to which rows of these lengths are padded. Longer rows do not change.
 
     Args:
         lengths: numbers of ids.

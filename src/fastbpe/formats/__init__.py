@@ -1,8 +1,8 @@
-"""Tokenizer files: one module a format, each a translator between bytes and a model.
+"""Tokenizer files: one module for each format, which translates between the bytes of a file and a model.Model.
 
 `detect` recognises a format by its content and reads it; `endings` says which format a path asks for; `foreign`
-names files that are no vocabulary (a Git LFS pointer, an HTML page); `limits` counts what no file may have more
-of before it is read; `atomic_files` writes a file whole or not at all. `native` is fastbpe's own `.fbpe`: a
-`container` of tables, memory-mapped; `sequences` is the same for integers. Since whoever can
-write a checksum can write anything behind it, every table is checked.
+recognises files that are not a vocabulary (a Git LFS pointer, an HTML page); `limits` refuses a file with too many
+items before reading it; `atomic_files` writes a file whole or not at all. `native` is fastbpe's own `.fbpe`: a
+`container` of memory-mapped tables; `sequences` is the same for integers. A checksum does not protect against a
+hostile file, so every table is checked too.
 """

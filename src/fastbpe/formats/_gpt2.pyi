@@ -12,7 +12,7 @@ def read(vocab: Buffer, merges: Buffer) -> tuple[bytes, bytes, bytes, list[tuple
         merges: the bytes of merges.txt.
 
     Returns:
-        (token_bytes, token_ends, merges, names, unmade), or None if the slow twin is to read the files.
+        (token_bytes, token_ends, merges, names, unmade), or None if the slow twin must read the files.
         token_bytes, token_ends, merges: as `Model` has them.
         names: (JSON string with its quotes, id) of each text that stands for no bytes.
         unmade: ids of the tokens of several bytes that no merge makes.

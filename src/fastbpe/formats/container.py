@@ -100,7 +100,7 @@ def unpack(
 def check_sections(
     sections: Mapping[str, object], needed: set[str], where: str, also: Collection[str] = ()
 ) -> None:
-    """Raise FormatError unless a file has all the needed sections, and no others but those in `also`."""
+    """Raise FormatError unless a file has all the needed sections, and no others except those in `also`."""
     missing, unknown = needed - sections.keys(), sections.keys() - needed - {*also}
     if missing or unknown:
         problem = f"it has no section {min(missing)!r}" if missing else f"its section {min(unknown)!r} is unknown"

@@ -88,7 +88,7 @@ def _special_tokens(folder: Path, config: Mapping[str, Any]) -> dict[str, int | 
         name = name_of(token)
         if name is None or not token_id.isdecimal():
             raise FormatError(
-                f"{folder / _CONFIG}: added_tokens_decoder: {token_id!r} is no id of a token: {token!r:.80}"
+                f"{folder / _CONFIG}: added_tokens_decoder: {token_id!r} is not an id of a token: {token!r:.80}"
             )
         found[name] = int(token_id)
     for name, number in read_object(folder / _ADDED).items():

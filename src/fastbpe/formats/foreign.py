@@ -1,4 +1,4 @@
-"""Recognise files that are no vocabulary but are often given as one, by their first bytes."""
+"""Recognise files that are not a vocabulary but are often given as one, by their first bytes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from fastbpe.patterns import PATTERNS, Pattern, PatternLike
 VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
 ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
 _MAX_ID = (1 << 24) - 1  # the core's limit: ids index flat arrays
-_VERSION = "#version"  # begins the first line of merges.txt, which is no merge
+_VERSION = "#version"  # begins the first line of merges.txt, which is not a merge
 
 # SHA-256 of published merges → name of the vocabulary, name of its pattern.
 _KNOWN: Mapping[str, tuple[str, str]] = {
@@ -127,9 +127,9 @@ def parse(
     name, known_pattern = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, None))
     if pattern is None and known_pattern is None:
         raise FormatError(
-            f"{where[1]}: a list of merges does not hold its split pattern, and this one is no published "
+            f"{where[1]}: a list of merges does not hold its split pattern, and this one is not a published "
             f"vocabulary that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
-            'load(path, pattern=...); "none" is no splitting (--pattern)'
+            'load(path, pattern=...); "none" means no splitting (--pattern)'
         )
     contents = _read(vocab, merges, where)
     if special_tokens is None:
@@ -279,7 +279,7 @@ def _parse_merge(line: bytes, ids: Mapping[bytes, int], where: str) -> tuple[int
     left, right = (token or b"" for token in tokens)
     for token, text in ((left, texts[0]), (right, texts[1]), (left + right, "".join(texts))):
         if token not in ids:
-            raise FormatError(f"{where}: {text[:80]!r} is no token of the vocabulary")
+            raise FormatError(f"{where}: {text[:80]!r} is not a token of the vocabulary")
     return ids[left], ids[right], ids[left + right]
 
 
@@ -289,7 +289,7 @@ def dump(
     """Return the two files by name, as tokenizers writes them: special tokens are entries like all others.
 
     Args:
-        tokens: bytes by id; b"" if an id is no ordinary token.
+        tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: (left id, right id, merged id), best first.
         special_tokens: name → id.
 

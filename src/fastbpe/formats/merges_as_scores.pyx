@@ -1,9 +1,9 @@
-"""Merges as sentencepiece's scores: which scores give the same ids, and which pieces scores cannot express.
+"""Finds scores of sentencepiece that give the same ids as a list of merges, and pieces that no scores can express.
 
 A list of merges names the pairs that may merge; sentencepiece gives each piece a score and merges any two
 symbols that make a piece. The merges within a piece, up to its last two symbols, do not depend on the text around
-it. So one merge at most ever makes a piece, and scores in the order of these merges give the same ids, unless two
-symbols that no merge joins make a piece as well. `_reference` proves it: "One merge makes each token".
+it. So at most one merge ever makes a given piece. Scores in the order of these merges give the same ids, unless a piece
+is also spelled by two symbols that the list does not merge. `_reference` has the proof: "One merge makes each token".
 """
 
 cimport cython
@@ -16,16 +16,16 @@ from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 
 cdef enum:
     NORMAL = 1  # the type of pieces that text may become, in sentencepiece's enum
-    MAX_CHARACTERS = 256  # of a piece whose merges are followed
-    MAX_WORK = 1 << 28  # bytes hashed while looking for the pairs that make a piece: quadratic in its characters
+    MAX_CHARACTERS = 256  # longest piece whose merges are replayed
+    MAX_WORK = 1 << 28  # bytes that the search for pairs may hash; the search is quadratic in a piece's characters
 
 
 cdef struct Merges:
     const uint32_t* items  # left id, right id, merged id; best first
     size_t n
     uint32_t* table  # open addressing by pair: index of a merge, or NONE
-    size_t mask  # number of slots less one
-    uint64_t seed  # of the hash
+    size_t mask  # number of slots - 1
+    uint64_t seed  # seed of the hash function
 
 
 cdef struct Pieces:
@@ -34,8 +34,8 @@ cdef struct Pieces:
     uint32_t n
     uint8_t* usable  # by id: 1 if text may become the piece
     uint64_t* table  # open addressing by text: high half of the hash, then id plus one; 0: empty
-    size_t mask  # number of slots less one
-    uint64_t seed  # of the hash
+    size_t mask  # number of slots - 1
+    uint64_t seed  # seed of the hash function
 
 
 @cython.final
@@ -51,7 +51,7 @@ cdef class _Input:
         self, bytes piece_bytes not None, bytes piece_ends not None, bytes types not None,
         const uint32_t[::1] merges, bint splits, uint64_t seed,
     ):
-        """Arguments as of `judge`."""
+        """Take the arguments of `judge`."""
         self._view, self._piece_bytes, self._piece_ends = merges, piece_bytes, piece_ends
         self.pieces = Pieces(
             <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
@@ -88,20 +88,22 @@ cdef class _Input:
 
 
 def judge(piece_bytes, piece_ends, types, merges, splits, seed):
-    """Give scores to pieces, and tell whether they say exactly what the merges say.
+    """Give scores to pieces, and tell whether the scores give every text the same pieces as the merges.
 
-    The scores rank the pieces that merges make in the order in which they are first made, then the others. They
-    say the same if the merges are all pairs of symbols that make a piece, each piece's pairs side by side.
+    The scores rank the pieces in the order of the first merge that makes each; pieces without a merge come last. The
+    result is the same if the merges are exactly the pairs of symbols that spell a piece, and the list has all pairs of
+    a piece in a row.
 
     Args:
-        piece_bytes, piece_ends: pieces as `CodePointModel` has them.
-        types: of each piece, one byte of sentencepiece's enum.
-        merges: left id, right id, merged id (32 bits each), best first; no pair twice.
-        splits: no piece has U+2581 but as its first character.
+        piece_bytes, piece_ends: bytes – the pieces, as in `CodePointModel`.
+        types: bytes – type of each piece, in sentencepiece's enum.
+        merges: uint32 triples (left id, right id, merged id), best first; no pair twice.
+        splits: bool – text is split before each U+2581, so no piece has one after its first character.
         seed: a random number that the maker of a file cannot know.
 
     Returns:
-        (scores, same): scores as `CodePointModel` has them. same is False also if the search took too long.
+        (scores, same): scores as in `CodePointModel`; same: the result is the same. False also if the search takes too
+            long.
     """
     cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, splits, seed)
     cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> given.pieces.n)
@@ -114,13 +116,13 @@ def judge(piece_bytes, piece_ends, types, merges, splits, seed):
 
 
 def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
-    """Find scores with which every text becomes the same pieces as with any list of merges.
+    """Find scores that give every text the same pieces as the merges. The merges may be any list.
 
-    Arguments as of `judge`.
+    Takes the arguments of `judge`.
 
     Returns:
-        (scores, ids): ids are the pieces that must be taken out of merging. Merged alone, such a piece stays two
-        symbols that no merge joins, and scores would join them. None if a piece is too long to be followed.
+        (scores, ids): ids of the pieces that merging must not make. The merges leave two symbols of such a piece's
+        text, and scores would merge these. None if a piece is longer than MAX_CHARACTERS.
     """
     cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, splits, seed)
     cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> given.pieces.n)
@@ -140,9 +142,9 @@ def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
 
 
 def unmade(piece_bytes, piece_ends, types, merges, seed):
-    """Return the ids of the pieces that merging their own text does not make.
+    """Return the ids of the pieces that the merges do not make of the piece's own text.
 
-    None if a piece is too long to be followed. Arguments as of `judge`.
+    None if a piece is longer than MAX_CHARACTERS. Takes the arguments of `judge`.
     """
     cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, False, seed)
     cdef uint32_t i, n_left, last = 0
@@ -161,7 +163,7 @@ def unmade(piece_bytes, piece_ends, types, merges, seed):
 def first_bad(bytes piece_bytes not None, bytes piece_ends not None, const uint32_t[::1] merges):
     """Return the index of the first merge whose two pieces do not spell the piece that it makes; None if all do.
 
-    -1 if the ends do not cut the bytes into pieces. Arguments as of `judge`.
+    -1 if `piece_ends` does not cut `piece_bytes` into pieces. Takes the arguments of `judge`.
     """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
     cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
@@ -192,7 +194,7 @@ cdef inline uint32_t _begin(const uint32_t* ends, uint32_t i) noexcept:
 
 
 cdef void _index(Pieces* pieces, const uint8_t* types, bint splits) noexcept:
-    """Fill `usable` and the table by text."""
+    """Fill `usable`, and the table of pieces by text."""
     cdef uint32_t i, start
     cdef size_t at
     cdef uint64_t hash
@@ -240,16 +242,16 @@ cdef uint32_t _find(const Pieces* pieces, const uint8_t* text, uint32_t n) noexc
 
 
 cdef inline uint32_t _character_bytes(uint8_t lead) noexcept:
-    """Return the bytes of a character of valid UTF-8, given the first."""
+    """Return the number of bytes of a character of valid UTF-8, given its first byte."""
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
 cdef bint _rank(const Pieces* pieces, const Merges* merges, uint32_t* ranks, float* scores) noexcept:
-    """Rank pieces by their first merge, and tell whether scores by rank say what the merges say.
+    """Rank pieces by the first merge that makes each, and tell whether scores by rank give the same pieces.
 
     Args:
-        ranks: space for a rank of each piece.
-        scores: where to write the scores.
+        ranks: out: rank of each piece.
+        scores: out: score of each piece.
     """
     cdef uint32_t i, made, last = 0, n_ranks = 0, n, left
     cdef size_t k, n_listed = 0, n_possible = 0, work = 0
@@ -276,7 +278,7 @@ cdef bint _rank(const Pieces* pieces, const Merges* merges, uint32_t* ranks, flo
         scores[i] = -<float> ranks[i]
         text = pieces.data + _begin(pieces.ends, i)
         n = <uint32_t> (pieces.data + pieces.ends[i] - text)
-        left = _character_bytes(text[0])  # bytes of the left of two symbols
+        left = _character_bytes(text[0])  # bytes of the left symbol
         while in_order and left < n and work < MAX_WORK:
             work += n
             n_possible += _is_symbol(pieces, text, left) and _is_symbol(pieces, text + left, n - left)
@@ -315,10 +317,10 @@ cdef list _follow(const Pieces* pieces, const Merges* listed, uint32_t* made):
     """Find the merge that makes each piece.
 
     Args:
-        made: space for the id of the piece that each merge makes last; NONE if it makes no whole piece.
+        made: out: for each merge, the id of the piece that it makes as the last merge of the piece's text, or NONE.
 
     Returns:
-        The ids of the pieces that stay two symbols; None if a piece is too long.
+        The ids of the pieces whose text is left as two symbols; None if a piece is too long.
     """
     cdef uint32_t i, last = 0, n_left
     cdef list apart = []
@@ -340,9 +342,9 @@ cdef uint32_t _merge_alone(const Pieces* pieces, const Merges* listed, uint32_t 
     """Merge the text of a piece. Returns the number of symbols left; 0 if the piece is too long.
 
     Args:
-        last: set to the index of the last merge; NONE if nothing merged.
+        last: out: index of the last merge; NONE if nothing merged.
     """
-    cdef uint32_t[MAX_CHARACTERS] symbols, ranks  # ranks: of the pair of a symbol and the next
+    cdef uint32_t[MAX_CHARACTERS] symbols, ranks  # ranks[i]: rank of the pair (symbol i, symbol i + 1)
     cdef const uint8_t* text = pieces.data + _begin(pieces.ends, piece)
     cdef uint32_t n_bytes = <uint32_t> (pieces.data + pieces.ends[piece] - text)
     cdef uint32_t at = 0, n = 0, size, k, best
@@ -382,7 +384,7 @@ cdef inline uint32_t _rank_of(const Merges* listed, uint32_t left, uint32_t righ
 
 
 cdef void _score(const Pieces* pieces, const Merges* listed, const uint32_t* made, float* scores) noexcept:
-    """Write scores that fall in the order in which pieces are made, then in the order of ids."""
+    """Write scores that fall in the order in which merges make the pieces, then in the order of ids."""
     cdef size_t k
     cdef uint32_t i, n = 0
     for i in range(pieces.n):

@@ -121,7 +121,7 @@ def dump(
     """Return the bytes of a `.model` file.
 
     Args:
-        tokens: bytes by id; b"" if an id is no ordinary token.
+        tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: (left id, right id, merged id), best first.
         pattern: split pattern, or None.
         special_tokens: name → id.

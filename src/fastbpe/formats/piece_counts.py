@@ -44,7 +44,7 @@ _REQUIRED_OF_WORDS = {
 
 
 class Words(NamedTuple):
-    """Facts of counted words as plain data: code-point mode alone has them.
+    """Facts about counted words as plain data. Only code-point mode has them.
 
     Attributes:
         options: name → value – options of the trainer that words were counted with.

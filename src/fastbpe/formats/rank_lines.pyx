@@ -16,7 +16,7 @@ import os
 cdef enum:
     MAX_RANK = (1 << 24) - 1  # as in tiktoken.py; also the limit for the bytes of a token
     MAX_TOKENS_BYTES = 0xFFFFFFFE  # of all tokens together: token_ends has 32 bits an entry
-    NO_DIGIT = 0xFF  # in _DIGITS: the byte is no digit of base64
+    NO_DIGIT = 0xFF  # in _DIGITS: the byte is not a digit of base64
 
 cdef uint8_t _DIGITS[256]  # the six bits that each digit of base64 stands for
 
@@ -115,7 +115,7 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
     """Decode four digits at a time, and write the bytes to `to[0]`.
 
     Returns:
-        The position of the first byte that is no digit; NULL if the padding is wrong.
+        The position of the first byte that is not a digit; NULL if the padding is wrong.
     """
     cdef uint32_t a, b, c, d
     cdef uint8_t* out = to[0]

@@ -147,10 +147,10 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
 
 
 def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str, int]) -> bytes:
-    """Return the bytes of a file. Its version is v3, whatever the special tokens are.
+    """Return the bytes of a file. Its version is always v3.
 
     Args:
-        tokens: bytes by id; b"" if an id is no ordinary token.
+        tokens: bytes by id; b"" if an id is not an ordinary token.
         pattern: split pattern.
         special_tokens: name → id.
 

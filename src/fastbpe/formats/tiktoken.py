@@ -1,4 +1,4 @@
-"""The `.tiktoken` format: one token a line, its bytes in base64, a space, its rank.
+"""The `.tiktoken` format: in each line, the bytes of a token in base64, a space, and its rank.
 
 The file holds neither the split pattern nor the special tokens: the caller gives them, or the SHA-256 of the file
 equals a published vocabulary's (`fastbpe.known_vocabularies`).
@@ -60,9 +60,9 @@ def parse(
     known = known or recognise_known(data)
     if pattern is None and known is None:
         raise FormatError(
-            f"{where}: a .tiktoken file does not hold its split pattern, and this one is no published vocabulary "
+            f"{where}: a .tiktoken file does not hold its split pattern, and this one is not a published one "
             f"that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: load(path, "
-            'pattern=..., special_tokens={...}); "none" is no splitting (--pattern, --special)'
+            'pattern=..., special_tokens={...}); "none" means no splitting (--pattern, --special)'
         )
     if known is not None and len(data) != known.file.n_bytes:
         data = bytes(data).replace(b"\r\n", b"\n")
@@ -156,7 +156,7 @@ def dump(tokens: Sequence[bytes]) -> bytes:
     """Return the bytes of the file.
 
     Args:
-        tokens: bytes by id, which is the rank; b"" if an id is no ordinary token.
+        tokens: bytes by id, which is the rank; b"" if an id is not an ordinary token.
     """
     check_tokens(tokens)
     as_base64 = partial(binascii.b2a_base64, newline=False)

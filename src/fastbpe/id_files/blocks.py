@@ -14,7 +14,7 @@ _OFFSETS_AT_ONCE = 1 << 16
 
 
 def blocks_of(part: Part) -> Iterator[bytes]:
-    """Read the ids of a part in blocks, and check that they end where they should."""
+    """Read the ids of a part in blocks, and check that the file ends after them."""
     left = part.n_ids * READABLE[part.dtype][0]
     with open(part.path, "rb") as file:
         file.seek(part.start)

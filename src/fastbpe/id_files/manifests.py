@@ -1,4 +1,4 @@
-"""Manifests of shards: what each was made of, and the hashes of its files."""
+"""Manifests of shards: the inputs of each shard, and the hashes of its files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SHOWN = {"before": "document_start", "after": "document_end", "plan": "inputs, 
 
 
 def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
-    """Return what must be the same for a shard to count as done.
+    """Return the settings that must be the same for a shard to count as done.
 
     Args:
         job: settings that decide the ids.
-        shard: number of the shard, and how many there are.
+        shard: (number of the shard, number of all shards).
         plan: hash of the names and sizes of all inputs; "": the shard was not made of files.
     """
     index, n = shard
@@ -58,7 +58,7 @@ def write(
 
     Args:
         place: the manifest.
-        settings: what `settings_of` returned.
+        settings: result of `settings_of`.
         summary: counts of the shard.
         inputs: (name in the plan, path) of each input file.
         outputs: the shard's files.
@@ -80,12 +80,12 @@ def write(
 
 
 def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> FilesSummary | None:
-    """Return the summary of a shard that is done already; None: it is not.
+    """Return the summary of a shard that is done already; None if it is not done.
 
     Args:
         path: the shard.
         place: its manifest.
-        settings: what `settings_of` returned for this run.
+        settings: result of `settings_of` for this run.
 
     Raises:
         FileExistsError: the shard is done with other settings.
@@ -122,7 +122,7 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
 
 
 def check_hashes(part: Part) -> None:
-    """Compare the files of a shard with the hashes in its manifest; reads all of them.
+    """Compare the files of a shard with the hashes in its manifest. Reads all of the files.
 
     Raises:
         FormatError: a file has another hash; the message names it.
@@ -137,11 +137,11 @@ def check_hashes(part: Part) -> None:
 
 
 def check_inputs(part: Part, folder: Path) -> None:
-    """Compare the input files of a shard with the hashes in its manifest; reads all of them.
+    """Compare the input files of a shard with the hashes in its manifest. Reads all of the files.
 
     Args:
         part: the shard.
-        folder: the folder that all inputs of all shards have in common.
+        folder: the folder that contains all inputs of all shards.
 
     Raises:
         FormatError: the shard has no manifest of files, or an input is missing or has another size or hash.

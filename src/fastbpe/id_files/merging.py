@@ -93,7 +93,7 @@ def merge_shards(
 
 
 def _check_output(out: Path, parts: Sequence[Part]) -> None:
-    """Check all that can be checked before anything is read."""
+    """Make all checks that are possible before ids are read."""
     if out.suffix not in SUFFIXES:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
     if out.is_dir():

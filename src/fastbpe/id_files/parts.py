@@ -22,7 +22,7 @@ from fastbpe.corpus.remote import AnyPath, P
 from fastbpe.corpus.sinks import MANIFEST, ids_path
 from fastbpe.errors import FormatError
 
-#: Name of a dtype that can be read → (bytes an id, format of a memoryview).
+#: Name of a dtype that can be read → (bytes of an id, format of a memoryview).
 READABLE = {
     "uint8": (1, "B"),
     "uint16": (2, "H"),
@@ -53,7 +53,7 @@ class Part:
         n_documents: int – documents in the file.
         offsets: file of n_documents + 1 offsets; None: all ids are one document.
         about: content of the JSON beside the file; {}: there is none.
-        manifest: content of the shard's manifest; {}: the file is no shard.
+        manifest: content of the shard's manifest; {}: the file is not a shard.
     """
 
     path: Path
@@ -67,7 +67,7 @@ class Part:
 
     @property
     def fingerprint(self) -> str | None:
-        """Fingerprint of the tokenizer that made the ids; None: nothing says."""
+        """Fingerprint of the tokenizer that made the ids; None: the files do not say."""
         tokenizer = self.about.get("tokenizer")
         return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
@@ -134,7 +134,7 @@ def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
         path: as for `find_parts`.
 
     Returns:
-        The output, the number of its shards (0 for a file that is no shard), and number → file.
+        The output, the number of its shards (0 for a file that is not a shard), and number → file.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -171,7 +171,7 @@ def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
 
 
 def _sets(paths: Any) -> dict[tuple[Path, int], dict[int, Path]]:
-    """Group files of ids: (output, number of shards; 0 for a file that is no shard) → number → path."""
+    """Group files of ids: (output, number of shards; 0 for a file that is not a shard) → number → path."""
     sets: dict[tuple[Path, int], dict[int, Path]] = {}
     for path in paths:
         if path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file():
@@ -188,12 +188,13 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
 
     Args:
         path: the .bin or .npy file.
-        dtype: type of the ids, a key of READABLE. None: as the JSON beside the file or the .npy header says.
+        dtype: type of the ids, a key of READABLE. None: the type in the JSON beside the file or in the .npy
+            header.
 
     Raises:
-        FormatError: a file does not fit another, or dtype is not theirs; the message names the file.
+        FormatError: the files do not fit together, or have another dtype; the message names the file.
         FileNotFoundError: the file or one that belongs to it is missing.
-        ValueError: dtype is no dtype that is read, or it is None and nothing says it.
+        ValueError: dtype is not a key of READABLE, or it is None and no file says the dtype.
     """
     if dtype is not None and dtype not in READABLE:
         raise ValueError(f"dtype={dtype!r}: choose one of {', '.join(map(repr, READABLE))}, or None")
@@ -218,7 +219,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     n_bytes = path.stat().st_size - start
     n_ids, rest = divmod(n_bytes, size)
     if rest:
-        raise FormatError(f"{path}: {n_bytes} bytes are no whole number of {dtype} ids; {_AGAIN}")
+        raise FormatError(f"{path}: {n_bytes} bytes are not a whole number of {dtype} ids; {_AGAIN}")
     if path.suffix == ".npy" and n_said != n_ids:
         raise FormatError(f"{path}: its header says {n_said} ids, and {n_ids} follow; {_AGAIN}")
     if not about:
@@ -248,7 +249,7 @@ def check_alike(parts: Sequence[Part]) -> None:
 
 
 def check_like(part: Part, first: Part) -> None:
-    """Raise FormatError if a part is not of the same run as another; the message has both names."""
+    """Raise FormatError if two parts are not of the same run; the message has both names."""
     for name, one, other in (
         ("tokenizer", first.fingerprint, part.fingerprint),
         ("dtype", first.dtype, part.dtype),
@@ -296,7 +297,7 @@ def read_offset(file: IO[bytes]) -> int:
 
 
 def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the manifest of a shard, and compare it with the files beside it; {} for a file that has none."""
+    """Read the manifest of a shard, and compare it with the files beside it; {} if there is no manifest."""
     place = beside(path, MANIFEST)
     if not place.exists():
         if shard_of(path) is None:

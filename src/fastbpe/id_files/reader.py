@@ -22,11 +22,11 @@ _MAX_MAPPED = 64  # parts that stay mapped: a map holds a file descriptor, and a
 
 
 class HasFingerprint(Protocol):
-    """A tokenizer, as far as reading its ids needs it."""
+    """Part of a tokenizer's interface that reading its ids needs."""
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that decides ids."""
+        """Hash of everything that decides ids."""
 
 
 def open_ids(
@@ -36,7 +36,7 @@ def open_ids(
     dtype: str | None = None,
     as_numpy: bool = False,
 ) -> StoredIds:
-    """Open what `encode_files` wrote, for reading. The files are mapped into memory; no ids are copied.
+    """Open files of ids, the output of `encode_files`, for reading. Maps them into memory and copies no ids.
 
     Sizes, counts and dtypes of all files are checked here, which reads no ids. `fastbpe verify` reads all.
 
@@ -45,14 +45,17 @@ def open_ids(
             "train.bin" for train-00000-of-00010.bin and its sisters. A file without OUT.json is one document.
         tokenizer: the tokenizer that should have made the ids. None: any.
         dtype: the dtype that the ids should have ("uint16", "uint32", …). A .bin file with nothing beside it needs
-            it; for all others, None takes what the files say.
-        as_numpy: give numpy arrays, also without a copy, instead of memoryviews.
+            it; for all others, None means the dtype that the files name.
+        as_numpy: give numpy arrays instead of memoryviews; they are not copied either.
+
+    Returns:
+        A sequence of the documents.
 
     Raises:
-        FormatError: a file does not fit another; files of two tokenizers or dtypes; another tokenizer or dtype
-            than asked for. The message names the file.
+        FormatError: the files do not fit together, or have another tokenizer or dtype than the arguments name. The
+            message names the file.
         FileNotFoundError: there is no such file, or a shard is missing.
-        ValueError: nothing says the dtype.
+        ValueError: no file and no argument says the dtype.
         ImportError: as_numpy is True, and numpy is not installed.
 
     >>> import fastbpe, pathlib, tempfile
@@ -154,6 +157,13 @@ class StoredIds(Sequence[Any]):
 
         Raises:
             IndexError: the range is not within the ids.
+
+        >>> import fastbpe, tempfile
+        >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (0, 1))
+        ...     fastbpe.open_ids(folder).ids(2, 4).tolist()
+        [101, 116]
         """
         end = self.n_ids if end is None else end
         if not 0 <= start <= end <= self.n_ids:
@@ -161,13 +171,20 @@ class StoredIds(Sequence[Any]):
         return self._given(self._range(start, end))
 
     def span(self, index: int) -> tuple[int, int]:
-        """Give the place of a document among all ids: `ids(*span(i))` equals document i.
+        """Give (start, end) of a document among all ids: `ids(*span(i))` equals document i.
 
         Args:
             index: the document, from 0 to n_documents - 1.
 
         Raises:
             IndexError: there is no such document.
+
+        >>> import fastbpe, tempfile
+        >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (0, 1))
+        ...     fastbpe.open_ids(folder).span(1)
+        (3, 6)
         """
         if not 0 <= index < self.n_documents:
             raise IndexError(f"document {index} of {self.n_documents}")
@@ -178,9 +195,8 @@ class StoredIds(Sequence[Any]):
     def random_windows(self, n: int, length: int, *, seed: int | str) -> Any:
         """Give windows of consecutive ids at random places, for training.
 
-        The places depend on the seed and on the number of ids alone: shards give the same windows as the file
-        that they are merged into. With the step of the training in the seed, a run that starts again sees the
-        same ones.
+        The places depend only on the seed and on the number of ids: shards give the same windows as the file that
+        they are merged into. If the seed contains the step of the training, a restarted run sees the same windows.
 
         Args:
             n: number of windows.
@@ -192,6 +208,14 @@ class StoredIds(Sequence[Any]):
 
         Raises:
             ValueError: length is not from 1 to n_ids, or n is negative.
+
+        >>> import fastbpe, tempfile
+        >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (0, 1))
+        ...     windows = fastbpe.open_ids(folder).random_windows(2, 3, seed=0)
+        ...     len(windows), len(windows[0])
+        (2, 3)
         """
         if not 1 <= length <= self.n_ids:
             raise ValueError(f"length={length}: a window has from 1 id to all {self.n_ids}")
@@ -228,7 +252,7 @@ class StoredIds(Sequence[Any]):
         return start, end
 
     def _range(self, start: int, end: int) -> memoryview:
-        """Return ids of all parts end to end; copied if they are of several."""
+        """Return ids, counted over all parts. Copies them if they lie in several parts."""
         part = bisect_right(self._first_ids, start) - 1
         views: list[memoryview] = []
         while start < end:
@@ -255,7 +279,7 @@ class StoredIds(Sequence[Any]):
         while len(maps) > _MAX_MAPPED:
             try:
                 maps.popitem(last=False)
-            except KeyError:  # another thread was faster
+            except KeyError:  # other threads have closed the rest
                 break
         return mapped
 

@@ -1,4 +1,4 @@
-"""Encoding of a corpus in shards, each by its own call, on whatever machine.
+"""Encoding of a corpus in shards, each by its own call, on any machine.
 
 Every call lists all inputs, and takes its own: a contiguous run of files, so that the shards, one after another,
 hold the documents in the order of a single run. Cut all bytes into n equal parts: a file belongs to the part in
@@ -40,7 +40,7 @@ def checked_shard(shard: object) -> Shard:
     """Check the number of a shard and how many there are.
 
     Raises:
-        TypeError: it is no tuple of two int.
+        TypeError: it is not a tuple of two int.
         ValueError: there is no such shard.
 
     >>> checked_shard((0, 4))
@@ -50,7 +50,9 @@ def checked_shard(shard: object) -> Shard:
         raise TypeError(f"shard={shard!r}: give (number of the shard, number of all), such as (0, 4)")
     index, n = shard
     if not 0 <= index < n:
-        raise ValueError(f"shard=({index}, {n}): there is none; shards of {n} are numbered from 0 to {n - 1}")
+        raise ValueError(
+            f"shard=({index}, {n}): there is no such shard; shards of {n} are numbered from 0 to {n - 1}"
+        )
     return index, n
 
 
@@ -59,7 +61,7 @@ def plan(files: Sequence[AnyPath], shard: Shard) -> tuple[list[tuple[str, AnyPat
 
     Args:
         files: all input files, in order.
-        shard: number of the shard, and how many there are.
+        shard: (number of the shard, number of all shards).
 
     Returns:
         (name, path) of each file of the shard, and a hash of the names and sizes of all files. Names are relative
@@ -96,11 +98,11 @@ def encode_files(
     Args:
         inputs: path, folder, pattern, or a list of these; for a shard, the inputs of all shards.
         out: the output, or the path from which the name of the shard is made.
-        job: what decides the bytes of the output.
+        job: settings that decide the bytes of the output.
         encoder: encodes texts.
-        cut: finds safe cuts in long documents; None: they are held whole.
+        cut: finds safe cuts in long documents; None: long documents are held whole.
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
-        shard: number of the shard, and how many there are; None: all is one file.
+        shard: (number of the shard, number of all shards); None: write one file.
     """
     target = as_path(out)
     number = None if shard is None else checked_shard(shard)
@@ -141,7 +143,7 @@ def encode_files(
 
 
 def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> FilesSummary | None:
-    """Return the summary of a shard that needs no work; None: it needs some."""
+    """Return the summary of a shard that needs no work; None if it needs work."""
     manifest = beside(ids_path(path), MANIFEST)
     if overwrite:
         manifest.unlink(missing_ok=True)  # first: it would not fit the new files
@@ -149,7 +151,7 @@ def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> Fil
     done = manifests.done_before(path, manifest, settings)
     if done is not None and isinstance(path, Path):
         rest = beside(path, ".partial")
-        if (rest / "progress.json").exists():  # the run was killed while it cleared up, and goes on
+        if (rest / "progress.json").exists():  # the run was killed while it removed files, and resumes
             return None
         with contextlib.suppress(OSError):
             rest.rmdir()
@@ -160,7 +162,7 @@ class _Manifest:
     """Function that writes a shard's manifest, at the end of its run.
 
     Args:
-        settings: what `manifests.settings_of` returned.
+        settings: result of `manifests.settings_of`.
         inputs: (name in the plan, path) of each input file, as they are now.
     """
 
@@ -226,7 +228,7 @@ def _remove(paths: Iterable[AnyPath]) -> None:
 
 
 def _outputs(path: Path) -> list[Path]:
-    """List the files of a shard that are there, its manifest excepted."""
+    """List the existing files of a shard, except its manifest."""
     return [file for file in paths_of(path) if file.exists()]
 
 

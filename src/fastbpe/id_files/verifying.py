@@ -1,4 +1,4 @@
-"""Verification of files of ids: every file that does not fit is named, with the reason."""
+"""Verification of files of ids: names every file that does not fit, with the reason."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fastbpe.id_files.reader import HasFingerprint
 class Verified(NamedTuple):
     """Result of `verify_ids`.
 
-    problems: one sentence each, which begins with the path of a file; (): there are none.
-    n_files, n_documents, n_ids: number of files without a problem, and of what they hold.
+    problems: one sentence for each problem, which begins with the path of a file; (): there are no problems.
+    n_files, n_documents, n_ids: number of files without a problem, and of their documents and ids.
     """
 
     problems: tuple[str, ...]
@@ -49,7 +49,7 @@ def verify_ids(
         path: as for `open_ids`.
         tokenizer: the tokenizer that should have made the ids; None: any.
         dtype: as for `open_ids`.
-        inputs: folder of the corpus, the one that all input files have in common: the inputs of each shard are
+        inputs: folder of the corpus, which contains all input files: the inputs of each shard are
             compared with the hashes in its manifest, too. None: they are not read.
         progress: True: a bar on stderr; None: if stderr is a terminal; or a function, as for `train`.
 
@@ -94,7 +94,7 @@ def _sentence(error: Exception, path: Path) -> str:
 
 
 def _check_content(part: Part, phase: Phase) -> None:
-    """Read all offsets and ids of a part, and raise FormatError for the first that cannot be."""
+    """Read all offsets and ids of a part, and raise FormatError for the first that is impossible."""
     for _ in ends_of(part):
         pass
     index = part.path.with_suffix(".idx")

@@ -9,7 +9,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe.errors import InvalidTokenError
 
 class InvalidIdError(InvalidTokenError, ValueError):
-    """Error for an id that is no token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
+    """Error for an id that is not a token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
 
 @disjoint_base
 class Methods:

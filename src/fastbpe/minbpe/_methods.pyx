@@ -1,6 +1,6 @@
 """Methods of minbpe's tokenizers that are called often, close to the core."""
 
-# Lost: these methods in Python over an Encoder: slower for short strings.
+# Tried and dropped: these methods in Python over an Encoder: slower for short strings.
 
 from fastbpe._core.encode.encoder cimport Encoder
 
@@ -8,7 +8,7 @@ from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 
 
 class InvalidIdError(InvalidTokenError, ValueError):
-    """Error for an id that is no token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
+    """Error for an id that is not a token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
 
 
 cdef class Methods:
@@ -47,7 +47,7 @@ cdef class Methods:
 
         Raises:
             AssertionError: with "none_raise", a special token stands in the text.
-            ValueError: allowed_special is none of these.
+            ValueError: allowed_special is not one of these.
         """
         cdef Encoder encoder = self._ready()
         if isinstance(allowed_special, (set, frozenset)):
@@ -71,7 +71,7 @@ cdef class Methods:
         """Decode ids to text; bytes that are not UTF-8 become U+FFFD.
 
         Raises:
-            InvalidIdError: an id that is no token; it is a ValueError and a KeyError.
+            InvalidIdError: an id that is not a token; it is a ValueError and a KeyError.
         """
         self._ready()
         try:

@@ -75,9 +75,9 @@ class Tokenizer(Methods):
         """Learn vocab_size - 256 merges from a text.
 
         Args:
-            text: what to learn from.
-            vocab_size: 256 or more.
-            verbose: print a line for each merge.
+            text: str – text to learn from.
+            vocab_size: int – 256 or more.
+            verbose: bool – print a line for each merge.
 
         Raises:
             AssertionError: vocab_size is below 256.
@@ -86,7 +86,7 @@ class Tokenizer(Methods):
         raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
 
     def encode(self, text: str) -> list[int]:
-        """Encode a text."""
+        """Encode a text (str) to ids."""
         raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -94,7 +94,11 @@ class Tokenizer(Methods):
         raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
-        """Write PREFIX.model, for `load`, and PREFIX.vocab, for people; each whole or not at all."""
+        """Write PREFIX.model, for `load`, and PREFIX.vocab, for people; each whole or not at all.
+
+        Args:
+            file_prefix: path without these endings.
+        """
         prefix = os.fspath(file_prefix)
         atomic_files.write(prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode())
         atomic_files.write(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
@@ -102,9 +106,12 @@ class Tokenizer(Methods):
     def load(self, model_file: Path_) -> None:
         """Take merges, pattern and special tokens from a `.model` file.
 
+        Args:
+            model_file: path that ends with .model.
+
         Raises:
-            AssertionError: its name does not end with .model.
-            ValueError: it is damaged; the message says where.
+            AssertionError: the name does not end with .model.
+            ValueError: the file is damaged; the message says where.
         """
         path = os.fspath(model_file)
         if not path.endswith(".model"):
@@ -141,7 +148,7 @@ class Tokenizer(Methods):
         self,
     ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
-        triples.sort(key=itemgetter(2))  # the lowest id merges first, whatever the order of the dict
+        triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)
         vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
@@ -210,7 +217,10 @@ class RegexTokenizer(Tokenizer):
     load.__doc__ = Tokenizer.load.__doc__
 
     def register_special_tokens(self, special_tokens: dict[str, int]) -> None:
-        """Replace the special tokens, name → id.
+        """Replace the special tokens.
+
+        Args:
+            special_tokens: name → id.
 
         If an id or a name belongs to a token, the next call that encodes raises SpecialTokenError (a ValueError).
         """

@@ -179,7 +179,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
             )
         rules[source] = _characters(fields[1], f"{where}:{number}") if len(fields) > 1 else ""
     if not rules:
-        raise FormatError(f"{where}: no line holds a rule; the rules called identity are none")
+        raise FormatError(f"{where}: no line holds a rule; for no rules, give the name identity")
     return rules
 
 
@@ -190,7 +190,9 @@ def _characters(text: str, where: str) -> str:
         match = _CODE_POINT.fullmatch(word)
         code_point = int(match[1][:9], 16) if match else -1
         if not 0 < code_point <= 0x10FFFF or 0xD800 <= code_point < 0xE000:
-            raise FormatError(f"{where}: {word!r} is no character in hexadecimal, 1 to 10FFFF without surrogates")
+            raise FormatError(
+                f"{where}: {word!r} is not a character in hexadecimal, 1 to 10FFFF without surrogates"
+            )
         characters += chr(code_point)
     return characters
 

@@ -205,7 +205,7 @@ def _make_private_folder(folder: str) -> None:
 
     Raises:
         PermissionError: the folder belongs to another user.
-        NotADirectoryError: the path is no folder.
+        NotADirectoryError: the path is not a folder.
     """
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)

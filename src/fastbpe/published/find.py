@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
     model: content of the file.
     path: str – the file.
-    unchecked: the published vocabulary that the model must equal, which the caller has to check; None: the SHA-256
+    unchecked: the published vocabulary that the model must equal, which the caller must check; None: the SHA-256
         of the file was right, or none is published.
     """
 
@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may be the name of a vocabulary, model or repository, and is no file name.
+    """Tell whether a text may be the name of a vocabulary, model or repository, and is not a file name.
 
     >>> is_name("gpt-4o"), is_name("Qwen/Qwen2-7B"), is_name("vocab.tiktoken")
     (True, True, False)
@@ -148,7 +148,7 @@ def published_copy(url: str, sha256: str | None) -> bytes | None:
         sha256: str or None – the hash that the caller expects.
 
     Returns:
-        Its bytes; None: it is no published file, or no folder has a copy with this hash.
+        Its bytes; None: it is not a published file, or no folder has a copy with this hash.
     """
     file = next((known.file for known in VOCABULARIES.values() if known.file.url == url), None)
     if file is None or file.sha256 != sha256:
@@ -228,7 +228,7 @@ def find_local(name: str, revision: str = "main") -> str:
     """Find what `unpublished_path` finds.
 
     Raises:
-        VocabularyNotFoundError: there is none; the message names the places and the way out.
+        VocabularyNotFoundError: there is no such vocabulary; the message names the places and the way out.
     """
     path = unpublished_path(name, revision)
     if path is not None:
@@ -257,7 +257,7 @@ def unpublished_path(name: str, revision: str = "main") -> str | None:
         revision: branch, tag or commit of the repository. Only "main" finds files of the user's own.
 
     Returns:
-        The path; None: there is none on this machine.
+        The path; None if this machine has no copy.
     """
     own = _own_paths(name) if revision == "main" else []
     path = next(filter(os.path.exists, own), None)

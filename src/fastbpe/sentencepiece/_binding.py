@@ -15,7 +15,7 @@ class Binding:
     """Batch decodes of a processor, under the names and with the arguments of sentencepiece's binding.
 
     Each method reads the length of the batch once and then its items by number, so that a container whose length
-    changes meanwhile gives a result or raises its own error.
+    changes in the meantime gives a result or raises its own error.
 
     Args of each method:
         batch: sequences of ids, or of pieces (str or bytes).

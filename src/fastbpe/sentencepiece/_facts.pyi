@@ -17,4 +17,4 @@ class Facts:
 
     def __init__(self, encoder: Encoder | None, types: bytes) -> None: ...
     def bytes_of_ids(self, ids: list[int]) -> list[bytes] | None:
-        """Return the piece of each id as bytes; None if one is no plain int below the number of pieces."""
+        """Return the piece of each id as bytes; None if one is not a plain int below the number of pieces."""

@@ -79,7 +79,7 @@ cdef class Facts:
         return (<const uint8_t*> PyBytes_AS_STRING(self._types))[i] == fact
 
     cdef list _facts(self, list ids, int fact):
-        """Return a fact about each id; None if one is no plain int below the number of pieces."""
+        """Return a fact about each id; None if one is not a plain int below the number of pieces."""
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = PyList_New(n)
         cdef object found
@@ -93,7 +93,7 @@ cdef class Facts:
         return out
 
     def bytes_of_ids(self, list ids not None):
-        """Return the piece of each id as bytes; None if one is no plain int below the number of pieces."""
+        """Return the piece of each id as bytes; None if one is not a plain int below the number of pieces."""
         cdef list pieces = self.piece_bytes, out = []
         cdef Py_ssize_t i
         for id in ids:

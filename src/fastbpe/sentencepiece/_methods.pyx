@@ -84,7 +84,7 @@ cdef class Methods:
     cdef public object _return_type, _add_bos, _add_eos, _reverse, _emit_unk_piece
     cdef public object _enable_sampling, _nbest_size, _alpha, _num_threads
     cdef readonly Facts _model  # None until a model is loaded
-    cdef Encoder _encoder  # of the model; None also if the model has none
+    cdef Encoder _encoder  # of the model; None if there is no model, or the model cannot encode
 
     def _use(self, Facts model):
         """Use a model from now on; None: there is none."""

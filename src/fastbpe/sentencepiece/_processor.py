@@ -24,9 +24,9 @@ _SETTINGS = (
 
 
 class SentencePieceProcessor(Encodes, Decodes):
-    """Encodes and decodes with a model of sentencepiece of type bpe, word or char.
+    """Encode and decode with a sentencepiece model of type bpe, word or char.
 
-    Every method has a CamelCase twin.
+    Each method also has its CamelCase name, as in sentencepiece.
 
     Args:
         model_file: path of a `.model` file.
@@ -36,11 +36,11 @@ class SentencePieceProcessor(Encodes, Decodes):
         add_bos, add_eos: put the ids of `<s>` and `</s>` around the ids of a text.
         reverse: return ids or pieces from last to first.
         emit_unk_piece: return `<unk>` for pieces that the model does not know.
-        enable_sampling: skip merges at random (BPE dropout); nbest_size must then be -1, or 2 to 512. Encoding
-            then raises RuntimeError with a word or char model.
+        enable_sampling: skip merges at random (BPE dropout). nbest_size must then be -1 or 2 to 512. With a
+            word or char model, encoding then raises RuntimeError.
         alpha: probability of skipping a merge.
         num_threads: threads for a batch; -1: one for each core.
-        return_type: another name of out_type.
+        return_type: another name for out_type.
 
     Raises:
         RuntimeError: the model cannot be read, or is a unigram model.
@@ -62,10 +62,10 @@ class SentencePieceProcessor(Encodes, Decodes):
     # Normalising
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """Normalize a text as `encode` does before it looks for pieces, or each of a list.
+        """Normalize a text, or each text of a list, as `encode` does before it merges.
 
-        with_offsets: return (text, offsets): the origin of each character (for bytes, of each byte) and of the
-        end.
+        with_offsets: return (text, offsets). offsets: for each character of the result and for its end, the
+            position in the given text that it comes from; for bytes, for each byte.
         """
         if self._model is None and not with_offsets and isinstance(input, (str, bytes)):
             return type(input)()
@@ -75,7 +75,7 @@ class SentencePieceProcessor(Encodes, Decodes):
     def _processor(self) -> Binding:
         return Binding(self)
 
-    # Being a value
+    # Container and pickle methods
 
     def __len__(self) -> int:
         return self.GetPieceSize()

@@ -24,7 +24,7 @@ from fastbpe.training.codepoint_train import CodePointReport, learn_model
 from fastbpe.training.frequent_pieces import learn_frequent
 from fastbpe.training.options import ReadingOptions
 
-# sentencepiece 0.2.3 takes these and does nothing with them, whatever they say.
+# sentencepiece 0.2.3 takes these options and ignores them.
 _DEPRECATED = (
     "accept_language",
     "self_test_sample_size",
@@ -104,7 +104,7 @@ def _train(
     pretokenizer: Pretokenizer | None = None,
 ) -> None:
     if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", options.get("minloglevel", "0")):
-        raise SpecError("minloglevel is no integer", "[absl::SimpleAtoi(value, &v)] ")
+        raise SpecError("minloglevel is not an integer", "[absl::SimpleAtoi(value, &v)] ")
     if iterator is not None and not isinstance(iterator, Iterator):
         raise TypeError(
             f"give iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
@@ -226,7 +226,7 @@ def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
             try:
                 item = item.encode()
             except UnicodeEncodeError as error:
-                raise SpecError(f"a sentence is no text: {error}", str(error)) from None
+                raise SpecError(f"a sentence is not text: {error}", str(error)) from None
         elif not isinstance(item, bytes):
             message = "Iterator must return str or bytes."
             raise SpecError(f"{message} It gave {type(item).__name__}", message, "INVALID_ARGUMENT")

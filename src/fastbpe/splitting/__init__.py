@@ -10,7 +10,7 @@
    (2**22, and 256 for each byte of text); beyond the limit it raises PatternError with the place. An attempt of
    more than 4,096 steps remembers its states and enters none twice, so that patterns like `(a+|b)+c` end after
    a polynomial number of steps.
-3. The `regex` package, which takes the GIL: look-behind of no fixed width, some back-references, programs too
+3. The `regex` package, which takes the GIL: look-behind without a fixed width, some back-references, programs too
    large. A text may take 3 seconds of the processor and 10 microseconds a byte; then it raises PatternError,
    too.
 

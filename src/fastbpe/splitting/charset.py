@@ -190,7 +190,7 @@ def _show(code_point: int) -> str:
 def _without_surrogates(ranges: Iterable[Range]) -> Iterator[Range]:
     for low, high in ranges:
         if low > high or low < 0 or high > MAX_CODE_POINT:
-            raise ValueError(f"({low:#x}, {high:#x}) is no range; give (low, high) within 0..0x10FFFF")
+            raise ValueError(f"({low:#x}, {high:#x}) is not a range; give (low, high) within 0..0x10FFFF")
         if low < FIRST_SURROGATE:
             yield low, min(high, FIRST_SURROGATE - 1)
         if high > LAST_SURROGATE:
@@ -364,7 +364,7 @@ def _named_kind(kind: str, value: str) -> CharSet:
 
 @cache
 def _alike() -> tuple[list[int], list[list[int]]]:
-    """Return the characters that have equals but for case, sorted, and for each its equals."""
+    """Return the characters that have case variants, sorted, and the variants of each."""
     others: dict[int, list[int]] = {}
     for word in unicode_tables.CASE_PAIRS.split():
         first, count, step, distance = (int(number, 36) for number in word.split("."))

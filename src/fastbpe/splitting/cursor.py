@@ -34,7 +34,7 @@ class Cursor:
             )
         for index, character in enumerate(text):
             if FIRST_SURROGATE <= ord(character) <= LAST_SURROGATE:
-                self.fail(index, "a lone surrogate is no character", "take it out; no text contains one")
+                self.fail(index, "a lone surrogate is not a character", "take it out; no text contains one")
 
     def fail(self, at: int, problem: str, way_out: str) -> NoReturn:
         """Raise PatternError at a position."""
@@ -110,7 +110,7 @@ class Cursor:
         if named is not None:
             return self.spend(~named if character.isupper() else named, start)
         if character.isascii() and character.isalnum():
-            self.fail(start, rf"\{character} is no escape here", f"write {character} for the character itself")
+            self.fail(start, rf"\{character} is not an escape here", f"write {character} for the character itself")
         return character
 
     def _hex_escape(self, start: int, kind: str) -> str:
@@ -129,7 +129,7 @@ class Cursor:
             )
         code_point = int(digits, 16)
         if code_point > MAX_CODE_POINT or FIRST_SURROGATE <= code_point <= LAST_SURROGATE:
-            self.fail(start, f"U+{code_point:04X} is no character", "use 0..D7FF or E000..10FFFF")
+            self.fail(start, f"U+{code_point:04X} is not a character", "use 0..D7FF or E000..10FFFF")
         return chr(code_point)
 
     def _property_escape(self, start: int, negative: bool, ignore_case: bool) -> CharSet:
@@ -144,7 +144,7 @@ class Cursor:
         except KeyError:
             self.fail(
                 start,
-                f"{name!r} is no property known here" if name else r"expected the name of a property after \p",
+                f"{name!r} is not a property known here" if name else r"expected the name of a property after \p",
                 r"general categories such as L or Lu, scripts such as Greek, and Alphabetic are known",
             )
         # tiktoken's engine folds case before it negates: (?i)\P{Lu} has no cased letters at all.

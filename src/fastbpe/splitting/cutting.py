@@ -15,7 +15,7 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
     """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if the splitter has no known
     ones.
 
-    special: tokens that cut the text before it is split. No cut is inside one, whatever follows the text.
+    special: tokens that cut the text before it is split. No cut is inside one, even if more text follows.
     """
     if not splitter.cuttable:
         return None

@@ -92,7 +92,7 @@ def first_of_round(repeat: Repeat, follow: First) -> First:
 
 
 def always_matches(node: Node) -> bool:
-    """Tell whether the node matches wherever it is tried; then a repetition before it never has to give back."""
+    """Tell whether the node matches wherever it is tried; then a repetition before it need not backtrack."""
     if isinstance(node, Concat):
         return all(map(always_matches, node.parts))
     if isinstance(node, Alternation):

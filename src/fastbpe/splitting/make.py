@@ -33,7 +33,7 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     >>> make_splitter(r"[a-z]+", drop_unmatched=True).pieces("one 2 three")
     [(0, 3), (6, 11)]
 
-    Raises PatternError for a pattern of no use.
+    Raises PatternError for an invalid pattern, or a pattern that matches the empty string.
     """
     if pattern is None:
         return Splitter()
@@ -64,7 +64,10 @@ def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> Scann
 
 
 def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
-    """Make the engine for a pattern; None if it cannot run it. Raises PatternError for a pattern of no use."""
+    """Make the engine for a pattern; None if the engine cannot run the pattern.
+
+    Raises PatternError for an invalid pattern, or a pattern that matches the empty string.
+    """
     from fastbpe.splitting.nodes import is_run
     from fastbpe.splitting.program import compile_program
     from fastbpe.splitting.syntax import parse
@@ -79,7 +82,10 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
 
 
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:
-    """Chain splitters: each splits the pieces of the one before; without any, nothing is split."""
+    """Chain splitters: each splits the pieces of the splitter before it.
+
+    An empty list gives a splitter that splits nothing.
+    """
     if len(splitters) > MAX_STEPS:
         raise PatternError(f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}")
     return reduce(Sequence, splitters) if splitters else Splitter()

@@ -1,15 +1,16 @@
-r"""Translate patterns of tokenizers (Oniguruma, Ruby's syntax) into fastbpe's.
+r"""Translates regexes of tokenizers (Oniguruma, Ruby's syntax) into fastbpe's syntax.
 
-The two syntaxes have most in common. These look alike but mean another thing, and are translated:
+The two syntaxes are mostly the same. These parts look alike but differ in meaning, and are translated:
 
-- `^` and `$` match at the begin and end of a line, not of the text; `^` never matches at the end of the text;
+- in Oniguruma, `^` and `$` match at the beginning and end of a line, not of the text; `^` never matches at the end
+  of the text;
 - `\Z` matches at the end, or before one last line feed;
-- `\w` (and so `\b`) lacks U+200C and U+200D, but outside of brackets has ² ³ ¹ ¼ ½ ¾;
+- `\w` (and so `\b`) does not include U+200C and U+200D; outside of brackets it includes ² ³ ¹ ¼ ½ ¾;
 - the flag that lets `.` match a line feed is m.
 
-PatternError is raised for what has no translation or is not worth one: `{1,3}+` (in Ruby's syntax a repetition of
-the repetition), `{2}?` (an optional repetition), `[[:alpha:]]`, `--` within brackets, back-references, and, if
-case is ignored, classes of letters and pairs of letters that a ligature or ß stands for.
+Parts without a translation, and some that are too rare to translate, raise PatternError: `{1,3}+` (in Ruby's
+syntax a repetition of the repetition), `{2}?` (an optional repetition), `[[:alpha:]]`, `--` within brackets,
+back-references; and, where case is ignored, classes of letters and pairs of letters that match a ligature or ß.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
 
 @lru_cache(maxsize=64)
 def from_oniguruma(pattern: str) -> str:
-    r"""Return the pattern that matches with fastbpe what the given one matches with tokenizers.
+    r"""Return a pattern that matches in fastbpe what the given pattern matches in tokenizers.
 
     >>> from_oniguruma(r"\p{L}+|^\s$")
     '\\p{L}+|(?:\\A|(?<=\\n)(?!\\z))\\s(?:(?=\\n)|\\z)'
 
-    Raises PatternError for what the two read differently and ours cannot say.
+    Raises PatternError for a part that fastbpe's syntax cannot express.
     """
     return _Translation(pattern).run()
 
@@ -59,8 +60,8 @@ class _Translation:
         self.pattern = pattern
         self.at = 0
         self.out: list[str] = []
-        self.ignore_case = [False]  # of the present group, last, and of those around it
-        self.letters = ""  # the last two literals, if nothing parts them
+        self.ignore_case = [False]  # stack: flag of each open group, the innermost last
+        self.letters = ""  # the last two literals, if nothing stands between them
 
     def run(self) -> str:
         while self.at < len(self.pattern):
@@ -79,7 +80,7 @@ class _Translation:
                 self.give(character, _LINE_END)
             elif character == ")":
                 self.give(character, character)
-                if len(self.ignore_case) > 1:  # else our parser says what is wrong
+                if len(self.ignore_case) > 1:  # else fastbpe's parser reports the error
                     self.ignore_case.pop()
             else:
                 self.literal(character)
@@ -101,7 +102,7 @@ class _Translation:
                     f"{character!r} where case is ignored may match several characters in tokenizers",
                     "write both cases out",
                 )
-            # Anything but these parts two letters that could match as one.
+            # Any other element stands between two letters, which then cannot match one character together.
             if character not in "*+?":
                 self.letters = self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
@@ -128,7 +129,7 @@ class _Translation:
             self.letters = ""
             self.give(rest[:2], rest[:2])
         else:
-            self.refuse(rf"\{kind} is not known here, or not read as in tokenizers", "write it in other words")
+            self.refuse(rf"\{kind} is unknown to fastbpe, or differs from tokenizers", "write it in other words")
 
     def code_point(self, found: re.Match[str]) -> None:
         digits = found[1] or found[2] or found[3]
@@ -145,7 +146,9 @@ class _Translation:
         try:
             CharSet.property(found[1])
         except KeyError:
-            self.refuse(f"{found[1]!r} is no property known here", "give a general category or a script")
+            self.refuse(
+                f"{found[1]!r} is not a property that fastbpe knows", "give a general category or a script"
+            )
         self.give(found[0], found[0])
 
     def brackets(self) -> None:
@@ -182,10 +185,12 @@ class _Translation:
         assert found is not None  # it matches "(" alone
         opening, on, off, end = found[0], found[1] or "", found[2] or "", found[3]
         if opening == "(" and self.pattern[self.at + 1 : self.at + 2] in ("?", "*"):
-            self.refuse("no such group is known here, or it is read otherwise than in tokenizers", "use (?:...)")
+            self.refuse("this kind of group is unknown to fastbpe, or differs from tokenizers", "use (?:...)")
         if end == ")":
             if self.at:
-                self.refuse("flags amid a pattern reach further in tokenizers than here", "use (?i:...)")
+                self.refuse(
+                    "flags in the middle of a pattern reach further in tokenizers than in fastbpe", "use (?i:...)"
+                )
             self.ignore_case[-1] = "i" in on
         else:
             ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off

@@ -1,8 +1,8 @@
 r"""Automaton that accepts every piece that a split pattern can make: to prove that a text is in none.
 
-The automaton may accept texts that are no pieces, never the other way round. It is exact for characters,
+The automaton may accept texts that are not pieces, never the other way round. It is exact for characters,
 sequences, alternations and repetitions. Look-arounds, possessive and atomic groups only make a pattern match
-less, so it passes over them; a back-reference counts as any text. It also knows that the first branch that
+less, so it ignores them; a back-reference counts as any text. It also knows that the first branch that
 matches wins: if a branch without those parts matches the beginning of a text, no later branch matches there, and
 neither does the text between two matches begin there.
 """
@@ -184,7 +184,7 @@ class _Automaton:
         accepted = {number for number, state in enumerate(listed) if any(1 in states for states in state)}
         self.accepted = frozenset(accepted)
         useful = set(accepted)
-        while True:  # states from which no piece ends are of no use
+        while True:  # drop states from which no piece can end
             more = {
                 number for number, row in enumerate(nexts) if number not in useful and not useful.isdisjoint(row)
             }
@@ -249,7 +249,7 @@ class PieceLanguage:
         self.start: States = self.anywhere[:-1] + ((frozenset((0,)),) if self._automata else ())
 
     def step(self, states: States, low: int, high: int) -> States | None:
-        """Read one of the characters from low to high; None: none of them can come next."""
+        """Read one of the characters from low to high; None if none of them can come next."""
         out = []
         for automaton, before in zip(self._automata, states, strict=True):
             classes = automaton.classes(low, high)

@@ -45,7 +45,7 @@ MAX_WORDS = 1 << 16
 #: Most choices of a program; each has a table of 1 KB.
 MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
-#: Deepest nesting of groups that need a register: the engine has so many registers.
+#: Deepest nesting of groups that need a register: the number of registers of the engine.
 MAX_DEPTH = 128
 #: Nested rounds that may be empty, at most: visited states of the engine have a bit for each.
 MAX_OPEN = 8
@@ -94,13 +94,13 @@ class Op(IntEnum):
     AHEAD = 15
     #: [set, negative]: the same for the character before.
     BEHIND = 16
-    #: [characters]: goes so many back, or fails.
+    #: [characters]: goes back by this number of characters, or fails.
     BACK = 17
     #: [register]: saves where a round begins that may be empty.
     SAVE_PLACE = 18
     #: [register, target]: continues at the target if the round was empty.
     CHECK = 19
-    #: [set, 0 or 1]: RUN of so many or more.
+    #: [set, n = 0 or 1]: RUN of n members or more.
     SPAN = 20
     #: [set]: RUN of at most one.
     OPTION = 21
@@ -248,7 +248,7 @@ class _Compiler:
         self.n_cuts -= op not in (Op.CHECK, Op.CLOSE)
 
     def _open(self) -> int:
-        # Outside of atomic groups every register is one of SAVE_PLACE. Texts of groups are no part of a state.
+        # Outside of atomic groups every register is one of SAVE_PLACE. Texts of groups are not part of a state.
         return 0 if self.n_cuts or self.groups or self.depth > MAX_OPEN else 1 + self.depth
 
     def _set(self, characters: CharSet) -> int:
@@ -422,7 +422,7 @@ class _Compiler:
         for branch, label in zip(branches, labels, strict=True):
             n_chars = width(branch)
             if n_chars is None or n_chars > MAX_LOOK_BEHIND_CHARS:
-                raise UnsupportedError("look-behind of no fixed width")
+                raise UnsupportedError("look-behind without a fixed width")
             self._place(label)
             self._emit(Op.BACK, n_chars)
             self.node(branch, ANYTHING, sure=True)

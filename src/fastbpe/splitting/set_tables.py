@@ -1,7 +1,7 @@
 """Lay out sets of characters as the tables that `_core.split.charsets` reads.
 
 A set has 256 bytes, which say what the first byte of a character decides, and, for what it does not decide, an
-index of blocks of 256 characters, one bit a character. All sets share blocks.
+index of blocks of 256 characters, one bit for each character. All sets share blocks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ MAX_SETS = 256
 BLOCK_BITS = 8
 N_BLOCKS = (MAX_CODE_POINT >> BLOCK_BITS) + 1
 
-#: Answers of a first byte: 0: no character with it is a member; 1 to 4: all are, and have so many bytes.
+#: Answers of a first byte: 0: no character with it is a member; 1 to 4: all are members, and have this number of
+#: bytes.
 SOME_ARE_MEMBERS = 5
 
 _WORDS_PER_BLOCK = (1 << BLOCK_BITS) // 64

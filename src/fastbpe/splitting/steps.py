@@ -48,7 +48,7 @@ class Split:
             matches right before it ("merged_with_previous") or right behind it ("merged_with_next"), or becomes
             one piece with the matches that touch it ("contiguous").
         invert: matches, and the text between them, change places first.
-        literal: the pattern is no regex but the text to find.
+        literal: the pattern is not a regex but the text to find.
     """
 
     pattern: str
@@ -136,7 +136,7 @@ def step_of(described: Mapping[str, Any]) -> Step:
 
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
-    r"""Return (True, patterns) if regexes, one after another, split as the steps do; None is no splitting.
+    r"""Return (True, patterns) if regexes, one after another, split as the steps do; None means no splitting.
 
     >>> as_pattern([Split(pattern=r"\d"), ByteLevel(use_regex=False)])
     (True, '\\d')

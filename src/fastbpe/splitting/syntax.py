@@ -197,7 +197,7 @@ class _Parser:
         while self.cursor.next.isascii() and self.cursor.next.isdigit():
             digits += self.cursor.take()
         if digits.startswith("0"):
-            self.cursor.fail(start, r"\0 is no escape", r"write \x00 for U+0000")
+            self.cursor.fail(start, r"\0 is not an escape", r"write \x00 for U+0000")
         return self._reference(start, int(digits) if len(digits) < 6 else -1, digits)
 
     def _named_reference(self, start: int, end: str) -> Node:

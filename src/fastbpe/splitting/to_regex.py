@@ -1,10 +1,11 @@
 r"""Run a split pattern with the `regex` package, but without its Unicode data.
 
-The parsed pattern is printed with every class as ranges of code points, so the Unicode version of the installed
-`regex` does not matter. A class is printed as ASCII, then as a tree of blocks, four a level, without negated
-classes: `regex` tests the members of a class one by one. This is about as fast as `\p{L}` and `\s` themselves.
-Lost: plain ranges (ten times slower); two, three or eight blocks a level; negated classes as `[^...]`. No gain:
-the longest ranges (Han, Hangul, …) before the tree; four zones of scripts as its top level.
+The module writes the parsed pattern with every class as ranges of code points, so the Unicode version of the
+installed `regex` does not matter. `regex` tests the members of a class one by one. So a class is written as its
+ASCII members, then as a tree of blocks with four blocks a level, without negated classes. That is about as fast as
+`\p{L}` and `\s`. Tried and dropped, since slower: plain ranges; two, three or eight blocks a level; negated
+classes as `[^...]`. Without
+gain: the longest ranges (Han, Hangul, …) before the tree; four zones of scripts as its top level.
 """
 
 from __future__ import annotations

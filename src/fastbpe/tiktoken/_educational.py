@@ -48,7 +48,7 @@ class SimpleBytePairEncoding:
         return ids
 
     def decode_bytes(self, tokens: list[int]) -> bytes:
-        """Decode ids to bytes. Raises KeyError for an id that is no token."""
+        """Decode ids to bytes. Raises KeyError for an id that is not a token."""
         return b"".join(self.decode_tokens_bytes(tokens))
 
     def decode(self, tokens: list[int]) -> str:
@@ -56,7 +56,7 @@ class SimpleBytePairEncoding:
         return self.decode_bytes(tokens).decode(errors="replace")
 
     def decode_tokens_bytes(self, tokens: list[int]) -> list[bytes]:
-        """Return the bytes of each id. Raises KeyError for an id that is no token."""
+        """Return the bytes of each id. Raises KeyError for an id that is not a token."""
         return [self._decoder[token] for token in tokens]
 
     @staticmethod

@@ -128,7 +128,7 @@ class Methods(Encoder):
         """Decode ids to bytes.
 
         Raises:
-            KeyError: an id that is no token.
+            KeyError: an id that is not a token.
             OverflowError: an id beyond 32 bits.
         """
     def decode(self, tokens: Sequence[int] | Buffer, errors: str = "replace") -> str:

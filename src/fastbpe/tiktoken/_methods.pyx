@@ -80,7 +80,7 @@ cdef class Methods(Encoder):
         self._decoder = decoder
 
     cdef tuple _chosen(self, object allowed, object disallowed):
-        """Return the matchers of the special tokens that a call allows, and of those that it forbids."""
+        """Return two matchers: of the special tokens that a call allows, and of the special tokens that it forbids."""
         if allowed is NOTHING and disallowed is ALL:
             return None, self._all()
         return self._matchers(allowed, _forbidden(allowed, disallowed))
@@ -180,7 +180,7 @@ cdef class Methods(Encoder):
         """Decode ids to bytes.
 
         Raises:
-            KeyError: an id that is no token.
+            KeyError: an id that is not a token.
             OverflowError: an id beyond 32 bits.
         """
         try:

@@ -27,15 +27,17 @@ class Encoding(Methods):
     r"""Vocabulary with its split pattern and special tokens: tiktoken's class.
 
     Args:
-        name: shown, and the key by which a registered encoding is pickled.
+        name: name in the repr. A registered encoding is pickled by its name.
         pat_str: regex that splits text into pieces; text that it does not match is left out.
-        mergeable_ranks: bytes of each ordinary token → rank, which is its id. All 256 single bytes are tokens.
-        special_tokens: text of each special token → id; an id of several tokens decodes to the first.
-        explicit_n_vocab: number of tokens that there must be, without a gap in their ids; None: any.
+        mergeable_ranks: bytes of each ordinary token → rank, which is also its id. All 256 single bytes must be
+            tokens.
+        special_tokens: text of each special token → id. An id that several tokens share decodes to the first of
+            them.
+        explicit_n_vocab: required number of tokens; the ids must then have no gaps. None: any number.
 
     Raises:
         ValueError: bad ranks, special tokens or pattern; the message says which.
-        AssertionError: there are not explicit_n_vocab tokens.
+        AssertionError: the number of tokens is not explicit_n_vocab, or their ids have gaps.
 
     >>> ranks = {bytes([i]): i for i in range(256)} | {b"he": 256, b"hel": 257}
     >>> encoding = Encoding("small", pat_str=r"\w+|\W+", mergeable_ranks=ranks, special_tokens={"<|end|>": 258})
@@ -100,13 +102,17 @@ class Encoding(Methods):
     def encode_with_unstable(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> tuple[list[int], list[list[int]]]:
-        """Encode a text that may go on.
+        """Encode the beginning of a text that may continue.
 
-        Takes the arguments and raises the errors of `encode`.
+        Args:
+            text, allowed_special, disallowed_special: as in `encode`.
 
         Returns:
-            (stable ids, completions): the stable ids stay whatever follows. Each completion is a list of ids that
-            may come after them. Its bytes begin with the rest of the text and may go on beyond it.
+            (stable ids, completions): no continuation of the text changes the stable ids. Each completion is a
+            list of ids that may follow them; its bytes begin with the rest of the text and may continue it.
+
+        Raises:
+            ValueError: as in `encode`.
         """
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         data = to_utf8(text)
@@ -120,7 +126,10 @@ class Encoding(Methods):
         return Completions(self._vocabulary, self._splitter)
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
-        """Return the id of the ordinary or special token that is exactly this text.
+        """Return the id of the ordinary or special token that equals a text.
+
+        Args:
+            text_or_bytes: str, or bytes.
 
         Raises:
             KeyError: there is no such token.
@@ -178,13 +187,13 @@ class Encoding(Methods):
         """Return the greatest id plus one."""
         return self.max_token_value + 1
 
-    # Used by programs, though their names begin with an underscore
+    # Private methods of tiktoken that programs use
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
         return self.encode_ordinary(text)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """Encode bytes that need not be UTF-8: from the first invalid byte on, they are one piece."""
+        """Encode bytes that need not be UTF-8. The bytes from the first invalid byte on are one piece."""
         if not isinstance(text, bytes):
             raise TypeError(f"expected bytes, not {type(text).__name__}")
         text = plain(text)
@@ -206,19 +215,19 @@ class Encoding(Methods):
 
     @staticmethod
     def _made_by_name(encoding: Encoding) -> Callable[[str], Encoding] | None:
-        """Return the function that returns this very encoding for its name, or None. The registry sets its own."""
+        """Return a function from a name to the registered encoding, or None. The registry replaces this method."""
         return None
 
     @staticmethod
     def _by_name(name: str) -> Encoding:
-        """Return the registered encoding of a name. The registry sets its own."""
+        """Return the registered encoding of a name. The registry replaces this method."""
         raise VocabularyError(f"no encoding is registered as {name!r}")
 
     def __setstate__(self, state: str | dict[str, Any]) -> None:
-        """Take the state of a pickle that tiktoken wrote, loaded where this class stands in for tiktoken's.
+        """Take the state of a pickle that tiktoken wrote, if this class stands in for tiktoken's class.
 
         Args:
-            state: name of a registered encoding, or the arguments of the class.
+            state: name of a registered encoding, or the arguments of `__init__`.
         """
         if isinstance(state, str):
             state = self._by_name(state)._arguments()

@@ -106,7 +106,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
         expected_hash: SHA-256 (hexadecimal) of the file.
 
     Raises:
-        ValueError: a line is no token and rank, or the SHA-256 differs.
+        ValueError: a line is not a token and rank, or the SHA-256 differs.
         OSError: the file cannot be read.
     """
     content = read_file_cached(tiktoken_bpe_file, expected_hash)

@@ -10,7 +10,13 @@ from fastbpe.tiktoken.registry import get_encoding
 
 
 def encoding_name_for_model(model_name: str) -> str:
-    """Return the name of a model's encoding. Raises KeyError for an unknown model.
+    """Return the name of a model's encoding.
+
+    Args:
+        model_name: str – name of a model of OpenAI, such as "gpt-4o".
+
+    Raises:
+        KeyError: the model is unknown.
 
     >>> encoding_name_for_model("gpt-4o-mini"), encoding_name_for_model("text-davinci-003")
     ('o200k_base', 'p50k_base')
@@ -26,8 +32,11 @@ def encoding_name_for_model(model_name: str) -> str:
 def encoding_for_model(model_name: str) -> Encoding:
     """Return a model's encoding.
 
+    Args:
+        model_name: str – name of a model of OpenAI, such as "gpt-4o".
+
     Raises:
         KeyError: the model is unknown.
-        ValueError, OSError: as `get_encoding`.
+        ValueError, OSError: as for `get_encoding`.
     """
     return get_encoding(encoding_name_for_model(model_name))

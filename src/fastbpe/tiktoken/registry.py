@@ -34,7 +34,10 @@ _OWN = f"{_NAMESPACE}.openai_public"  # tiktoken's own plug-in; `published` take
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """Return the encoding of a name. It is made at the first call and kept.
+    """Return the encoding of a name. The first call makes it, and later calls return the same object.
+
+    Args:
+        encoding_name: str – name such as "o200k_base", or the name of a plug-in's encoding.
 
     Raises:
         ValueError: no encoding has this name, or its file is not the published one.

@@ -46,7 +46,7 @@ def new_tokens(
     Raises:
         SpecialTokenError: a token cannot be found in text, stands twice, clashes with another, has another id
             already, or its id is taken.
-        TypeError: tokens is neither a list, a tuple nor a mapping, or a flag is no bool.
+        TypeError: tokens is neither a list, a tuple nor a mapping, or a flag is not a bool.
     """
     listed = _listed(tokens, argument, special)
     new = []

@@ -39,7 +39,7 @@ def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
         b: the second one.
 
     Raises:
-        TypeError: the text is no str.
+        TypeError: the text is not a str.
 
     >>> from fastbpe import Tokenizer, align
     >>> one = Tokenizer.from_merges([(97, 98)], pattern=None)

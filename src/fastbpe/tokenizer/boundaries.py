@@ -90,7 +90,7 @@ def _class(characters: CharSet) -> str:
 
 
 class Boundaries:
-    """Boundaries of one kind in a text, found as far as they are asked for.
+    """Boundaries of one kind in a text, found only as far as the caller asks.
 
     Args:
         text: the text.

@@ -143,8 +143,8 @@ def changed_texts(
         corpus: texts or paths, as `train` takes them. Each document is held whole.
         align_first: int – changed texts, from the first on, that are aligned to find the parts that changed; 0:
             none. Aligning a text takes some hundred times longer than encoding it.
-        separator: str – text between the documents of a txt file, as for `train`: "\\n" for a text a line. None:
-            the file is one text.
+        separator: str – text between the documents of a txt file, as for `train`: "\\n": each line is a text.
+            None: the file is one text.
         text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
         num_threads: int – as for `encode_batch`.
         progress: bool, function or None – as for `train`; the one phase is "comparing", in bytes.
@@ -153,7 +153,7 @@ def changed_texts(
         A report that holds three numbers for each changed text, and prints as a table.
 
     Raises:
-        TypeError: old or new is no Tokenizer (a SequenceTokenizer has no texts).
+        TypeError: old or new is not a Tokenizer (a SequenceTokenizer has no texts).
         ValueError: align_first is negative; a text is not UTF-8.
         FileNotFoundError, FormatError: the corpus cannot be read, as in `train`.
         ImportError: numpy is not installed.

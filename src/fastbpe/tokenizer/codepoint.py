@@ -59,7 +59,7 @@ _NO_BYTES = (
     "CodePointTokenizer.{0}: {1} are of bytes; Tokenizer.{0} makes a byte-level tokenizer of them, "
     'fastbpe.load and fastbpe.train(mode="codepoint") make code-point ones'
 )
-_MAX_PIECES_UNCHECKED = 1 << 20  # so many pieces never make more symbols than the tables can hold
+_MAX_PIECES_UNCHECKED = 1 << 20  # up to this number, pieces never make more symbols than the tables can hold
 
 
 class CodePointTokenizer(Tokenizer):
@@ -406,7 +406,7 @@ class CodePointTokenizer(Tokenizer):
     # Extending
 
     def with_tokens(self, tokens: Mapping[str, int] | Sequence[str | AddedToken]) -> CodePointTokenizer:
-        """Make a tokenizer with more tokens that are found in any text. This one stays as it is.
+        """Make a tokenizer with more tokens that are found in any text. This tokenizer does not change.
 
         In a sentencepiece model they are user-defined pieces, without flags, which sentencepiece finds too.
 
@@ -433,7 +433,7 @@ class CodePointTokenizer(Tokenizer):
         reserved_name: str = "<|reserved_special_token_{}|>",
         pad_to_multiple_of: int | None = None,
     ) -> CodePointTokenizer:
-        """Make a tokenizer with more control symbols. This one stays as it is.
+        """Make a tokenizer with more control symbols. This tokenizer does not change.
 
         Args:
             special_tokens: as in `Tokenizer.with_special_tokens`. The ids of a mapping must follow the last id,

@@ -1,4 +1,4 @@
-"""Decoding and offsets of code points by the rules of tokenizers, where they differ from sentencepiece."""
+"""Decoding and offsets in code-point mode by the rules of tokenizers, where they differ from sentencepiece."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Text = str | bytes
 class Decoding:
     """Decoding as the decoders of a tokenizer.json do it.
 
-    Consecutive byte ids decode together, or, if they are not UTF-8, to one U+FFFD each.
+    Consecutive byte ids decode together if their bytes are UTF-8; if not, each decodes to one U+FFFD.
 
     Args:
         model: model with conventions.
-        parts: its tables.
-        skips: leave special tokens out, before anything else.
+        parts: tables of the model.
+        skips: bool – drop special tokens before any other step.
     """
 
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
@@ -53,7 +53,7 @@ class Decoding:
             self.first_texts = dict(_odd_first_texts(model))
 
     def decode(self, ids: Sequence[int] | Buffer, errors: str, num_threads: int | None, unknown_ids: str) -> str:
-        """Decode ids to text. errors="replace" does as tokenizers."""
+        """Decode ids to text. With errors="replace", bytes that are not UTF-8 decode as in tokenizers."""
         if unknown_ids == "skip":
             ids = self.decoder.known(ids)
         first, rest, decoder = self._begin(ids, unknown_ids)
@@ -79,10 +79,11 @@ class Decoding:
         return first.encode() + decoder.decode_bytes(rest)
 
     def _begin(self, ids: Sequence[int] | Buffer, unknown_ids: str) -> tuple[str, Sequence[int] | Buffer, Decoder]:
-        """Take off a first token that loses more than a space.
+        """Split off a first token that loses more than one space.
 
         Returns:
-            The text of that token, "" if there is none; the other ids; their decoder.
+            (text of that token, the other ids, decoder of the other ids). The text is "" if there is no such
+            token.
         """
         if not self.first_texts:
             return "", ids if hasattr(ids, "__len__") else list(ids), self.decoder
@@ -95,7 +96,7 @@ class Decoding:
         return "", listed, self.decoder
 
     def _decode_runs(self, ids: Sequence[int] | Buffer, unknown_ids: str, *, strips: bool) -> str:
-        """Decode each run of byte ids by itself. strips: drop a first space."""
+        """Decode each run of byte ids by itself. strips: drop a space at the beginning."""
         out: list[str] = []
         run = b""
         for token_id, token in zip(ids, self.decoder.tokens(ids, unknown_ids), strict=True):
@@ -109,9 +110,9 @@ class Decoding:
 
 
 def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
-    """Give (id, bytes) of the tokens that lose more than a first space at the beginning of a text.
+    """Yield (id, bytes) of the tokens that lose more than one space at the beginning of a text.
 
-    A Metaspace decoder drops every U+2581 there.
+    A Metaspace decoder drops every U+2581 of the first token.
     """
     found = {token.id: as_found(model, token).encode() for token in model.added_tokens}
     for i, piece in enumerate(model.pieces):
@@ -128,11 +129,11 @@ def _text_of_run(run: bytes) -> str:
 
 
 class Places:
-    """Encoder that tells the span of each id.
+    """Encoder that also gives the span of each id.
 
     Args:
         rules: rules for text between tokens.
-        escapes: tokens are found in text with a space for each U+2581 (see `Conventions`).
+        escapes: bool – before tokens are looked for, each U+2581 of the text becomes a space (see `Conventions`).
     """
 
     def __init__(self, rules: SectionRules, *, escapes: bool) -> None:
@@ -146,12 +147,12 @@ class Places:
         disallowed: SpecialMatcher | None,
         unit: str,
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Encode texts; give the lists of ids and of spans of each.
+        """Encode texts. Returns for each text the list of ids and the list of their spans.
 
         Args:
             texts: str or bytes.
-            allowed: matcher of the tokens to find; None: none.
-            disallowed: matcher of the tokens to refuse; None: none.
+            allowed: matcher of the tokens to find; None: find no tokens.
+            disallowed: matcher of the tokens to refuse; None: refuse no tokens.
             unit: unit of the spans.
 
         Raises SpecialTokenError for a text with a disallowed token.
@@ -170,7 +171,10 @@ class Places:
         disallowed: SpecialMatcher | None,
         unit: str,
     ) -> tuple[Array, Array, Array]:
-        """Encode texts; give arrays of the ids of all, of their spans, and of the offsets of the texts' ids."""
+        """Encode texts.
+
+        Returns three arrays: the ids of all texts, their spans, and the offset of each text's first id.
+        """
         listed = list(_checked(texts))
         out = TracedIds(sum(len(text) for text in listed if isinstance(text, (str, bytes))))
         ends = self._add_all(listed, allowed, disallowed, unit, out, isinstance(texts, tuple), 0)
@@ -186,12 +190,12 @@ class Places:
         is_single: bool,
         first: int,
     ) -> list[int]:
-        """Add texts to `out`; give the number of ids before each and at the end.
+        """Encode texts into `out`. Returns the number of ids before each text, and the number of all ids.
 
         Args:
             texts, allowed, disallowed, unit: as in `lists`.
             out: object to which the ids are added, with their spans.
-            is_single: errors shall not name the index of a text.
+            is_single: bool – there is one text: errors do not name its index.
             first: index of the first text.
         """
         ends = [0]
@@ -215,7 +219,7 @@ class Places:
         unit: str,
         out: TracedIds,
     ) -> None:
-        """Encode a text of any kind, with tokens or without."""
+        """Encode a str or bytes, whether it has tokens or not."""
         data = to_utf8(text)
         if disallowed is not None and (found := disallowed.search(data)):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
@@ -226,9 +230,9 @@ class Places:
         out.finish(text if isinstance(text, str) else data, data, unit)
 
     def section_ends(self, text: str, allowed: SpecialMatcher | None) -> list[tuple[int, str | None]]:
-        """Give, for each token and each text between two, the ids up to its end and the text of a token, or None.
+        """List (ids up to the end, text of the token or None) of each token and of each text between two tokens.
 
-        A text without ids counts as none.
+        A text between two tokens that has no ids is left out.
         """
         out, ends = TracedIds(0), list[tuple[int, str | None]]()
         out.begin()
@@ -238,7 +242,7 @@ class Places:
     def _add_segments(
         self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds, ends: list[tuple[int, str | None]]
     ) -> list[int]:
-        """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space.
+        """Add ids and spans as sentencepiece gives them. Returns indices of ids that begin with an added space.
 
         ends: list to which the results of `section_ends` are appended.
         """
@@ -261,14 +265,14 @@ class Places:
         return prefixed
 
     def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> list[int]:
-        """Add a text between tokens. has_dummy: put a space before it, whatever the rules say."""
+        """Add a text between tokens. has_dummy: put a space before the text in any case."""
         first, rules = out.n, self._rules
         if not (has_dummy or rules.puts_space(data, start, end)):
             out.add_section(rules.plain, data, start, end, False, end)
             return []
         if start < end:
             out.add_section(rules.prefixed, data, start, end, True, end)
-        else:  # a text that is only the added space has an empty span
+        else:  # a text of only the added space has an empty span
             out.add_section(rules.plain, data[:start] + b" ", start, start + 1, False, start)
         return [first]
 
@@ -278,8 +282,8 @@ class Places:
         """Find the tokens in normalized text.
 
         Returns:
-            (start, end, id, prefixed, spelled) of each token, and of the text between two, where id is None.
-            prefixed: True if a space is put before it. spelled: a token as it stands in normalized text.
+            (start, end, id, prefixed, spelled) of each token and of each text between two tokens. id: None for a
+            text between tokens. prefixed: a space is put before it. spelled: the token's text after normalization.
         """
         text, dummy = data[start:end], int(self._rules.dummy_prefix)
         if then is None:
@@ -302,7 +306,7 @@ class Places:
 
 
 def _places_of_spaces(text: bytes, start: int) -> list[int]:
-    """List the offset of each byte that remains when U+2581 becomes a space, and the end of the text."""
+    """List the offset of each byte that remains when each U+2581 becomes a space, and then the end of the text."""
     out: list[int] = []
     for number, part in enumerate(text.split(METASPACE_UTF8)):
         if number:
@@ -320,10 +324,10 @@ def _checked(texts: Iterable[Text]) -> Iterable[Text]:
 
 
 def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:
-    """Give (start, end, id) of the tokens found in a text, and of the text between them, where id is None."""
+    """Yield (start, end, id) of each token found in a text, and of each text between tokens, with id None."""
     at = 0
     for start, end, token_id in matcher.find_all(data) if matcher else []:
-        if at < start:  # a token may begin within white space that the one before took along
+        if at < start:  # the white space that the token before includes may hold the beginning of this token
             yield at, start, None
         yield start, end, token_id
         at = end
@@ -332,12 +336,12 @@ def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int,
 
 
 def make_places(encoder: Encoder, model: CodePointModel, parts: Parts) -> Places:
-    """Make the encoder with spans of a code-point tokenizer, for models with a tokenizer.json's rules and others.
+    """Make the encoder with spans for a code-point tokenizer, with or without the rules of a tokenizer.json.
 
     Args:
-        encoder: the tokenizer, which encodes text between tokens.
-        model: its model.
-        parts: its tables.
+        encoder: encodes the text between tokens.
+        model: model of the tokenizer.
+        parts: tables of the model.
     """
 
     def tokens(*, has_dummy: bool) -> TokenEncoder:

@@ -80,7 +80,7 @@ def special_tokens_of(model: CodePointModel) -> dict[str, int]:
         special = {piece.decode(): i for i, piece in pieces.items()}
     except UnicodeDecodeError as error:
         bad = next(i for i, piece in pieces.items() if piece == error.object)
-        raise VocabularyError(f"piece {bad}, {error.object!r:.60}, is a control symbol but no UTF-8") from None
+        raise VocabularyError(f"piece {bad}, {error.object!r:.60}, is a control symbol but not UTF-8") from None
     return special | {token.content: token.id for token in model.added_tokens if token.special}
 
 

@@ -26,7 +26,7 @@ from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType
 
 METASPACE = "\u2581"  # sentencepiece's character for a space
 METASPACE_UTF8 = METASPACE.encode()
-EACH_BYTE = "fastbpe-each-byte"  # name of the error handler that gives U+FFFD for each byte of no character
+EACH_BYTE = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
 
 _BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a sign, too
 _NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
@@ -291,7 +291,7 @@ def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
 
 
 def decoded_bytes(model: CodePointModel) -> Iterator[int]:
-    """Give the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, whatever their type."""
+    """Give the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, of any type."""
     if model.conventions is None or model.conventions.decoder != "ByteFallback":
         return
     ends = memoryview(model.piece_ends).cast("I")

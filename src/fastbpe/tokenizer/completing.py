@@ -1,4 +1,4 @@
-"""Ids that may go on with a text's end: `Tokenizer.completions` and `Tokenizer.encode_with_unstable`.
+"""Ids that may follow the end of a text: `Tokenizer.completions` and `Tokenizer.encode_with_unstable`.
 
 More text may change the ids of a text's last piece, and of white space before it: they are the tail. In byte mode
 `_core.encode.completions` finds what may take its place. In code-point mode the tail is encoded with each text

@@ -114,7 +114,7 @@ class Conversation:
         return place + n_same, new[n_same:]
 
     def replace(self, start: int, end: int, text: str | bytes) -> tuple[int, int, list[int]]:
-        """Put text in the place of text[start:end]. The time grows with the way to the nearer end of the text.
+        """Replace text[start:end]. The time grows with the distance to the nearer end of the text.
 
         Args:
             start, end: int – characters of the whole text, as in a slice.
@@ -202,7 +202,7 @@ class Conversation:
         return _Place(index, n_characters, n_ids)
 
     def _encoded(self, index: int, text: str, after: int, state: bool) -> list[_Segment]:
-        """Encode text in the place of the segments from `index` up to `after`, as segments."""
+        """Replace the segments from `index` up to `after` by the segments of a text."""
         before = _BEFORE if index else ""
         behind = self._segments[after].text[0] if after < len(self._segments) else ""
         at, end = len(before), len(before) + len(text)

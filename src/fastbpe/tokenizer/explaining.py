@@ -45,7 +45,7 @@ class Piece(NamedTuple):
     kind: str – "text"; "special" or "added" for such a token, "unknown" for characters without a token, "bytes"
         for characters that fall back to bytes, "symbol" for a user-defined symbol.
     merges: the merges of its symbols, in order. In a vocabulary that looks up whole pieces first, a piece that is
-        a token becomes that token, whatever its merges make.
+        a token becomes that token, even if its merges make other ids.
     ids: its ids.
     """
 

@@ -225,7 +225,7 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
     """List the merges that give all ids by themselves, best first: (left id, right id, merged id).
 
     Raises FormatError if no list can, because no merge makes some tokens, which only the look-up of whole pieces
-    finds. Tokens that are no UTF-8 do not count: they are no piece of any text.
+    finds. Tokens that are not UTF-8 do not count: they are not a piece of any text.
     """
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
     made = made_by(vocabulary, model)
@@ -235,8 +235,8 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
         some = ", ".join(f"{tokens[i]!r} ({i})" for i in lost[:3])
         merging = replace(model, whole_piece_first=False)
         raise FormatError(
-            f"no merges make {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they are met as "
-            f"whole pieces only, which a list of merges cannot say{_witness(tokenizer, merging)}; export it as "
+            f"no merges make {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they occur only "
+            f"as whole pieces, which a list of merges cannot say{_witness(tokenizer, merging)}; export it as "
             "native, tiktoken or huggingface"
         )
     return [(left, right, merged) for merged, (left, right) in made.items()]

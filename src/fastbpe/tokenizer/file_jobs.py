@@ -32,7 +32,7 @@ def job_of(
             `Tokenizer.encode_files`.
 
     Raises:
-        TypeError, ValueError, SpecialTokenError: an argument is none that it could be.
+        TypeError, ValueError, SpecialTokenError: an argument has a wrong type or value.
     """
     check_separator(separator)
     if not isinstance(text_field, str):

@@ -15,13 +15,13 @@ _INTEGERS = frozenset("bBhHiIlLqQnN")  # format characters of the buffer protoco
 
 
 def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
-    """Give the sequences of a batch: cut (ids, offsets) and Arrow lists; any other batch as it is.
+    """Give the sequences of a batch: cut (ids, offsets) and Arrow lists; any other batch unchanged.
 
     A tuple of exactly two arrays is (ids, offsets).
 
     Raises:
         ValueError: the offsets do not rise from 0 to the number of ids.
-        TypeError: ids or offsets are no integers in one dimension.
+        TypeError: ids or offsets are not integers in one dimension.
     """
     if type(batch) is list:
         return batch

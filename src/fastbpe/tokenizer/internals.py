@@ -58,7 +58,7 @@ def splitter_of(tokenizer: Tokenizer) -> Splitter:
 
 
 def cutter_of(tokenizer: Tokenizer, special: Collection[str]) -> Cut | None:
-    """Return a function that finds safe cuts of documents in which special tokens are looked for; None: none."""
+    """Return a function that finds safe cuts of documents with special tokens; None if there are no safe cuts."""
     return tokenizer._cutter(special)
 
 

@@ -43,7 +43,7 @@ def load(
             - a name, if no file or folder has it: "o200k_base", "llama3", ..., a model of OpenAI's ("gpt-4o"), or
               a repository of Hugging Face ("org/name").
         pattern: split pattern for files that do not hold theirs: a name in `PATTERNS`, any regex, or a list of
-            regexes. "none" is no splitting.
+            regexes. "none" means no splitting.
         special_tokens: text to id, instead of those that the file holds or is known for. Or a list of texts, added
             to those as by `Tokenizer.with_special_tokens`.
         cache_bytes: most bytes of memory for the piece caches of all threads together. It does not change ids.

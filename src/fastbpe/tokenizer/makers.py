@@ -10,7 +10,7 @@ from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts
 from fastbpe.tokenizer.merges_as_ranks import merges_by_rank
 
-NO_ID = -1  # in place of the id of a character that is no piece
+NO_ID = -1  # in place of the id of a character that is not a piece
 
 
 def decided_by_ranks(vocabulary: Vocabulary, model: Model) -> bool:
@@ -41,7 +41,7 @@ def piece_makers(model: CodePointModel, parts: Parts) -> dict[int, tuple[int, in
 
 
 def characters(token: bytes) -> list[bytes]:
-    """Cut the UTF-8 of a piece into characters; bytes that are no UTF-8 stand for themselves."""
+    """Cut the UTF-8 of a piece into characters; bytes that are not UTF-8 stand for themselves."""
     try:
         return [character.encode() for character in token.decode()]
     except UnicodeDecodeError:

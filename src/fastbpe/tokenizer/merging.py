@@ -18,7 +18,7 @@ from fastbpe.vocabularies.changes import Change, MergeReport
 
 
 def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeReport]:
-    """Make one tokenizer with the tokens of two. Both stay as they are.
+    """Make one tokenizer with the tokens of two. Neither changes.
 
     The ids of `a` stay. The tokens that only `b` has get the ids from a.n_vocab on: first its ordinary tokens in
     the order of b, then its special and added tokens. The model of a gives all other rules: split pattern,
@@ -44,7 +44,7 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     Raises:
         ValueError: the modes differ, or there would be too many ids (VocabularyError); a special or added token of
             one is another token of the other (SpecialTokenError).
-        TypeError: an argument is no Tokenizer.
+        TypeError: an argument is not a Tokenizer.
 
     >>> import fastbpe
     >>> a = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)

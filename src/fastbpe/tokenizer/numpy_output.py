@@ -25,14 +25,14 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
     Raises:
         ValueError: the dtype holds no integers, has another byte order, or differs from `out`'s; `out` has
             other than one dimension, or is read-only.
-        TypeError: `out` is no numpy array.
+        TypeError: `out` is not a numpy array.
     """
     if out is not None and not isinstance(out, numpy.ndarray):
         raise TypeError(f"out must be a numpy array, not {type(out).__name__}")
     try:
         wanted = numpy.dtype(out.dtype if dtype is None and out is not None else dtype or "uint32")
     except TypeError:
-        raise ValueError(f'dtype={dtype!r} is no dtype: choose an integer one, such as "uint16"') from None
+        raise ValueError(f'dtype={dtype!r} is not a dtype: choose an integer one, such as "uint16"') from None
     if wanted.kind not in "iu" or not wanted.isnative:
         raise ValueError(
             f'dtype {wanted}: ids need an integer dtype of this machine, such as "uint16" or "uint32"'

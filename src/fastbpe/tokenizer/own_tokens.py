@@ -62,7 +62,7 @@ def split_template(templates: Templates) -> tuple[list[int], list[int]]:
 def fill_template(
     templates: Templates, encode: Callable[..., list[int]], text: str | bytes, pair: str | bytes | None
 ) -> list[int]:
-    """Put the ids of a text, or of two, into the template for so many.
+    """Put the ids of one or two texts into the template for this number of texts.
 
     Args:
         templates: the templates for one text and for two.

@@ -70,7 +70,7 @@ class Remover(Generic[TokenizerT]):
         for token in tokens:
             token_id = self._removal.find(token)
             if token_id is None:
-                raise VocabularyError(f"{token!r} is no token of this vocabulary, so it cannot be removed")
+                raise VocabularyError(f"{token!r} is not a token of this vocabulary, so it cannot be removed")
             if token_id in kept:
                 raise VocabularyError(f"token {token_id} ({token!r}) cannot be removed: it is {kept[token_id]}")
             drop.add(token_id)

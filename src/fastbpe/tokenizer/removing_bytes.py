@@ -72,7 +72,7 @@ class ByteRemoval:
 
     @cached_property
     def _uncovered(self) -> set[int]:
-        """Ids of tokens with a byte that is no token: without them, it would be left out of text."""
+        """Ids of tokens with a byte that is not a token: without them, it would be left out of text."""
         if not self._model.drops_bytes:
             return set()
         base = {*b"".join([token for token in self._tokens if len(token) == 1])}
@@ -103,8 +103,8 @@ class ByteRemoval:
         bad = next((i for i in (*drop, *lost) if i in self._uncovered), None)
         if bad is not None:
             raise VocabularyError(
-                f"the token {bad} has a byte that is no token of this vocabulary: without it, that byte would be "
-                "left out of text"
+                f"the token {bad} has a byte that is not a token of this vocabulary: without it, that byte would "
+                "be left out of text"
             )
         new_ids = renumber({*drop, *lost})
         for i in lost:

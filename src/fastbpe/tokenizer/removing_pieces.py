@@ -59,7 +59,10 @@ class PieceRemoval:
         return found | {token.id for token in self._model.added_tokens} | {*uncovered(self._model)}
 
     def find(self, token: int | str | bytes) -> int | None:
-        """Find the id of a piece by its id, its text or its bytes, with U+2581 or spaces for it; None: none."""
+        """Find a piece by id, text or bytes, with U+2581 or with spaces.
+
+        Returns its id, or None if there is no such piece.
+        """
         if isinstance(token, (str, bytes)):
             data = token.encode("utf-8", "replace") if isinstance(token, str) else token
             named = self._names.get(data.decode("utf-8", "replace"))

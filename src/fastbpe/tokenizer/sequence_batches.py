@@ -11,7 +11,7 @@ from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.threads import CallPool, usable_threads
 
-# What `train` takes: sequences, an array of one or two dimensions, or sequences and their counts.
+# Argument of `train`: sequences, an array of one or two dimensions, or sequences and their counts.
 SequenceSource = Iterable[Iterable[int]] | Mapping[tuple[int, ...], int]
 
 _BATCH_SYMBOLS = 1 << 24  # symbols that are read before they are merged: 64 MB
@@ -21,7 +21,7 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
     """Iterate over the sequences of a batch: the rows of an array of two dimensions, or the items of an iterable.
 
     Raises:
-        TypeError: the batch is a single sequence, a str, or no iterable.
+        TypeError: the batch is a single sequence, a str, or not iterable.
     """
     n_dimensions = dimensions(source)
     if n_dimensions is not None and n_dimensions != 2:
@@ -35,7 +35,7 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
 
 
 def dimensions(source: object) -> int | None:
-    """Return the number of dimensions of an array; None: the object is no array."""
+    """Return the number of dimensions of an array; None: the object is not an array."""
     n_dimensions = getattr(source, "ndim", None)
     if isinstance(n_dimensions, int):
         return n_dimensions

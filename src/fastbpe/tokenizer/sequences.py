@@ -125,11 +125,11 @@ class SequenceTokenizer:
         Args:
             sequence: the symbols.
             num_threads: most threads to use, for a long sequence. None: the environment's FASTBPE_NUM_THREADS, or
-                one a core.
+                one for each core.
 
         Raises:
             ValueError: a symbol is negative, or not below base_size; the message has its position.
-            TypeError: the symbols are no integers, or no sequence.
+            TypeError: the symbols are not integers, or not a sequence.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode([0, 1, 0, 2])
         [4, 0, 2]
@@ -139,7 +139,12 @@ class SequenceTokenizer:
     def encode_to_numpy(self, sequence: Integers, *, num_threads: int | None = None) -> npt.NDArray[np.uint32]:
         """Encode a sequence into a new array of shape (n_ids,), dtype uint32.
 
-        Takes the arguments and raises the errors of `encode`. Raises ImportError if numpy is not installed.
+        Args:
+            sequence, num_threads: as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`.
+            ImportError: numpy is not installed.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_to_numpy([0, 1, 2])
         array([4, 2], dtype=uint32)
@@ -168,13 +173,16 @@ class SequenceTokenizer:
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """Encode sequences into one array of ids, end to end.
 
-        Takes the arguments and raises the errors of `encode_batch`.
-
-        Raises ImportError if numpy is not installed.
+        Args:
+            batch, num_threads: as in `encode_batch`.
 
         Returns:
             (ids, offsets): uint32 of shape (n_ids,), int64 of shape (n_sequences + 1,). The ids of sequence i are
             ids[offsets[i]:offsets[i + 1]].
+
+        Raises:
+            ValueError, TypeError: as in `encode_batch`.
+            ImportError: numpy is not installed.
 
         >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> ids, offsets = tokenizer.encode_batch_to_numpy([[0, 1], [2, 0, 1]])
@@ -186,7 +194,13 @@ class SequenceTokenizer:
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
     def count(self, sequence: Integers, *, num_threads: int | None = None) -> int:
-        """Count the ids of a sequence. Takes the arguments and raises the errors of `encode`.
+        """Count the ids of a sequence.
+
+        Args:
+            sequence, num_threads: as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).count([0, 1, 2])
         2
@@ -203,7 +217,7 @@ class SequenceTokenizer:
 
         Raises:
             InvalidTokenError: an id has no token (a KeyError); the message has its position.
-            TypeError: ids are no integers.
+            TypeError: ids are not integers.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode([4, 2])
         [0, 1, 2]
@@ -248,7 +262,11 @@ class SequenceTokenizer:
     def id_to_token(self, token_id: int) -> tuple[int, ...]:
         """Give the symbols of an id.
 
-        Raises InvalidTokenError (a KeyError) if the id has no token.
+        Args:
+            token_id: int – the id.
+
+        Raises:
+            InvalidTokenError: the id has no token (a KeyError).
 
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).id_to_token(5)
         (0, 1, 2)
@@ -345,7 +363,7 @@ class SequenceTokenizer:
 
         Raises:
             ValueError: this one does not extend it.
-            TypeError: it is no SequenceTokenizer.
+            TypeError: it is not a SequenceTokenizer.
 
         >>> old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> new = SequenceTokenizer.from_merges([(0, 1), (4, 4), (5, 2)], base_size=4)
@@ -412,7 +430,7 @@ def check_base_size(base_size: object) -> int:
 
     Raises:
         VocabularyError: it is below 1 or above MAX_BASE_SIZE (a ValueError).
-        TypeError: it is no integer.
+        TypeError: it is not an integer.
     """
     size = integer("base_size", base_size)
     if not 1 <= size <= MAX_BASE_SIZE:

@@ -106,7 +106,7 @@ class SpecialTokens:
 
     @cached_property
     def encoded(self) -> list[tuple[int, bytes]]:
-        """List of (id, bytes) of the ids that are no ordinary tokens, in the order of ids."""
+        """List of (id, bytes) of the ids that are not ordinary tokens, in the order of ids."""
         return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
 
     @cached_property
@@ -272,7 +272,7 @@ def _finder_of(
         texts: text as which each token is found.
         tokens: the tokens.
         allowed: names of the special tokens to find.
-        then: matcher for normalized text between the tokens found; None: none.
+        then: matcher for the normalized text between the tokens found; None: find no tokens there.
     """
     flags = bytes(
         [
@@ -343,7 +343,7 @@ def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | N
         return ()
     if name not in special_tokens:
         has = ", ".join(map(repr, special_tokens)) or "none"
-        raise SpecialTokenError(f"{argument}={name!r} is no special token of this tokenizer; it has: {has}")
+        raise SpecialTokenError(f"{argument}={name!r} is not a special token of this tokenizer; it has: {has}")
     return (special_tokens[name],)
 
 

@@ -29,7 +29,7 @@ def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection
         usable: ids that merges may make.
     """
     out: list[int] = []
-    run: list[int] = []  # consecutive symbols, yet to be merged
+    run: list[int] = []  # consecutive symbols that are not merged yet
 
     def end_run() -> None:
         merged = _merge(run, parts.vocabulary, lambda symbol: ids[symbol] in usable)

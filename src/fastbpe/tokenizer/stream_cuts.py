@@ -83,7 +83,7 @@ class PairCuts:
 
 
 def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts | None:
-    """Make the cuts of a byte-level vocabulary; None: none is known.
+    """Make the cuts of a byte-level vocabulary; None if no cuts are known.
 
     Args:
         pipeline: the steps of its tokenizer.
@@ -101,7 +101,7 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
 
 
 def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | None:
-    """Make the cuts of a code-point vocabulary; None: none is known.
+    """Make the cuts of a code-point vocabulary; None if no cuts are known.
 
     Args:
         pipeline: the steps of its tokenizer.
@@ -117,7 +117,7 @@ def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | Non
 def near_of(
     pipeline: Pipeline, pairs: Callable[[], PairCuts | None], allowed: SpecialMatcher | None
 ) -> Near | None:
-    """Give the function that finds cuts, as PairCuts.near does; None: no cut is known.
+    """Return a function that finds cuts as PairCuts.near does; None if no cuts are known.
 
     Args:
         pipeline: the steps of the tokenizer.

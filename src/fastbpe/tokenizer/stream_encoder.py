@@ -81,12 +81,12 @@ class StreamEncoder:
         return ids
 
     def finish(self) -> list[int]:
-        """Return the ids of the rest, and begin anew.
+        """Return the ids of the rest, and begin a new text.
 
         Raises ValueError, and leaves the stream unchanged, if the bytes end within a character.
         """
         if self._partial:
-            raise ValueError(f"the text ends within a character: its bytes {self._partial!r} are no UTF-8")
+            raise ValueError(f"the text ends within a character: its bytes {self._partial!r} are not UTF-8")
         before = "" if self._is_first else _BEFORE
         whole = "".join([before, *self._held])
         ids, _ = encode_part(self._pipeline, whole, len(before), len(whole), self._allowed, self._after_fused)

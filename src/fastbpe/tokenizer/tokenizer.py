@@ -78,7 +78,7 @@ Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
 def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
-    """Put a compiled method in the place of its declaration, with the declaration's signature and docstring."""
+    """Replace a declaration by its compiled method, which keeps the signature and docstring of the declaration."""
 
     def bind(declared: Declared) -> Declared:
         return cast("Declared", update_wrapper(method, declared))
@@ -90,7 +90,7 @@ class Tokenizer(Encoder):
     """Byte-level BPE tokenizer. Made by `train`, `load`, `Tokenizer.from_ranks` or `Tokenizer.from_merges`.
 
     A tokenizer never changes, so threads may share it. It can be pickled. It equals, and hashes like, any other
-    with the same tokens, merges, special tokens and split pattern (as written), whatever their files.
+    with the same tokens, merges, special tokens and split pattern (as written), from files of any format.
 
     Methods below that are marked `@_compiled` are declarations: signature and help for readers, editors and
     `help()`. Their compiled code takes the place of their bodies, because a Python frame would cost as much as a
@@ -234,12 +234,12 @@ class Tokenizer(Encoder):
             disallowed_special: special tokens to refuse: a set; "all", for all that are not allowed; or (), to
                 encode them like any text.
             num_threads: most threads to use, for a long text. None: the environment's FASTBPE_NUM_THREADS, or one
-                a core.
-            dropout: BPE dropout (Provilkov et al. 2020): probability of passing over a merge, 0 to 1, so that a
-                text gets other ids each time. None or 0: none; 1: base symbols only. Bytes follow the rule of
+                for each core.
+            dropout: BPE dropout (Provilkov et al. 2020): probability of skipping a merge, 0 to 1; a text then gets
+                other ids each time. None or 0: skip none; 1: base symbols only. Bytes follow the rule of
                 tokenizers, code points the rule of sentencepiece. Special and added tokens stay whole.
-            seed: start of the random numbers for dropout, 0 to 2**64 - 1; the same ids for the same seed. None:
-                from the operating system.
+            seed: seed of the random numbers for dropout, 0 to 2**64 - 1; a seed always gives the same ids. None: a
+                seed from the operating system.
 
         Raises:
             SpecialTokenError: the text holds a disallowed special token (a ValueError).
@@ -256,9 +256,12 @@ class Tokenizer(Encoder):
 
     @_compiled(Encoder.encode_ordinary)
     def encode_ordinary(self, text: Text, *, num_threads: int | None = None) -> list[int]:
-        """Encode a text, special tokens like any other text. Takes the arguments of `encode`.
+        """Encode a text in which special tokens are plain text.
 
         Added tokens that are not special become ids, as in `encode`.
+
+        Args:
+            text, num_threads: as in `encode`.
 
         Raises:
             ValueError, TypeError: as in `encode`, but never because of a special token.
@@ -464,9 +467,13 @@ class Tokenizer(Encoder):
         """Encode a text as `encode` does, in a thread, and leave the event loop free.
 
         A text of millions of ids holds up the loop for some milliseconds at most. A split pattern that runs in the
-        `regex` package holds it up longer. If the task is cancelled, the thread goes on to its end.
+        `regex` package holds it up longer. If the task is cancelled, the thread still runs to its end.
 
-        Takes the arguments and raises the errors of `encode`.
+        Args:
+            text, allowed_special, disallowed_special, num_threads: as in `encode`.
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode`.
 
         >>> import asyncio
         >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode("abc"))
@@ -486,7 +493,12 @@ class Tokenizer(Encoder):
     ) -> list[list[int]]:
         """Encode each text, in order, as `encode_batch` does, in a thread, and leave the event loop free.
 
-        The thread iterates over the texts. Takes the arguments and raises the errors of `encode_batch`.
+        Args:
+            texts, num_threads, allowed_special, disallowed_special: as in `encode_batch`. The thread iterates over
+                the texts.
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode_batch`.
 
         >>> import asyncio
         >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode_batch(["ab", "abc"]))
@@ -553,11 +565,11 @@ class Tokenizer(Encoder):
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
-            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one a core. It
-                changes no ids, with dropout neither.
+            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one for each
+                core. The ids do not depend on it, with dropout neither.
             allowed_special, disallowed_special: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
-                batch get different ids, and the first gets `encode`'s.
+                batch get different ids; the first text gets the ids that `encode` gives it.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode`. A note tells the index of the text.
@@ -571,7 +583,11 @@ class Tokenizer(Encoder):
     def encode_ordinary_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> list[list[int]]:
         """Encode each text, in order, as `encode_ordinary` does.
 
-        Takes the arguments and raises the errors of `encode_batch`.
+        Args:
+            texts, num_threads: as in `encode_batch`.
+
+        Raises:
+            ValueError, TypeError: as in `encode_ordinary`. A note tells the index of the text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_ordinary_batch(["ab", "abc"])
         [[256], [256, 99]]
@@ -759,7 +775,7 @@ class Tokenizer(Encoder):
 
         Raises:
             SpecialTokenError, ValueError: as in `encode_batch`; the dtype cannot hold an id.
-            TypeError: the texts are no strings.
+            TypeError: the texts are not strings.
             ImportError: pyarrow or numpy is not installed.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).to_arrow(["ab", None, "abc"]).to_pylist()
@@ -882,8 +898,8 @@ class Tokenizer(Encoder):
             out: as for `encode_files`: "ids/train.bin" for ids/train-00000-of-00004.bin and so on.
             shard: number of the shard, from 0, and how many there are.
             document_start, document_end, dtype, num_threads: as for `encode_files`.
-            on_error: "skip": leave out documents that are None or bytes of no UTF-8; the summary counts and names
-                them. "raise": they are an error.
+            on_error: "skip": leave out documents that are None or bytes that are not UTF-8; the summary counts and
+                names them. "raise": they are an error.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": such a document is bad.
 
         Raises:
@@ -927,7 +943,12 @@ class Tokenizer(Encoder):
         normalizer may change text across such a place, or if an allowed special token or an added token has one
         inside.
 
-        Takes the arguments of `encode`.
+        Args:
+            allowed_special, disallowed_special: as in `encode`.
+
+        Raises:
+            ValueError: an argument is a str other than "all".
+            TypeError: an argument is not a collection of names.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -946,9 +967,15 @@ class Tokenizer(Encoder):
 
         `append(text)` encodes only the end of the text again, `replace(start, end, text)` only the text around the
         edit, and `truncate_to(n)` cuts off either side. Each tells which ids changed. The time for an append does
-        not grow with the text, except where `encoder` holds back all text: then the whole is encoded each time.
+        not grow with the text, except where `encoder` holds back all text: then it encodes the whole text each
+        time.
 
-        Takes the arguments of `encode`.
+        Args:
+            allowed_special, disallowed_special: as in `encode`.
+
+        Raises:
+            ValueError: an argument is a str other than "all".
+            TypeError: an argument is not a collection of names.
 
         >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
         >>> conversation.append("ab ab"), conversation.append("c")
@@ -1004,14 +1031,18 @@ class Tokenizer(Encoder):
     def encode_with_unstable(
         self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
     ) -> tuple[list[int], list[list[int]]]:
-        """Encode a text that may go on, and give the ids that its end may have then. As in tiktoken.
+        """Encode the beginning of a text, and list the ids that its end may become. As in tiktoken.
 
-        Takes the arguments and raises the errors of `encode`.
+        Args:
+            text, allowed_special, disallowed_special: as in `encode`.
 
         Returns:
-            (stable ids, completions): the ids before the last piece, and white space before it, which stay if a
-            token follows; and lists of ids: one of them comes next. The bytes of a completion begin with the
-            bytes of the ids that are not stable, and its last token may go on beyond them.
+            (stable ids, completions). stable ids: ids of the text without its last piece and the white space
+            before that; they stay if a token follows. completions: lists of ids; one of them comes next. The bytes
+            of a completion begin with the rest of the text; its last token may be longer.
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode`.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern="gpt2")
         >>> stable, completions = tokenizer.encode_with_unstable("ab ab")
@@ -1022,7 +1053,17 @@ class Tokenizer(Encoder):
         return self._completer.unstable(ids)
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
-        """Split a text by the split pattern: (start, end) of each piece, in characters. No merge crosses pieces.
+        """Split a text by the split pattern. No merge crosses pieces.
+
+        Args:
+            text: as in `encode`.
+
+        Returns:
+            (start, end) of each piece, in characters.
+
+        Raises:
+            ValueError: the bytes are not UTF-8.
+            TypeError: the text is neither str nor bytes.
 
         >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
         [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
@@ -1049,9 +1090,17 @@ class Tokenizer(Encoder):
         raise NotImplementedError
 
     def count_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> npt.NDArray[np.int64]:
-        """Count the ids of each text: an array of shape (len(texts),), dtype int64.
+        """Count the ids of each text.
 
-        Takes the arguments and raises the errors of `encode_batch`. Raises ImportError if numpy is not installed.
+        Args:
+            texts, num_threads: as in `encode_ordinary_batch`.
+
+        Returns:
+            Array of shape (len(texts),), dtype int64.
+
+        Raises:
+            ValueError, TypeError: as in `encode_ordinary_batch`.
+            ImportError: numpy is not installed.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).count_batch(["ab", "abc"]).tolist()
         [1, 2]
@@ -1070,7 +1119,7 @@ class Tokenizer(Encoder):
             text: str. start and end count its characters, as in a slice.
 
         Raises:
-            TypeError: the text is no str.
+            TypeError: the text is not a str.
 
         >>> counter = Tokenizer.from_merges([(97, 98)], pattern="gpt2").interval_counter("ab ab ab")
         >>> counter(0, 8), counter(1, 5)
@@ -1081,7 +1130,15 @@ class Tokenizer(Encoder):
         return IntervalCounter(self, text, lambda: self._pair_cuts)
 
     def fits(self, text: Text, n: int) -> bool:
-        """Tell whether a text has at most n ids, reading only as much of it as that takes. n: 0 or more.
+        """Tell whether a text has at most n ids. Reads only as much of the text as that takes.
+
+        Args:
+            text: as in `encode_ordinary`.
+            n: int – greatest number of ids, 0 or more.
+
+        Raises:
+            ValueError: n is negative, or the bytes are not UTF-8.
+            TypeError: n is not an integer, or the text is neither str nor bytes.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).fits("ababab", 3)
         True
@@ -1147,7 +1204,15 @@ class Tokenizer(Encoder):
     ) -> list[str]:
         """Truncate each text, in order, as `truncate` does.
 
-        Takes the arguments and raises the errors of `truncate`. A note at an error tells the index of the text.
+        Args:
+            texts: iterable of str, or of bytes of UTF-8.
+            max_tokens, side, boundary: as in `truncate`.
+
+        Returns:
+            The part of each text.
+
+        Raises:
+            ValueError, TypeError: as in `truncate`. A note tells the index of the text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
         ['abab', 'c']
@@ -1238,7 +1303,7 @@ class Tokenizer(Encoder):
             InvalidTokenError: with unknown_ids="raise", an id has no token (a KeyError).
             UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
             LookupError: no error handler has this name.
-            TypeError: ids are no integers.
+            TypeError: ids are not integers.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<end>": 256})
         >>> tokenizer.decode([72, 105, 256])
@@ -1287,9 +1352,14 @@ class Tokenizer(Encoder):
 
         Its `push` takes an id or several and gives the text that they complete; its `finish` gives the rest. A
         model with more rows than its tokenizer has tokens may sample an id without a token: with
-        unknown_ids="skip" or "replace" the stream goes on.
+        unknown_ids="skip" or "replace" the stream continues.
 
-        Takes the arguments of `decode`.
+        Args:
+            errors, unknown_ids, skip_special_tokens: as in `decode`.
+
+        Raises:
+            ValueError: unknown_ids has another value.
+            LookupError: no error handler has the name `errors`.
 
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
         >>> [stream.push(token_id) for token_id in "né".encode()], stream.finish()
@@ -1311,9 +1381,13 @@ class Tokenizer(Encoder):
         return self._decoder.decode_bytes(ids)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
-        """Give the bytes that an id decodes to. The same as `id_to_token`, by tiktoken's name.
+        """Give the bytes that an id decodes to: `id_to_token` under the name that tiktoken has for it.
 
-        Raises InvalidTokenError (a KeyError) if the id has no token.
+        Args:
+            token_id: int – the id.
+
+        Raises:
+            InvalidTokenError: the id has no token (a KeyError).
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_single_token_bytes(256)
         b'ab'
@@ -1323,7 +1397,12 @@ class Tokenizer(Encoder):
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """Give the bytes of each id, in order.
 
-        Raises InvalidTokenError (a KeyError) if an id has no token.
+        Args:
+            ids: as in `decode`.
+
+        Raises:
+            InvalidTokenError: an id has no token (a KeyError).
+            TypeError: ids are not integers.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
@@ -1358,7 +1437,11 @@ class Tokenizer(Encoder):
     def id_to_token(self, token_id: int) -> bytes:
         """Give the bytes of an id.
 
-        Raises InvalidTokenError (a KeyError) if the id has no token.
+        Args:
+            token_id: int – the id.
+
+        Raises:
+            InvalidTokenError: the id has no token (a KeyError).
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).id_to_token(256)
         b'ab'
@@ -1367,6 +1450,9 @@ class Tokenizer(Encoder):
 
     def is_special_token(self, token_id: int) -> bool:
         """Tell whether an id belongs to a special token.
+
+        Args:
+            token_id: int – the id; an id without a token gives False.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).is_special_token(256)
         True
@@ -1422,9 +1508,9 @@ class Tokenizer(Encoder):
         return properties.merges_of(self._model, self._vocabulary)
 
     def merge_tree(self, token: bytes | str | int) -> MergeTree:
-        """Show how merging makes a token: the two tokens it is merged of, the two of each of them, and so on.
+        """Show how merging makes a token: the two tokens it is merged from, the two of each of these, and so on.
 
-        One merge makes each token, in every text: the last one when its bytes are merged by themselves.
+        In every text, the same merge makes a token: the last merge when its bytes are merged alone.
 
         Args:
             token: token, as for `token_to_id`, or id.
@@ -1622,7 +1708,7 @@ class Tokenizer(Encoder):
     # Extending and writing
 
     def with_tokens(self, tokens: Mapping[str, int] | Sequence[str | AddedToken]) -> Tokenizer:
-        """Make a tokenizer with more added tokens, which are found in any text. This one stays as it is.
+        """Make a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
 
         All ids stay. Text becomes an added token before it is split and merged, as in the library tokenizers: the
         leftmost, and the longest of those. `encode_parts` never makes one of untrusted text.
@@ -1652,14 +1738,15 @@ class Tokenizer(Encoder):
         reserved_name: str = "<|reserved_special_token_{}|>",
         pad_to_multiple_of: int | None = None,
     ) -> Tokenizer:
-        """Make a tokenizer with more special tokens. This one stays as it is.
+        """Make a tokenizer with more special tokens. This tokenizer does not change.
 
         Args:
             special_tokens: text to id. Or a list of texts and `AddedToken`s, which have flags: those that are
                 special tokens already keep their ids, new ones get the ids from n_vocab on, in order.
             reserved: int – number of further special tokens, without a use yet.
             reserved_name: str – their name, with {} for their number: from 0 on, without the names that are taken.
-            pad_to_multiple_of: int – reserve as many more as make n_vocab a multiple of this. None: none.
+            pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number. None: reserve
+                no more.
 
         Raises:
             SpecialTokenError: a text is empty or an ordinary token, an id is taken, or a special token has another
@@ -1688,7 +1775,7 @@ class Tokenizer(Encoder):
     def without_tokens(
         self, tokens: Iterable[int | str | bytes], *, keep_ids: bool = False
     ) -> Change[Self, RemovalReport]:
-        """Make a tokenizer without some tokens. This one stays as it is.
+        """Make a tokenizer without some tokens. This tokenizer does not change.
 
         One merge makes each token, of two tokens: its makers. A token whose makers, and theirs, all stay is made
         as before, so a text keeps its ids (their new numbers) if none of them is made of a token that goes. A
@@ -1706,7 +1793,7 @@ class Tokenizer(Encoder):
 
         Args:
             tokens: ids, texts (special and added tokens before others) or bytes.
-            keep_ids: bool – leave the numbers of the others as they are, and gaps for the tokens that go; False:
+            keep_ids: bool – keep the ids of the other tokens, with gaps for the removed ones; False:
                 number all from 0, in the old order, also over gaps that were there before. Code points: False.
 
         Returns:
@@ -1716,7 +1803,7 @@ class Tokenizer(Encoder):
             ValueError: a token is unknown or cannot go (VocabularyError): a byte or character of the base, the
                 unknown piece, a bos, eos or pad symbol, a part of the template, a piece without which a character
                 could not be spelled; or keep_ids=True for code points.
-            TypeError: tokens is no list.
+            TypeError: tokens is not a list.
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
         >>> new, id_map = old.without_tokens(["bc"])
@@ -1736,7 +1823,7 @@ class Tokenizer(Encoder):
         min_count: int | None = None,
         keep_ids: bool = False,
     ) -> Change[Self, RemovalReport]:
-        """Make a tokenizer that keeps the best tokens, or those that a corpus uses. This one stays as it is.
+        """Make a tokenizer that keeps the best tokens, or the tokens that a corpus uses. This one does not change.
 
         The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. With
         each token stay the tokens that it is made of, so no other token goes or is made another way, and texts
@@ -1781,7 +1868,7 @@ class Tokenizer(Encoder):
         gives to its bytes, merged without splitting, without its unknown id.
 
         Args:
-            old: Tokenizer – the other one, of any mode.
+            old: Tokenizer – the other tokenizer, of any mode.
 
         >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)
@@ -1859,7 +1946,7 @@ class Tokenizer(Encoder):
                 (tokenizers, tiktoken, sentencepiece) if it is installed.
 
         Returns:
-            Number of texts compared, and the owner that took part; None if nothing was to be compared.
+            Number of texts compared, and the owner that took part; None if there was nothing to compare.
 
         Raises:
             FormatError: the format cannot hold this vocabulary, or ids would differ; nothing is written. The
@@ -1954,7 +2041,7 @@ class Tokenizer(Encoder):
 
     @cached_property
     def _pair_cuts(self) -> PairCuts | None:
-        """Cuts of texts that the vocabulary allows; None: none is known."""
+        """Cuts of texts that the vocabulary allows; None if no cuts are known."""
         from fastbpe.tokenizer.stream_cuts import pair_cuts  # here: few programs encode streams
 
         with_flags = any(token.lstrip or token.rstrip or token.single_word for token in self._special.added)

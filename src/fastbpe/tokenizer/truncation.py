@@ -3,7 +3,7 @@
 `count_limits.cut_range` bounds the position between two safe cuts. `furthest_place` tries every position between
 them, from the longest part down. If the two lie more than TRIED characters apart:
 
-- Tokenizers that encode text as it is try positions between tokens. Merging does not change the ids before such a
+- Tokenizers without a normalizer try positions between tokens. Merging does not change the ids before such a
   position, so the first one tried holds, unless the split pattern looks ahead.
 - Tokenizers that normalize text begin with such a position as a guess, and count ids at positions that a search
   brings closer and closer to the limit.
@@ -11,8 +11,8 @@ them, from the longest part down. If the two lie more than TRIED characters apar
 Positions are in characters. `room` is how many ids may follow the nearer cut.
 """
 
-# Lost: chunks cut at the tokens of one pass over several: wrong where normalization makes several characters of
-#   one.
+# Tried and dropped: encoding a text once and cutting several chunks from its tokens: wrong where normalization
+# turns one character into several.
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def _truncated(
 def chunk(
     encoder: Encoder, text: str | bytes, max_tokens: int, overlap: int, boundary: str, *, with_spans: bool
 ) -> Iterator[str] | Iterator[Chunk]:
-    """Check the arguments now, and cut the text into chunks as they are asked for. See `Tokenizer.chunk`."""
+    """Check the arguments now, and cut the text into chunks one at a time, when the caller asks for the next.
+
+    See `Tokenizer.chunk`.
+    """
     max_tokens, overlap = integer("max_tokens", max_tokens), integer("overlap", overlap)
     if max_tokens < 1:
         raise ValueError(f"max_tokens={max_tokens}: give 1 or more")
@@ -329,7 +332,7 @@ def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_i
         n = len(sizes)
         if size == abs(far - near) or n > n_ids + 1:
             return sizes
-        # Two entries are no tokens: the 0 at the beginning, and the last token, which the cut may have changed.
+        # Two entries are not tokens: the 0 at the beginning, and the last token, which the cut may have changed.
         size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MAX_GROWTH * size) + 1
         size = max(min_size, size)
         min_size = 2 * size
@@ -345,7 +348,7 @@ def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[in
     return [*spans[::2].tolist(), len(text)]
 
 
-# Text that is encoded as it is
+# Text that is encoded without normalization
 
 
 def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, room: int) -> int:
@@ -400,7 +403,7 @@ def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) 
     """Find a size with at most room ids whose next size has more.
 
     Begin with the guess `first`. Guess again from the characters an id has so far, then bisect. Then try a few
-    longer sizes, for a longer text may have fewer ids.
+    longer sizes, since a longer text may have fewer ids.
     """
     low, high = 0, max_size + 1
     size = min(max(first, 1), max_size)

@@ -123,7 +123,7 @@ def compare_all(
 
     Args:
         one, other: tokenizers without caches.
-        where: place of the other one, for the message.
+        where: place of the other file, for the message.
         lines: further texts.
         max_ordinary: texts of the probe to compare; None: all.
         way_out: end of the message.
@@ -220,7 +220,7 @@ def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
     try:
         return f"{tokenizer.id_to_token(ids[at])!r:.60} ({ids[at]})"
     except FastbpeError:
-        return f"the id {ids[at]}, which is no token here,"
+        return f"the id {ids[at]}, which is not a token here,"
 
 
 def _changed_token(one: Exportable, other: Exportable) -> str:
@@ -301,7 +301,7 @@ def is_text(token: bytes) -> bool:
 
 
 def text_of(token: bytes) -> str:
-    r"""Give the text of a token, or, if its bytes are no UTF-8, a text that contains them, if there is one.
+    r"""Give the text of a token, or, if its bytes are not UTF-8, a text that contains them, if there is one.
 
     >>> text_of(b"ab"), text_of(b"\xe6\xbc"), text_of(b"\xff")
     ('ab', '漀', '\ufffd')

@@ -38,7 +38,7 @@ def find_words(
         text: the text.
         ids: its ids.
         tokens: the tokens of these, as the vocabulary spells them.
-        allowed_special: as in `Tokenizer.encode`; special tokens in the text are no error.
+        allowed_special: as in `Tokenizer.encode`; special tokens in the text are not an error.
 
     Returns:
         None if the pre-tokenizer finds user-defined symbols of sentencepiece, and what lies between two of them is
@@ -95,7 +95,7 @@ def _numbers(ends: Sequence[int], begins: Callable[[int], bool] | None) -> list[
 
     Args:
         ends: for each section, the number of tokens up to its end.
-        begins: tells whether a token begins another word of its section; None: none does.
+        begins: function that tells whether a token begins a new word of its section; None: no token does.
     """
     numbers: list[int] = []
     number = start = 0

@@ -1,7 +1,8 @@
-"""Face of tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`. fastbpe answers BPE; tokenizers the rest.
+"""Drop-in for tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`.
 
-Where tokenizers is not installed, all classes are fastbpe's own (`fastbpe.tokenizers.own`). Parts that only the
-original has raise an ImportError that says so.
+fastbpe does the work for BPE models, and the package tokenizers does the rest. If tokenizers is not installed, all
+classes are fastbpe's own (`fastbpe.tokenizers.own`); parts that only tokenizers has raise an ImportError that says
+so.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""The original module: parts of tokenizers come from it as they are, and it answers what fastbpe does not.
+"""The original module: parts of tokenizers come from it unchanged, and it answers the calls that fastbpe does not.
 
-Where it is not installed, `own` takes its place: fastbpe's own classes, for BPE alone.
+If tokenizers is not installed, `own` takes its place: fastbpe's own classes, which do only BPE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decoders of tokenizers as they are, and a faster DecodeStream; fastbpe's own, if tokenizers is not installed."""
+"""Decoders of tokenizers, unchanged, and a faster DecodeStream; fastbpe's own if tokenizers is not installed."""
 
 from __future__ import annotations
 

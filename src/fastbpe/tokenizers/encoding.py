@@ -149,7 +149,7 @@ class Encoding:
 
         Args:
             encodings: the encodings, in order.
-            growing_offsets: let offsets go on from one to the next.
+            growing_offsets: let the offsets of each encoding start where the encoding before it ends.
         """
         return wrap(_Original.merge([unwrap(one) for one in encodings], growing_offsets))
 
@@ -192,7 +192,7 @@ def wrap(encoding: Any) -> Encoding:
 
 
 def unwrap(encoding: Any) -> Any:
-    """Return the encoding of tokenizers for one of this module; anything else as it is."""
+    """Return the encoding of tokenizers for one of this module; any other object unchanged."""
     return encoding._whole() if type(encoding) is Encoding else encoding
 
 

@@ -1,4 +1,4 @@
-"""Normalizers of tokenizers, as they are; fastbpe's own, if it is not installed."""
+"""Normalizers of tokenizers, unchanged; fastbpe's own if tokenizers is not installed."""
 
 from __future__ import annotations
 

@@ -153,10 +153,10 @@ class Tokenizer:
         if type(words) is not bool or type(adds_special) is not bool:
             raise HandOver("an argument of another type")
         if type(input) not in (list, tuple) or (words and not all(type(row) in (list, tuple) for row in input)):
-            raise HandOver("a batch that is no list")
+            raise HandOver("a batch that is not a list")
         inputs = sort_inputs(input, None, is_split_into_words=words)
         if inputs is None:
-            raise HandOver("words in pairs, an empty batch, or texts that are no plain str")
+            raise HandOver("words in pairs, an empty batch, or texts that are not plain str")
         made = Batch(self._engine, inputs, words=words, add_special_tokens=adds_special, method=method)
         self._engine.calls["encode", ""] += 1
         return made
@@ -183,7 +183,7 @@ class Tokenizer:
             skip_special_tokens: leave special tokens out.
 
         Raises:
-            TypeError, OverflowError: an id is no int, or beyond 32 bits.
+            TypeError, OverflowError: an id is not an int, or beyond 32 bits.
         """
         if type(ids) in (list, tuple) and type(skip_special_tokens) is bool:
             found = self._decode_natively([ids], skip_special_tokens)
@@ -386,7 +386,7 @@ def over(tokenizer: Any) -> Tokenizer:
 
 
 def original_of(tokenizer: Any) -> Any:
-    """Return the tokenizer of the original class below one of this module; anything else as it is."""
+    """Return the tokenizer of the original class below one of this module; any other object unchanged."""
     return tokenizer._original if type(tokenizer) is Tokenizer else tokenizer
 
 

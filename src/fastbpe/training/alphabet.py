@@ -15,7 +15,7 @@ def character_counts(counted: CountedWords) -> dict[int, int]:
     """Count the occurrences of each code point.
 
     Raises:
-        SpecError: there is no sentence, or none with a character beside spaces.
+        SpecError: there is no sentence with a character other than spaces.
     """
     if not counted.n_sentences:
         raise SpecError(
@@ -44,15 +44,16 @@ def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], di
 
     Args:
         counts: code point → count.
-        trainer: its character_coverage, required_chars and use_all_vocab, which takes all characters.
+        trainer: options of the trainer. Used are character_coverage, required_chars, and use_all_vocab (take all
+            characters).
 
     Returns:
-        The characters, most frequent first, and the other ones with their counts.
+        The characters, most frequent first; and the left-out characters with their counts.
     """
     required = {ord(character) for character in trainer["required_chars"]} - {0}
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
     total, covered, n = sum(counts.values()), 0, 0
-    # Compared as floats, as sentencepiece does: 0.9995 is a little less there.
+    # Compare as 32-bit floats, as sentencepiece does: 0.9995 is a little less as a float.
     coverage = float("inf") if trainer["use_all_vocab"] else float32(trainer["character_coverage"])
     while n < len(order) and float32(covered / total) < coverage:
         covered += counts.get(order[n], 0)

@@ -1,8 +1,8 @@
 """Texts as a byte-level base merges them: normalized, and cut at special and added tokens.
 
-Most bases only cut: the counter finds their tokens itself. A normalizer, and added tokens with flags, follow rules
-of their own. A twin of the base that has the same rules, no splitter and no tokens but the bytes gives these
-texts: its ids between the ids of names are the bytes that the base would split and merge.
+Most bases only cut texts at tokens, and the counter finds these itself. A normalizer and added tokens with flags
+need more: a second tokenizer with the same rules, without a splitter, whose only ordinary tokens are the bytes.
+Its ids between the ids of names are the bytes that the base would split and merge.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ _N_BYTES = 256
 
 @dataclass(frozen=True)
 class BaseTexts:
-    """Way from a document to what a base merges.
+    """Functions that turn a document into the texts that a base merges.
 
     splitter: cuts text into pieces.
-    special: finds the tokens that cut a document; None: there are none, or `stretches` does it.
-    cut: finds safe cuts of a long document; None: it is held whole.
-    stretches: gives the texts between tokens of many documents, normalized; None: documents are taken as they are.
+    special: finds the tokens that cut a document; None: there are no such tokens, or `stretches` finds them.
+    cut: finds safe cuts of a long document; None: the document is held whole.
+    stretches: returns the normalized texts between the tokens of many documents; None: documents are not
+        normalized.
     """
 
     splitter: Splitter
@@ -39,11 +40,11 @@ class BaseTexts:
 
 
 def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
-    """Find out how a base cuts and changes documents before it merges.
+    """Make the functions by which a base cuts and changes documents before it merges.
 
     Args:
         base: the byte-level tokenizer.
-        special_tokens: new special tokens; none is a token of the base. They cut documents, too.
+        special_tokens: new special tokens, which are not tokens of the base. They cut documents, too.
     """
     base = base.with_special_tokens([*special_tokens])
     model, names = model_of(base), special_of(base)
@@ -56,7 +57,7 @@ def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
 
 
 class Twin:
-    """Twin of a byte-level tokenizer that merges and splits nothing. Its bytes have the ids behind all others.
+    """Make a copy of a byte-level tokenizer that neither merges nor splits. Its bytes get ids behind all others.
 
     base: the tokenizer.
     """
@@ -86,7 +87,7 @@ class Twin:
 
         Args:
             documents: the documents.
-            report: is told of the bytes of each document.
+            report: called with the number of bytes of each document.
         """
         for document in documents:
             report(utf8_size([document]))

@@ -25,16 +25,16 @@ class BaseVocabulary:
     Attributes:
         tokens: list of bytes – the token of each id below the first learned one; b"" for an id without an ordinary
             token. Learned ids follow: id len(tokens) is the first merge.
-        n_known: int – entries of the finished vocabulary that are no merges: ordinary tokens of the base and all
+        n_known: int – entries of the finished vocabulary that are not merges: ordinary tokens of the base and all
             special tokens, old and new.
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
         special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
         names: texts of all special and added tokens of a run with a base, old and new: no merge may make one.
-        moved: name → id – the ones that the base has, and their ids there.
+        moved: name → id – tokens of `special_tokens_at_end` that the base has, with their ids in the base.
         vocabulary: Vocabulary or None – cuts pieces into tokens of the base; None: pieces start as bytes.
         model: Model or None – the base's model; None: there is no base.
-        texts: BaseTexts or None – way from documents to pieces; None: the split pattern and the special tokens are
-            all there is to it.
+        texts: BaseTexts or None – functions that turn documents into texts to merge; None: only the split pattern
+            and the special tokens do.
     """
 
     tokens: list[bytes]
@@ -61,7 +61,8 @@ class BaseVocabulary:
         for left, right, _ in merges:
             tokens.append(tokens[left] + tokens[right])
         at_end = {name: len(tokens) + i for i, name in enumerate(self.special_tokens_at_end)}
-        while not tokens[-1]:  # no merge was learned: the last ids are special tokens, which Model lists apart
+        # no merge was learned: the last ids are special tokens, which Model lists separately
+        while not tokens[-1]:
             tokens.pop()
         if self.model is None:
             return Model(tokens=tokens, pattern=options.pattern, special_tokens=at_end, training=report)
@@ -162,7 +163,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
 
 
 def is_plain(base: Tokenizer) -> bool:
-    """Tell whether split pattern and special tokens say all about the pieces of a byte-level tokenizer."""
+    """Tell whether split pattern and special tokens alone decide the pieces of a byte-level tokenizer."""
     model = model_of(base)
     return not (model.normalizers or model.pre_tokenizers or model.prefix_space or model.added_tokens)
 
@@ -171,10 +172,11 @@ def check_mode(base: object, mode: str) -> None:
     """Check that a base is a tokenizer of the mode of a run: "byte", "codepoint" or "ids".
 
     Raises:
-        TypeError: base is no tokenizer.
-        TrainingError: it is one of another mode.
+        TypeError: base is not a tokenizer.
+        TrainingError: base is a tokenizer of another mode.
     """
-    from fastbpe.tokenizer.sequences import SequenceTokenizer  # here: the other modes need it only for this
+    # imported here: other modes need it only for this check
+    from fastbpe.tokenizer.sequences import SequenceTokenizer
 
     if not isinstance(base, (Tokenizer, SequenceTokenizer)):
         raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
@@ -193,8 +195,8 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
         keywords: the arguments that the caller of `train` gave.
 
     Raises:
-        TypeError: base is no tokenizer.
-        TrainingError: base is no byte-level one, or keywords name another pattern than the base's.
+        TypeError: base is not a tokenizer.
+        TrainingError: base is not byte-level, or keywords name another pattern than the base's.
     """
     check_mode(base, "byte")
     assert isinstance(base, Tokenizer)

@@ -1,7 +1,7 @@
-"""Code-point training that goes on after a model (`base=`): its pieces, scores and ids stay, new pieces follow.
+"""Code-point training that extends a model (`base=`): its pieces, scores and ids stay, and new pieces follow.
 
-Each counted word is cut as the base encodes it: its merges come first. From there the learner goes on with
-sentencepiece's rules. New scores go on below the lowest one, so that text merges old pieces first. A score of
+Each counted word is cut as the base encodes it: its merges come first. From there the learner continues with
+sentencepiece's rules. New scores are below the lowest old score, so text merges old pieces first. A score of
 -2**24 or less marks a piece as the last of all (Llama 2's runs of spaces have -1e9): new pieces come before it.
 """
 
@@ -24,19 +24,19 @@ from fastbpe.tokenizer.internals import prepared_encoder, source_of
 from fastbpe.training.codepoint_counting import BOUNDARY
 from fastbpe.training.codepoint_options import CodePointOptions, checked_trainer
 
-#: Options that may differ from the base's: they say which new pieces are learned from which text.
+#: Options that may differ from the base's: they decide which new pieces the run learns, and from which text.
 _FREE = {
     "character_coverage", "required_chars", "max_sentencepiece_length", "max_sentence_length", "split_digits",
     "split_by_unicode_script", "split_by_number", "split_by_whitespace", "allow_whitespace_only_pieces",
     "pretokenization_delimiter", "hard_vocab_limit", "input_format", "input_sentence_size",
     "shuffle_input_sentence",
 }  # fmt: skip
-_MAX_SCORE = 1 << 24  # from there on, floats are no longer 1 apart
+_MAX_SCORE = 1 << 24  # from here on, neighbouring floats are more than 1 apart
 _MERGED = (PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED)
 
 
 class CodePointBase:
-    """Model that a training run goes on after.
+    """Model that a training run extends.
 
     Args:
         tokenizer: the tokenizer of the model.
@@ -59,11 +59,11 @@ class CodePointBase:
         self._longer = [text for text in self._texts if len(text) > 1]
 
     def options(self, vocab_size: int, keywords: Mapping[str, Any]) -> CodePointOptions:
-        """Make the options of the run: the base's, and what the caller says about learning.
+        """Make the options of the run: the options of the base, and the options of learning that the caller gives.
 
         Raises:
             OptionError: an option would change the base.
-            SpecError: an option has a value that cannot be met.
+            SpecError: an option has an invalid value.
         """
         bad = next((name for name in keywords if name not in _FREE), None)
         if bad is not None:

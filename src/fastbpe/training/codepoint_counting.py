@@ -26,17 +26,17 @@ from fastbpe.training.options import ReadingOptions
 from fastbpe.training.script_table import SCRIPT_RUNS
 from fastbpe.training.spill import Spill, limited_tables
 
-BOUNDARY = 0x1F  # code point that the counter puts in place of symbols; no piece holds it
+BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece holds it
 _N_CODE_POINTS = 0x110000
 _DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))  # ASCII and full-width
 # Classes of code points, numbered as in _core/train/scripts.pxd. INHERITED: has the script of the character before
-# it. ALONE: shares a piece with no other character. ANY_SCRIPT: goes with every script. FIRST_SCRIPT on: a number
-# a script.
+# it. ALONE: is never in a piece with other characters. ANY_SCRIPT: may be beside any script. FIRST_SCRIPT and
+# more: one number for each script.
 _INHERITED, _METASPACE, _ALONE, _ANY_SCRIPT, _FIRST_SCRIPT = range(5)
 _UNKNOWN_CHARACTER = 0x2585  # "▅": sentencepiece reserves it for unknown characters
 _IN_NO_PIECE = (0x00, BOUNDARY, 0x20, _UNKNOWN_CHARACTER)
 _METASPACE_CODE_POINT = 0x2581  # "▁": a space in a piece
-_SEED = 1  # of random samples: the same text gives the same model
+_SEED = 1  # seed of random samples: the same text gives the same model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class SentenceSource:
     Attributes:
         texts: documents, whose lines are the sentences; or sentences.
         are_sentences: bool – each text is a sentence.
-        must_be_utf8: bool – other bytes are an error; False: each becomes U+FFFD.
-        pretokenizer: cuts each sentence first, in one thread; None: nothing does.
+        must_be_utf8: bool – True: invalid UTF-8 is an error; False: each invalid byte becomes U+FFFD.
+        pretokenizer: cuts each sentence first, in one thread; None: sentences are not cut.
         n_bytes: int or None – bytes of all texts, for the progress bar; None: not known.
     """
 
@@ -60,7 +60,7 @@ class SentenceSource:
 
 @dataclass(frozen=True, kw_only=True)
 class CountedWords:
-    """Words of the sentences that were used, and numbers of the others.
+    """Words of the sentences that were used, and numbers of the left-out sentences.
 
     Attributes:
         words: the words with their counts.
@@ -86,8 +86,8 @@ class CountedWords:
 class Pretokenizer(NamedTuple):
     """Function of the caller that cuts sentences into parts; no piece crosses their boundaries.
 
-    cut: is called with each normalized sentence.
-    is_checked: bool – the parts of a sentence must add up to the sentence; another result is a SpecError.
+    cut: called with each normalized sentence; returns its parts.
+    is_checked: bool – raise SpecError unless the parts of a sentence add up to the sentence.
     """
 
     cut: Callable[[str], Sequence[str]]
@@ -96,7 +96,7 @@ class Pretokenizer(NamedTuple):
 
 @lru_cache
 def scripts() -> bytes:
-    """Return the script of each code point, a byte each: 0 Common, 1 Inherited, from 2 on the others.
+    """Return the script of each code point, one byte for each: 0 Common, 1 Inherited, 2 and more other scripts.
 
     >>> scripts()[ord("a")] == scripts()[ord("z")] != scripts()[ord("я")]
     True
@@ -106,7 +106,7 @@ def scripts() -> bytes:
 
 
 def character_classes(options: CodePointOptions) -> bytes:
-    """Return the class of each code point, a byte each: which neighbours it may share a word with.
+    """Return the class of each code point, one byte for each: it tells which neighbours may be in the same word.
 
     Words of models of type word or char end at spaces only.
 
@@ -148,7 +148,7 @@ def count_words(
         options: what to learn.
         classes: class of each code point; see `character_classes`.
         reading: its num_threads and max_memory_bytes.
-        report: is called now and then with the bytes that were counted so far.
+        report: called from time to time with the number of bytes counted so far.
 
     Raises:
         SpecError: the pretokenizer's parts do not add up to the sentence.
@@ -194,7 +194,7 @@ def _counter_maker(
     )
     names = sorted({name.encode() for name, _ in options.metas.values()})
     symbols = SpecialMatcher(names, list(range(len(names)))) if names else None
-    is_bpe = trainer["model_type"] == "bpe"  # in models of other types a word begins at each space, always
+    is_bpe = trainer["model_type"] == "bpe"  # in models of other types, a word always begins at each space
     return lambda: WordCounter(
         normalizer,
         classes,
@@ -246,7 +246,7 @@ def _add_lines(counter: WordCounter, batch: Batch) -> None:
 
 
 def _no_parts(document: Document, number: int) -> None:
-    """Have a sentence counted whole."""
+    """Return None: each sentence is counted whole."""
 
 
 def _parts(document: Document, number: int) -> Iterator[tuple[int, int]] | None:
@@ -263,7 +263,7 @@ def _line_ranges(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _line_end(document: Document, position: int) -> int:
-    """Find the end of the line that a position is in, behind its line end."""
+    """Return the position behind the line end of the line that holds a position."""
     found = document.find("\n", position) if isinstance(document, str) else document.find(b"\n", position)
     return found + 1 if found >= 0 else len(document)
 
@@ -292,7 +292,7 @@ class _SentenceFilter:
         self._has_counts = options.trainer["input_format"] == "tsv"
 
     def sample(self, sentences: Iterable[Document]) -> Iterator[Document]:
-        """Choose sentences; holds all of the sample in memory."""
+        """Choose sentences. Holds the whole sample in memory."""
         rng = random.Random(_SEED)
         chosen: list[Document] = []
         for n_before, sentence in enumerate(filter(self._is_kept, sentences)):

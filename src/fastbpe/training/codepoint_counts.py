@@ -1,9 +1,9 @@
-"""Facts of counted words: with which options sentences became words, and how many sentences there were.
+"""Facts about counted words: the options by which sentences became words, and the number of sentences.
 
 Counting reads some options of code-point training: the normalizer's, those that end words, and the names that no
-piece crosses. They are given to `count_pieces`, and `PieceCounts` keep them. The others (coverage, required
-characters, the size of the vocabulary) are given to `train`. The learner reads nothing of a text but its words and
-their counts, so words of many shards, added up, teach the same model as the whole text.
+piece crosses. The caller gives them to `count_pieces`, and `PieceCounts` keep them. The others (coverage, required
+characters, the size of the vocabulary) are given to `train`. The learner reads only the words of a text and
+their counts. So the added-up words of many shards teach the same model as the whole text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fastbpe.model import Spec
 from fastbpe.training.codepoint_counting import CountedWords
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT, CodePointOptions
 
-#: Options of the trainer that counting reads as they are.
+#: Options of the trainer that counting takes over unchanged.
 _READ = (
     "input_format", "max_sentence_length", "pretokenization_delimiter", "split_by_whitespace", "split_by_number",
     "split_by_unicode_script", "split_digits", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces",
@@ -40,7 +40,7 @@ _SAMPLING = "input_sentence_size"
 
 @dataclass(frozen=True, kw_only=True)
 class WordFacts:
-    """Facts of counted words.
+    """Facts about counted words.
 
     Attributes:
         options: name → value – options of the trainer that the caller of `count_pieces` gave.
@@ -62,7 +62,7 @@ class WordFacts:
 
         Args:
             counted: the words.
-            options: what they were counted with.
+            options: the options by which they were counted.
             given: names of the options that the caller gave.
         """
         return cls(
@@ -77,7 +77,7 @@ class WordFacts:
         """Make the facts that a file holds.
 
         Raises:
-            FormatError: an option has no such value.
+            FormatError: an option has an invalid value.
         """
         try:
             CodePointOptions.of({**words.options, "vocab_size": specs.MAX_INT32})
@@ -88,7 +88,9 @@ class WordFacts:
         normalizer = {**words.normalizer, "precompiled_charsmap": bytes(words.charsmap)}
         codes, counts = array("I", bytes(words.characters)), array("q", bytes(words.character_counts))
         if any(code > 0x10FFFF for code in codes) or any(count < 1 for count in counts):
-            raise FormatError(f"{where}: its section 'characters' holds what is no character, or counts below 1")
+            raise FormatError(
+                f"{where}: its section 'characters' holds what is not a character, or counts below 1"
+            )
         return cls(
             options=words.options,
             normalizer=specs.make(specs.NORMALIZER, normalizer),
@@ -126,7 +128,7 @@ class WordFacts:
         return replace(self, numbers=numbers, characters=_sum(self.characters, other.characters))
 
     def without(self, dropped: PieceTable) -> WordFacts:
-        """Return the facts once words were pruned, whose characters still count for the alphabet.
+        """Return the facts after words were pruned. Their characters still count for the alphabet.
 
         Args:
             dropped: the words that were pruned.
@@ -134,7 +136,7 @@ class WordFacts:
         return replace(self, characters=_sum(self.characters, characters(dropped)))
 
     def with_again(self, kept: PieceTable) -> WordFacts:
-        """Return the facts once words that `without` took are put back.
+        """Return the facts after words that `without` removed are put back.
 
         Args:
             kept: some of those words.
@@ -171,8 +173,8 @@ class WordFacts:
             keywords: options that the caller of `train` gave.
 
         Raises:
-            SpecError: an option has a value that cannot be met.
-            TrainingError: an option would have the words counted in another way.
+            SpecError: an option has an invalid value.
+            TrainingError: with an option, the words would have been counted in another way.
         """
         options = CodePointOptions.of({**self.options, **keywords, "vocab_size": vocab_size})
         if not _NORMALIZING.intersection(keywords):
@@ -190,7 +192,7 @@ def check_counting_names(names: Collection[str]) -> None:
     """Check the names of options that `count_pieces(mode="codepoint")` was given.
 
     Raises:
-        OptionError: counting does not read the option; the message says who does.
+        OptionError: counting does not read the option; the message says what does.
 
     >>> check_counting_names(["byte_fallback"])
     """
@@ -205,7 +207,7 @@ def check_counting_names(names: Collection[str]) -> None:
             reason = WITHOUT_EFFECT[name]
         else:
             reason = f"it has {', '.join(sorted(COUNTING_NAMES))}"
-        raise OptionError(f"{name!r} is no option of counting in codepoint mode: {reason}")
+        raise OptionError(f"{name!r} is not an option of counting in codepoint mode: {reason}")
 
 
 def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
@@ -215,11 +217,11 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
             continue
         if name == "precompiled_charsmap":
             raise TrainingError(
-                "the words were counted with the rules of another normalizer: count them anew, or leave out "
+                "the words were counted with the rules of another normalizer: count them again, or leave out "
                 "normalization_rule_name"
             )
         raise TrainingError(
-            f"the words were counted with {name}={a!r}, which does not go with {b!r}: count them anew, or leave "
+            f"the words were counted with {name}={a!r}, which does not go with {b!r}: count them again, or leave "
             "the other out"
         )
 

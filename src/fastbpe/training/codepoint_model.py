@@ -16,12 +16,12 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
     """Make the model: symbols get their ids, learned pieces and characters the free ids, in order.
 
     Args:
-        learned: the pieces that are no symbols.
-        scores_of: the score of each of them.
+        learned: the pieces that are not symbols.
+        scores_of: function that gives the score of each learned piece.
         options: options of the run.
 
     Raises:
-        SpecError: a symbol has an id beyond the others, is a piece too, or there are fewer pieces than vocab_size.
+        SpecError: a symbol has an id beyond all pieces, or is also a learned piece; or there are too few pieces.
     """
     n_ids = len(options.metas) + len(learned)
     pieces: list[bytes] = []
@@ -65,7 +65,7 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
 
 
 def check_number(n_ids: int, options: CodePointOptions) -> None:
-    """Raise SpecError if there are fewer pieces than vocab_size, and there must not be."""
+    """Raise SpecError if there are fewer pieces than vocab_size and hard_vocab_limit forbids that."""
     vocab_size = options.trainer["vocab_size"]
     if not options.only_characters and options.trainer["hard_vocab_limit"] and n_ids != vocab_size:
         raise SpecError(

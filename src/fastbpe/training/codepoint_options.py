@@ -69,7 +69,7 @@ class CodePointOptions:
     Attributes:
         trainer: options of the trainer.
         normalizer: options and rules of the normalizer.
-        denormalizer: the same of the denormalizer; None: there is none.
+        denormalizer: options and rules of the denormalizer; None: there is no denormalizer.
         metas: id → (name, type) – pieces that are not learned: unknown, control, user-defined symbols, bytes.
         only_characters: bool – learn no merges; vocab_size is then what symbols and characters need.
     """
@@ -92,11 +92,11 @@ class CodePointOptions:
         Args:
             options: name → value, by sentencepiece's names. Values are Python's, or text as on sentencepiece's
                 command line; a list of names may be text with commas.
-            normalizer: a whole spec in place of the options about normalization; None: there is none.
+            normalizer: a whole spec that replaces the options about normalization; None: use the options.
             model_types: the types of models that the caller can train.
 
         Raises:
-            SpecError: there is no option of a name, or a value cannot be met.
+            SpecError: there is no option of a name, or a value is invalid.
 
         >>> CodePointOptions.of({"vocab_size": 500, "unk_id": "3"}).trainer["unk_id"]
         3
@@ -122,7 +122,7 @@ class CodePointOptions:
                 rules[name] = _parsed(given, specs.NORMALIZER[name], value)
             else:
                 raise SpecError(
-                    f"{given!r} is no option of code-point training",
+                    f"{given!r} is not an option of code-point training",
                     f'unknown field name "{given}" in TrainerSpec.',
                     "NOT_FOUND",
                 )
@@ -151,11 +151,11 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
 
     Args:
         name: str – the option, for the error.
-        option: what sentencepiece says about it.
+        option: sentencepiece's description of the option.
         value: as the caller gave it.
 
     Raises:
-        SpecError: the value is none of this kind.
+        SpecError: the value is not of the option's kind.
     """
     kind = option.kind
     try:
@@ -187,7 +187,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
 
 
 def _from_text(kind: str, text: str) -> Any:
-    """Convert text as absl's flags do; ValueError for text that is no value of this kind."""
+    """Convert text as absl's flags do; ValueError for text that is not a value of this kind."""
     text.encode()
     if kind == "string":
         return text
@@ -221,7 +221,8 @@ def _name(item: object) -> str:
 def _fields(text: str) -> list[str]:
     """Split a line at its commas.
 
-    A field that begins with a quotation mark ends with the next single one; a doubled one stands for itself.
+    A field that begins with a quotation mark ends at the next one that is not doubled; a doubled one means one
+    mark.
 
     >>> _fields('a,"b,c",d')
     ['a', 'b,c', 'd']
@@ -261,7 +262,7 @@ def float32(number: float) -> float:
 def checked_trainer(values: Mapping[str, Any], base: Spec) -> Spec:
     """Make the options of a trainer from a model's and new ones, and check them.
 
-    Raises SpecError: a value cannot be met.
+    Raises SpecError: a value is invalid.
     """
     parsed = {name: _parsed(name, specs.TRAINER[name], value) for name, value in values.items()}
     spec = specs.make(specs.TRAINER, parsed, base.unknown)
@@ -271,7 +272,7 @@ def checked_trainer(values: Mapping[str, Any], base: Spec) -> Spec:
 
 
 def _check_model_type(trainer: Spec, model_types: Sequence[str]) -> None:
-    """Raise SpecError if the model is of none of these types."""
+    """Raise SpecError unless the model has one of these types."""
     model_type = trainer["model_type"]
     if model_type in model_types:
         return
@@ -448,7 +449,7 @@ def _add_symbols(trainer: Spec, metas: Metas) -> None:
             raise SpecError("a control or user-defined symbol is empty", "[!sp->piece().empty()] ")
         if name == trainer["unk_piece"]:
             raise SpecError(
-                f"{name!r} is the unknown piece, and no symbol; leave it out",
+                f"{name!r} is the unknown piece, not a symbol; leave it out",
                 f"{name} must not be defined with --control_symbols and --user_defined_symbols.",
             )
         if name in seen:
@@ -457,7 +458,7 @@ def _add_symbols(trainer: Spec, metas: Metas) -> None:
                 f"{name} is already defined. duplicated symbols are not allowed.",
             )
         seen.add(name)
-        if own.get(name, -1) >= 0:  # bos, eos or pad, listed again: it keeps its id and changes its type
+        if own.get(name, -1) >= 0:  # bos, eos or pad is listed again: it keeps its id, but its type changes
             metas[own[name]] = name, type_
             continue
         while free in metas:

@@ -110,7 +110,7 @@ def make_options(source: object, vocab_size: int | str, keywords: Mapping[str, A
         keywords: the other options, by sentencepiece's names.
 
     Raises:
-        SpecError: an option has a value that cannot be met.
+        SpecError: an option has an invalid value.
     """
     values = with_format_of(source, keywords)
     only_characters = vocab_size == CHARACTERS
@@ -133,7 +133,7 @@ def train_model(
         options: what to learn; see `make_options`.
         reading: how to read and count the source.
         reporter: gets the phases "counting" and "learning", and their summary.
-        base: the model to go on after; None: there is none.
+        base: the model to extend; None: train a new model.
 
     Raises:
         SpecError: there is no text to learn from, or vocab_size cannot be met.
@@ -172,12 +172,12 @@ def train_counted(
         counts: the words; they know the options of counting.
         vocab_size: int – number of ids, or "characters"; with a base always a number.
         keywords: the other options, by sentencepiece's names.
-        reading: how to read a source; its defaults, as there is none.
+        reading: options of reading; they must have their defaults, since there is no source to read.
         reporter: gets the phases "counting" and "learning", and their summary.
-        base: the model to go on after; None: there is none.
+        base: the model to extend; None: train a new model.
 
     Raises:
-        SpecError: an option has a value that cannot be met.
+        SpecError: an option has an invalid value.
         TrainingError: the counts are of byte mode, or were counted with other options.
     """
     counted, facts = counted_words(counts), facts_of(counts)
@@ -224,7 +224,7 @@ def learn_model(
         options: what to learn.
         reading: its num_threads and max_memory_bytes; the text is read already.
         reporter: gets the phases "counting" and "learning".
-        base: the model to go on after; None: there is none.
+        base: the model to extend; None: train a new model.
 
     Raises:
         SpecError: there is no text to learn from, or vocab_size cannot be met.
@@ -244,7 +244,7 @@ def _learn_counted(
     reporter: Reporter,
     base: CodePointBase | None,
 ) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a code-point vocabulary from words; arguments as of `learn_model`."""
+    """Learn a code-point vocabulary from words. Takes the arguments of `learn_model`."""
     counts = character_counts(counted)
     alphabet, left_out = alphabet_of(counts, options.trainer)
     n_symbols = len(options.metas)
@@ -277,7 +277,7 @@ def _learn_counted(
 def report_of(
     counted: CountedWords, counts: Mapping[int, int], left_out: Mapping[str, int], *, n_merges: int
 ) -> CodePointReport:
-    """Put the numbers of a run together; arguments as the report names them, and the count of each character."""
+    """Make the report of a run. Takes its attributes by name, and the count of each character."""
     return CodePointReport(
         n_bytes=counted.n_bytes,
         n_sentences=counted.n_sentences,
@@ -309,8 +309,8 @@ def _learned(
         classes: class of each code point; see `character_classes`.
         trainer: options of the learner.
         n_merges: int – number of pieces to learn; there may be fewer.
-        update: is told of each number of pieces that were learned.
-        base: the model to go on after; None: there is none.
+        update: called with the number of pieces learned so far.
+        base: the model to extend; None: train a new model.
     """
     texts = sorted(alphabet) if base is None else base.alphabet(alphabet)
     pieces = [] if base is None else base.pieces(texts)

@@ -18,10 +18,10 @@ from fastbpe.corpus.sources import Document
 from fastbpe.training.spill import Spill
 
 # A unit is a byte of a bytes document, a character of a str document: what len() counts.
-BATCH_UNITS = 1 << 18  # units a batch; with smaller ones the threads would wait for the queue more than count
-BATCH_TEXTS = 1 << 14  # most documents a batch
-LONG_TEXT_UNITS = 1 << 21  # units from which on a document is cut into parts, a batch each
-BATCHES_AHEAD = 2  # batches a thread that may wait in the queue; beyond it the reading thread counts
+BATCH_UNITS = 1 << 18  # units of a batch; with smaller batches, threads would wait for the queue more than count
+BATCH_TEXTS = 1 << 14  # most documents of a batch
+LONG_TEXT_UNITS = 1 << 21  # units: a document of this length or more is cut into parts, one for each batch
+BATCHES_AHEAD = 2  # batches for each thread that may wait in the queue; if more wait, the reading thread counts
 
 
 class Counter(Protocol):
@@ -32,7 +32,7 @@ class Counter(Protocol):
         """Bytes of text that were counted so far."""
 
     def abandon(self) -> None:
-        """Make a call that is counting in another thread stop soon, with an error."""
+        """Make a call of another thread that is counting stop soon, with an error."""
 
 
 C = TypeVar("C", bound=Counter)
@@ -45,9 +45,9 @@ class Batch(NamedTuple):
     """Texts that one thread counts at once.
 
     number: int – position among the batches of the source, from 0.
-    texts: the documents; one only if `part` is given.
+    texts: the documents; with `part` a single one.
     first: int – number of the first document in the source, for errors.
-    part: (start, end) in units – the stretch of the document to count; None: all of each.
+    part: (start, end) in units – the part of the document to count; None: count whole documents.
     """
 
     number: int
@@ -81,8 +81,8 @@ def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCount
     """Add up the tables that threads counted from batches of one source.
 
     Args:
-        tables: one a thread. The function changes them; the result may be one of them.
-        spill: the temporary files that the tables were given; None: there are none.
+        tables: one of each thread. The function changes them; the result may be one of them.
+        spill: the temporary files of the tables; None: there are no files.
 
     Returns:
         A finished table: pieces in the order in which the source has them, for any number of threads.
@@ -112,7 +112,7 @@ class CountingThreads(Generic[C]):
         self._make_counter, self._add = make_counter, add
         self.counters: list[C] = []
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()  # None: there will be no more batches
-        self._working: deque[None] = deque()  # one item a thread at work
+        self._working: deque[None] = deque()  # one item for each thread at work
         self._errors: list[tuple[int, Exception]] = []  # (number of the batch, its error)
         self._abandoned = False
 
@@ -127,7 +127,7 @@ class CountingThreads(Generic[C]):
         Args:
             batches: read in the calling thread.
             n_others: threads to use beside the calling one.
-            report: called now and then with `n_bytes`, in the calling thread.
+            report: called from time to time with `n_bytes`, in the calling thread.
 
         Raises:
             Exception: the error of the first batch that has one, or the error of reading the batches.
@@ -136,7 +136,7 @@ class CountingThreads(Generic[C]):
         n_started = 0
         try:
             for batch in batches:
-                if batch.number == 1:  # one batch alone is counted before a thread has started
+                if batch.number == 1:  # a single batch is counted before a thread would have started
                     n_started = start_beside(self._work, n_others)
                 self._queue.put(batch)
                 if self._queue.qsize() > BATCHES_AHEAD * n_started:
@@ -180,7 +180,7 @@ class CountingThreads(Generic[C]):
             while (batch := self._queue.get()) is not None:
                 try:
                     counter = counter or self._new_counter()
-                except Exception as error:  # the batch is lost with this thread: the caller must hear of it
+                except Exception as error:  # the batch is lost with this thread, so the caller must get the error
                     self._errors.append((batch.number, error))
                 else:
                     self._count(counter, batch)

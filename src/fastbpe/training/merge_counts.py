@@ -4,13 +4,13 @@ The result is byte for byte the file of the counts added up: distinct pieces, in
 passes, each over a part of the pieces at a time:
 
 1. Read file after file into one table. A table beyond its limit goes to temporary files by hash (`Spill`), so that
-   all counts of a piece meet in one of them. Each piece keeps its place among the rows of all files.
+   all counts of a piece are in the same file. Each piece keeps its place among the rows of all files.
 2. Add up one hash file after another. Drop rare pieces. Write the rest as a run, ordered by place.
 3. Read one stretch of places from all runs, sort it, and write it behind the last. A place belongs to one row, so
    the places of a stretch bound its pieces.
 
-Lost: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file would have to be
-sorted by text first, and the result by place again.
+Tried and dropped: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file would
+have to be sorted by text first, and the result by place again.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # of the files that a folder is searched for
 _ROWS = 1 << 16  # rows of a file that are added at a time
-_TABLE_BYTES = 8  # bytes of table for a byte of file, at most: a row of 13 bytes becomes one of about 100
-# 512 temporary files are open at once: half of what systems allow a process.
+# most bytes of the table for each byte of a file: a row of 13 bytes becomes an entry of about 100
+_TABLE_BYTES = 8
+# 512 temporary files are open at once: half as many as systems allow a process.
 _HASH_BITS = (2, 9)
 _STRETCHES_PER_PART = 8
 _EVERYTHING = 1  # min_count that drops no piece
@@ -56,7 +57,7 @@ class MergeSummary(NamedTuple):
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that counting left out.
         n_distinct_pruned: int – distinct pieces that min_count left out.
-        n_pruned: int – sum of their counts, and of those that the files had left out.
+        n_pruned: int – sum of the counts of these pieces and of the pieces that the files had left out.
     """
 
     path: str
@@ -82,7 +83,7 @@ def merge_files(
     Args:
         paths: the files, in the order in which their pieces are added.
         out: the file to write.
-        min_count: occurrences in all files together below which a piece is left out.
+        min_count: least number of occurrences, in all files together, of a piece that is kept.
         max_memory_bytes: bytes for tables.
         report: is called with the number of files that were read.
     """
@@ -104,12 +105,12 @@ def files_of(paths: object) -> list[Path]:
     """List files of counts.
 
     Args:
-        paths: a folder, whose files that end with ".pieces" are meant, in the order of their names; a file; or an
-            iterable of both.
+        paths: a file; a folder, which stands for its files that end with ".pieces", in the order of their names;
+            or an iterable of both.
 
     Raises:
         FileNotFoundError: a folder has no such file.
-        TypeError: a path is none.
+        TypeError: an item is not a path.
     """
     if isinstance(paths, (str, os.PathLike)):
         path = Path(paths)
@@ -167,7 +168,7 @@ class _Merge:
         self._n_rows += n_rows
 
     def _check_addable(self, counted: Counted, words: WordFacts | None) -> None:
-        """Take over how the first file was counted, and check that the others were counted so, too."""
+        """Take the options of counting from the first file, and check that the other files have the same."""
         first = self._first
         if first is None:
             self._first, self._words = counted._replace(pieces=b"", lengths=b"", counts=b""), words
@@ -224,7 +225,7 @@ class _Merge:
             rare, times = write_by_position(part, width, self._n_stretches, runs.begin(), min_count=min_count)
             n_rare, n_times = n_rare + rare, n_times + times
             if min_count > _EVERYTHING and self._words is not None:
-                self._words = self._words.without(part)  # the words that stay are put back below
+                self._words = self._words.without(part)  # the words that are kept are put back below
         for table in runs.stretches(self._limit):
             if min_count > _EVERYTHING and self._words is not None:
                 self._words = self._words.with_again(table)
@@ -252,7 +253,7 @@ class _Runs:
         return write
 
     def stretches(self, limit: int) -> Iterator[PieceCounter]:
-        """Yield a finished table of as many stretches as a limit of bytes allows, in order.
+        """Yield finished tables, in order, each of as many stretches as a limit of bytes allows.
 
         The table is emptied for the next ones.
         """
@@ -280,7 +281,7 @@ def _temporary() -> IO[bytes]:
 
 
 def _mapped(file: IO[bytes]) -> Buffer:
-    """Map what was written to a file: it takes no memory that the system cannot take back."""
+    """Map the written bytes of a file: the system can take such memory back at any time."""
     file.flush()
     if not os.fstat(file.fileno()).st_size:
         return b""

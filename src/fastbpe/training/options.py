@@ -103,14 +103,14 @@ class ByteOptions:
     Attributes:
         vocab_size: int – number of ids to end with: 256 bytes, merges, special tokens. At most `MAX_VOCAB_SIZE`.
         pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, or several regexes,
-            each splits the pieces of the one before. None: do not split.
-        special_tokens: tuple of str – they separate stretches of text before anything is counted, take part in no
-            merge, and get the last ids.
+            each splits the pieces of the regex before it. None: do not split.
+        special_tokens: tuple of str – names that separate stretches of text before it is counted. They take no
+            part in merges, and get the last ids.
         ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids, as rustbpe
             and bpeasy do; "huggingface": as the BpeTrainer of tokenizers does; "first": the pair that appears
             first in the text, as minbpe does.
-        min_count: int – occurrences below which a pair is not merged; 1 or more.
-        max_token_bytes: int or None – length in bytes beyond which no token is made; None: no limit.
+        min_count: int – least number of occurrences of a pair that is merged; 1 or more.
+        max_token_bytes: int or None – greatest length of a token in bytes; None: no limit.
 
     Raises:
         TrainingError: a value is out of range.
@@ -198,7 +198,7 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
 
     Raises:
         TrainingError: names is one str.
-        TypeError: names is no list of names.
+        TypeError: names is not a list of names.
         SpecialTokenError: a name is empty, given twice, or a single byte, which is an ordinary token.
     """
     if isinstance(names, str):
@@ -219,8 +219,8 @@ def check_same_splitting(
     """Check that pieces were made with one pattern and the same special tokens.
 
     Args:
-        pattern, special_tokens: those that made the pieces.
-        other, other_special_tokens: those to compare with.
+        pattern, special_tokens: pattern and tokens by which the pieces were made.
+        other, other_special_tokens: pattern and tokens to compare with.
 
     Raises:
         TrainingError: they differ.
@@ -232,5 +232,5 @@ def check_same_splitting(
         if mine != theirs:
             raise TrainingError(
                 f"the pieces were counted with the {name} {mine!r}, which do not go with {theirs!r}: count "
-                "them anew, or leave the other out"
+                "them again, or leave the other out"
             )

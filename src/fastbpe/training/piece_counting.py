@@ -1,4 +1,4 @@
-"""Counting the pieces of a source: `count_pieces`, the first half of byte-mode training."""
+"""Counts the pieces of a source: `count_pieces`, the first half of byte-mode training."""
 
 from __future__ import annotations
 
@@ -61,35 +61,36 @@ def count_pieces(
             counts becomes `PieceCounts`.
         mode: str – "byte", or "codepoint": normalize sentences and count their words, as `train` does there.
         pattern: str, list of str or None – the split pattern, as for `train`.
-            Byte mode only, as special_tokens.
-        special_tokens: list of str – they separate stretches of text, as for `train`, and are not counted.
-        base: Tokenizer or None – count for `train(base=)`. In code-point mode the base's normalizer and pieces are
-            part of counting; in byte mode it gives pattern and special tokens, as it does in `train`.
+            Byte mode only.
+        special_tokens: list of str – names that separate stretches of text, as for `train`; they are not counted.
+            Byte mode only.
+        base: Tokenizer or None – count for `train(base=)`. In code-point mode, counting uses the base's
+            normalizer and pieces; in byte mode, it uses the base's pattern and special tokens, as `train` does.
         num_threads: int – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
-        max_memory_bytes: int – bytes for the counting tables of all threads together; beyond it counts go to
-            temporary files (in TMPDIR), which are added up at the end. The result, which is each distinct piece
-            and 32 bytes, is held in memory in any case. None: no limit.
+        max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full, counts
+            go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
+            result, which takes the bytes of each distinct piece + 32. None: no limit.
         progress: bool, function or None – as for `train`; the one phase is "counting".
-        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
-        separator: str – text between the documents of a txt file, which belongs to none of them. "\\n": each line
+        text_field: str – field of each jsonl line, or column of a parquet file, that holds the text.
+        separator: str – text between two documents of a txt file; it belongs to neither. "\\n": each line
             is a document, and may end with "\\r\\n". None: the file is one document.
         on_error: str – "skip": leave out lines of jsonl and rows of parquet without text, and count them in
             `PieceCounts.n_skipped`; "raise": they are a FormatError.
         errors: str – "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
-        **options: of mode="codepoint" – the options of `train` that say how text becomes words: the
-            normalizer's (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
+        **options: code-point mode only – the options of `train` that decide how text becomes words: options of the
+            normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
             `max_sentence_length`, and the names of symbols (`user_defined_symbols`, `byte_fallback` …). `train`
-            takes them from the counts. The others, such as `character_coverage`, are given to `train`.
-            `input_sentence_size` is refused: a part of the text cannot know the sample of the whole.
+            later takes them from the counts. Give the other options, such as `character_coverage`, to `train`.
+            `input_sentence_size` is refused: a sample of the whole cannot be drawn from parts.
 
     Returns:
         The distinct pieces with their counts.
 
     Raises:
-        FileNotFoundError: a path names nothing.
+        FileNotFoundError: a path does not exist.
         FormatError: a file cannot be read; the message has line or offset.
-        ValueError: a document holds bytes that are not UTF-8 (the message has document and offset), or an option
-            has no such value.
+        ValueError: a document holds bytes that are not UTF-8 (the message has document and offset), or an
+            option does not allow the value.
         TypeError: an argument has the wrong type.
         TrainingError: the source or the mode cannot be counted.
         OptionError: there is no such option in this mode.
@@ -110,14 +111,14 @@ def count_pieces(
         errors=errors,
     )
     if mode == "codepoint":
-        from fastbpe.training.word_counting import count_words_of  # here: byte mode needs none of it
+        from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it
 
         if pattern != DEFAULT_PATTERN or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"
             raise OptionError(f"{name!r} is one of mode='byte' (here: control_symbols, user_defined_symbols)")
         return count_words_of(source, base, options, reading, Reporter(progress))
     if options:
-        raise OptionError(f"{next(iter(options))!r} is no option of counting in byte mode")
+        raise OptionError(f"{next(iter(options))!r} is not an option of counting in byte mode")
     names = check_special_tokens(special_tokens)
     if base is not None:
         given = {} if pattern == DEFAULT_PATTERN else {"pattern": pattern}
@@ -139,15 +140,15 @@ def count_source(
     reporter: Reporter,
     of_base: BaseTexts | None = None,
 ) -> PieceCounts:
-    """Count the pieces of a source with options that are checked.
+    """Count the pieces of a source. Requires: the options were checked.
 
     Args:
         source: as for `count_pieces`.
-        pattern: the split pattern, by name or as a regex.
+        pattern: the split pattern: a name, a regex or a list of regexes.
         special_tokens: names that separate stretches of text.
         reading: how to read and count.
         reporter: gets the phase "counting".
-        of_base: way of a base from documents to pieces; None: pattern and special tokens are all there is to it.
+        of_base: how the base turns documents into pieces; None: by pattern and special tokens alone.
     """
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is PieceCounts already: use it as it is")

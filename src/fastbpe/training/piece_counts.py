@@ -43,7 +43,7 @@ class PieceCounts(Mapping[bytes, int]):
         special_tokens: list of str – the special tokens that separated stretches of text before it was split.
 
     Raises:
-        TypeError: a piece is no bytes or str, or a count no integer.
+        TypeError: a piece is not bytes or str, or a count is not an integer.
         ValueError: a count is negative.
         OverflowError: a count is above 2**63 - 1.
 
@@ -199,11 +199,11 @@ class PieceCounts(Mapping[bytes, int]):
         count for the alphabet.
 
         Args:
-            min_count: int – occurrences below which a piece is left out; 1 or more.
+            min_count: int – least number of occurrences of a piece that is kept; 1 or more.
 
         Raises:
             ValueError: min_count is below 1.
-            TypeError: min_count is no integer.
+            TypeError: min_count is not an integer.
 
         >>> import fastbpe
         >>> counts = fastbpe.PieceCounts({"low": 5, "lwo": 1}).pruned(2)
@@ -249,7 +249,7 @@ class PieceCounts(Mapping[bytes, int]):
             path: str or PathLike – the file.
 
         Raises:
-            FormatError: the file holds no piece counts, was altered or cut off, or is of a newer version.
+            FormatError: the file does not hold piece counts, was altered or truncated, or has a newer version.
             OSError: the file cannot be read.
 
         >>> import fastbpe, pathlib, tempfile
@@ -301,7 +301,8 @@ class PieceCounts(Mapping[bytes, int]):
         ...     dict(fastbpe.PieceCounts.load(all_of)), summary.n_files, summary.n_pruned
         ({b'low': 15}, 3, 3)
         """
-        from fastbpe.training.merge_counts import files_of, merge_files  # here: most programs do not merge
+        # imported here: most programs do not merge
+        from fastbpe.training.merge_counts import files_of, merge_files
 
         files = files_of(paths)
         with Reporter(progress).phase("merging", len(files), unit=" files") as phase:
@@ -353,7 +354,7 @@ class PieceCounts(Mapping[bytes, int]):
             special_tokens: iterable of str – the special tokens, in any order.
 
         Raises:
-            TrainingError: the pieces were made by others.
+            TrainingError: another pattern or other special tokens made the pieces.
 
         >>> import fastbpe
         >>> counts = fastbpe.PieceCounts({"low": 5})
@@ -404,7 +405,7 @@ def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
     try:
         with open(path, "rb") as file:
             return piece_counts.is_counts(file.read(64))
-    except OSError:  # no such file, a folder, a pattern: whoever reads it will say so
+    except OSError:  # no such file, a folder, a pattern: the code that reads it raises the error
         return False
 
 
@@ -414,12 +415,12 @@ def facts_of(counts: PieceCounts) -> WordFacts | None:
 
 
 def table_of(counts: PieceCounts) -> PieceCounter:
-    """Return the table of pieces that the learner reads. Nobody may change it."""
+    """Return the table of pieces that the learner reads. Do not change it."""
     return counts._table
 
 
 def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
-    """Add up counts; pieces keep their order, and the pieces of the first one come first."""
+    """Add up counts. Pieces keep their order, and the pieces of the first counts come first."""
     first, *others = counts
     table = PieceCounter(Splitter())
     table.add_table(first._table)
@@ -457,7 +458,7 @@ def checked_count(piece: object, number: object) -> tuple[bytes, int]:
         The piece as bytes, and the count.
 
     Raises:
-        TypeError: the piece is no bytes or str, or the count no integer.
+        TypeError: the piece is not bytes or str, or the count is not an integer.
         ValueError: the count is negative.
         OverflowError: the count is above 2**63 - 1.
     """
@@ -482,7 +483,7 @@ def _parse(data: Any, where: str) -> PieceCounts:
     table.finish()
     words = None
     if counted.words is not None:
-        from fastbpe.training.codepoint_counts import WordFacts  # here: byte mode needs none of it
+        from fastbpe.training.codepoint_counts import WordFacts  # imported here: byte mode does not need it
 
         words = WordFacts.of_plain(counted.words, where)
     return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5], words)

@@ -32,8 +32,8 @@ class SequenceOptions:
         base_size: int – number of base symbols, which are the integers from 0 to base_size - 1.
         ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids; "first":
             the pair that appears first in the sequences.
-        min_count: int – occurrences below which a pair is not merged; 1 or more.
-        max_token_length: int or None – symbols beyond which no token is made; None: no limit.
+        min_count: int – least number of occurrences of a pair that is merged; 1 or more.
+        max_token_length: int or None – greatest length of a token in symbols; None: no limit.
 
     Raises:
         TrainingError: a value is out of range.
@@ -76,7 +76,7 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
     """Add the base's number of symbols to the keyword arguments of `SequenceOptions`.
 
     Raises:
-        TrainingError: they have another number.
+        TrainingError: the arguments have another number.
     """
     if "base_size" in keywords and integer("base_size", keywords["base_size"]) != base.base_size:
         raise TrainingError(
@@ -99,7 +99,7 @@ def train_sequences(
             new merges follow its own.
 
     Raises:
-        ValueError, TypeError: a sequence holds something else than symbols; the message has the place.
+        ValueError, TypeError: an item of a sequence is not a symbol; the message has its position.
         TrainingError: there is no symbol to learn from, or vocab_size is less than the base has.
     """
     vocabulary = None if base is None else vocabulary_of_sequences(base)
@@ -168,7 +168,7 @@ _SEQUENCES_PER_REPORT = 1024
 
 
 def _warn(options: SequenceOptions, learner: Learner, n_tokens: int) -> None:
-    """Warn that there are fewer merges than the options ask for."""
+    """Warn that fewer merges were learned than the options ask for."""
     limits = [
         f"{name}={getattr(options, name)}"
         for name, met in zip(("min_count", "max_token_length"), learner.limits_met(), strict=True)

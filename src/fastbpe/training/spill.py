@@ -13,11 +13,13 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_records, write_parts
 from fastbpe._core.train.piece_table import PieceTable
 
-MIN_TABLE_BYTES = 1 << 18  # bytes of table a thread gets at least; with fewer it would spend its time on spilling
-# A file holds the pieces whose hash begins with the same bits, unsorted, so that it can be added up in a table of
-# its own, as fast as text is counted.
-# Lost: sorted runs with a k-way merge, which sort each run first and then compare piece by piece.
-_HASH_BITS = 6  # of the hash that choose the file: 64 files, each with 1/64 of the pieces
+# least bytes of a thread's table; with fewer, the thread would spend its time on spilling
+MIN_TABLE_BYTES = 1 << 18
+# A file holds, unsorted, the pieces whose hashes begin with the same bits. So a table for one file at a time can
+# add up its counts, as fast as text is counted.
+# Tried and dropped: sorted runs with a k-way merge: slower, since
+# it sorts each run and then compares piece by piece.
+_HASH_BITS = 6  # bits of the hash that choose the file: 64 files, each with 1/64 of the pieces
 _READ_BYTES = 1 << 20  # bytes read from a file at a time
 
 
@@ -47,17 +49,17 @@ class Spill:
         table.clear()
 
     def total(self) -> PieceCounter:
-        """Add up all that was written, file by file, and remove the files."""
+        """Add up the written counts, file by file, and remove the files."""
         total = PieceCounter(Splitter())
         for part in self.parts():
             total.append(part)
         return total
 
     def parts(self) -> Iterator[PieceCounter]:
-        """Add up what was written, file by file, and remove the files.
+        """Add up the written counts, file by file, and remove the files.
 
         Yields:
-            A table with the pieces of one file. It is emptied for the next one. No piece is in two of them.
+            A table with the pieces of one file, which is emptied for the next file. No piece is in two files.
         """
         part = PieceCounter(Splitter())
         for number in sorted(self._files):
@@ -73,7 +75,8 @@ class Spill:
     def close(self) -> None:
         """Remove the files."""
         while self._files:
-            with contextlib.suppress(OSError):  # a full disk, told by closing: the records are not needed any more
+            # close() may report a full disk, but the records are not needed any more
+            with contextlib.suppress(OSError):
                 self._files.popitem()[1].close()
 
     def is_used(self) -> bool:
@@ -81,7 +84,7 @@ class Spill:
         return bool(self._files)
 
     def _write(self, part: int, records: bytes) -> None:
-        import tempfile  # here: slow to import, and few runs spill
+        import tempfile  # imported here: the import is slow, and few runs spill
 
         try:
             if part not in self._files:
@@ -102,11 +105,11 @@ def limited_tables(max_memory_bytes: int | None, n_threads: int) -> Iterator[tup
 
     Args:
         max_memory_bytes: bytes for all tables together; None: no limit.
-        n_threads: number of threads, a table each.
+        n_threads: number of threads; each has a table.
 
     Returns:
-        A context of (spill, bytes a table), which counters take as `spill=` and `limit=`; (None, 0) without a
-        limit. Its end removes the temporary files.
+        A context of (spill, bytes of each table), which counters take as `spill=` and `limit=`; (None, 0) without
+        a limit. Its end removes the temporary files.
     """
     if max_memory_bytes is None:
         yield None, 0

@@ -75,11 +75,11 @@ def train(
             pattern like "data/*.txt". Files are read as a stream: memory does not grow with their size.
             A text is one document: str, or bytes of UTF-8.
             A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, str are paths if every
-            one of them looks like one: a single line of fewer than 1,024 characters that ends with a suffix of
+            str looks like a path: a single line of fewer than 1,024 characters that ends with a suffix of
             such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that names
             nothing is then an error; `iter(list)` makes them texts. In all other iterables, str are texts.
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
-            and special tokens. Pieces are not split again, whatever `pattern` is. In code-point mode the mapping
+            and special tokens. Pieces are not split again by `pattern`. In code-point mode the mapping
             is of sentences, and `PieceCounts` hold words (`count_pieces(mode="codepoint")`) and know with which
             options they were counted.
             With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
@@ -89,7 +89,7 @@ def train(
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document are
             sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
-        base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay as they are, its rules (added
+        base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
             tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
             vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
             than it has. special_tokens are only the new ones. In code-point mode its pieces and scores stay, new
@@ -111,28 +111,28 @@ def train(
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
             that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
-            special_tokens: list of str – they take part in no merge and get the last ids. Default: none.
+            special_tokens: list of str – names that take no part in merges and get the last ids. Default: none.
             ties: str – which of two equally frequent pairs to merge first: "pair" (the default), the one of
             smaller ids, as rustbpe and bpeasy; "huggingface", as tokenizers; "first", the first in the text, as
             minbpe.
-            min_count: int – occurrences below which a pair is not merged. Default: 1.
-            max_token_bytes: int – length beyond which no token is made. Default: None, no limit.
+            min_count: int – least number of occurrences of a pair that is merged. Default: 1.
+            max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="ids":
             base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required, but
             for a run with base=.
             ties, min_count: as in byte mode, without "huggingface".
-            max_token_length: int – symbols beyond which no token is made. Default: None, no limit.
+            max_token_length: int – greatest length of a token in symbols. Default: None, no limit.
 
     Returns:
         The tokenizer; its `training_report` holds the options and numbers of the run. With mode="ids" it is a
         `SequenceTokenizer`, though type checkers see a Tokenizer.
 
     Raises:
-        TrainingError: an option has a value that cannot be met, or there is no text to learn from.
+        TrainingError: an option has an invalid value, or there is no text to learn from.
         OptionError: the mode has no option of this name (also a TypeError); the message suggests the nearest.
-        FileNotFoundError: a path names nothing.
+        FileNotFoundError: a path does not exist.
         FormatError: a file cannot be read.
         SpecialTokenError: a special token is empty, given twice, or a token already.
         PatternError: the split pattern cannot be used.
@@ -154,9 +154,7 @@ def train(
     """
     _check_names(mode, options)
     if base is None and base_special is not None:
-        raise TrainingError(
-            f"base_special={base_special!r} says what becomes of the special tokens of base=; give one"
-        )
+        raise TrainingError(f"base_special={base_special!r} is about the special tokens of base=; give base=")
     reading = ReadingOptions(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,
@@ -199,14 +197,14 @@ def train(
 
 
 def _total(vocab_size: str, base: Tokenizer | SequenceTokenizer | None) -> int:
-    """Give the vocab_size that "+N" means.
+    """Return the vocab_size that "+N" means.
 
-    Raises TrainingError: there is no base, or N is no number.
+    Raises TrainingError: there is no base, or N is not a number.
     """
     if not vocab_size[1:].isdecimal() or not vocab_size.isascii():
         raise TrainingError(f"vocab_size={vocab_size!r}: give a number behind the '+'")
     if base is None:
-        raise TrainingError(f"vocab_size={vocab_size!r} is so many more than a base has; give base=, or a number")
+        raise TrainingError(f"vocab_size={vocab_size!r} adds tokens to a base; give base=, or a number")
     return base.vocab_size + int(vocab_size)
 
 
@@ -222,7 +220,7 @@ def _check_names(mode: str, options: Iterable[str]) -> None:
     of_bytes = {field.name for field in fields(ByteOptions)}
     if mode == "byte" and of_bytes.issuperset(options):
         return
-    from difflib import get_close_matches  # here, with the next imports: byte mode needs none
+    from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them
 
     from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
     from fastbpe.training.sequence_training import SequenceOptions
@@ -237,7 +235,7 @@ def _check_names(mode: str, options: Iterable[str]) -> None:
         if name in of_mode:
             continue
         if mode == "codepoint" and name in WITHOUT_EFFECT:
-            raise OptionError(f"{name!r} is no option of training here: {WITHOUT_EFFECT[name]}")
+            raise OptionError(f"{name!r} is not an option of training here: {WITHOUT_EFFECT[name]}")
         if other := next((other for other in _MODES if name in of_modes[other]), None):
             near = f"it is one of mode={other!r}"
             if name == "special_tokens" and mode == "codepoint":
@@ -248,7 +246,7 @@ def _check_names(mode: str, options: Iterable[str]) -> None:
                 [_NAMES_ELSEWHERE[name]] if name in _NAMES_ELSEWHERE else get_close_matches(name, sorted(alike))
             )
             near = f"did you mean {' or '.join(matches)}?" if matches else f"it has {', '.join(sorted(of_mode))}"
-        raise OptionError(f"{name!r} is no option of training in {mode} mode: {near}")
+        raise OptionError(f"{name!r} is not an option of training in {mode} mode: {near}")
 
 
 def _train_code_points(
@@ -259,7 +257,7 @@ def _train_code_points(
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> Tokenizer:
-    # Imported here: byte mode needs none of it.
+    # Imported here: byte mode does not need it.
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
     from fastbpe.training.codepoint_train import make_options, train_counted, train_model
     from fastbpe.training.word_counting import code_point_base
@@ -292,7 +290,7 @@ def _train_sequences(
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> SequenceTokenizer:
-    # Imported here: other modes need none of it.
+    # Imported here: other modes do not need it.
     from fastbpe.training.sequence_training import SequenceOptions, add_base_size, train_sequences
 
     replace(reading, num_threads=None).check_unused("the source is sequences of integers")
@@ -323,7 +321,7 @@ def _train_bytes(
         start: the tokens to start from.
         options, reading: what to learn, and how to read the source.
         reporter: gets the phases "counting" and "learning".
-        facts_of_base: what the training report says about the base.
+        facts_of_base: facts about the base for the training report.
     """
     counts = _counted(source, start, options, reading, reporter)
     learner = _learn(counts, start, options, reporter)
@@ -389,7 +387,7 @@ def _counted(
 
 
 def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCounts:
-    """Leave the bytes out of the pieces that the base has no token for, as it does when it encodes."""
+    """Drop the bytes that have no token in the base from pieces, as the base does when it encodes."""
     none = b"".join(left_out)
     kept = [(piece.translate(None, none), n) for piece, n in counts.items()]
     made = PieceCounts([(piece, n) for piece, n in kept if piece])

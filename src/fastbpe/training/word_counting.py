@@ -32,14 +32,14 @@ def count_words_of(
 
     Args:
         source: as for `train`; a mapping is of sentences.
-        base: the tokenizer that training will go on after; None: there is none.
+        base: the tokenizer that training will extend; None: it will train a new model.
         keywords: options of counting, by sentencepiece's names.
         reading: how to read and count the source.
         reporter: gets the phase "counting".
 
     Raises:
-        OptionError: an option is not one of counting, or would change the base.
-        SpecError: an option has a value that cannot be met.
+        OptionError: counting does not have an option, or the option would change the base.
+        SpecError: an option has an invalid value.
         TrainingError: the base is of another mode.
     """
     check_counting_names(keywords)
@@ -75,7 +75,10 @@ def counted_words(counts: PieceCounts) -> CountedWords:
 
 
 def code_point_base(base: Tokenizer) -> CodePointBase:
-    """Return the base of a run. Raises TrainingError for a tokenizer of another mode, TypeError for none."""
+    """Return the base of a run.
+
+    Raises TrainingError for a tokenizer of another mode, TypeError for other objects.
+    """
     check_mode(base, "codepoint")
     assert isinstance(base, CodePointTokenizer)
     return CodePointBase(base)
@@ -107,7 +110,7 @@ def sentences_of(source: Source, reading: ReadingOptions) -> tuple[SentenceSourc
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is PieceCounts already: use it as it is")
     has_counts = isinstance(source, Mapping)
-    if has_counts:  # threads and memory are of use for counting words, the others only for reading
+    if has_counts:  # threads and memory matter for counting words, the other options only for reading
         ReadingOptions(
             text_field=reading.text_field,
             separator=reading.separator,

@@ -29,9 +29,9 @@ Accelerated = TypeVar("Accelerated")
 def accelerate(tokenizer: Accelerated) -> Accelerated:
     """Let fastbpe answer a tokenizer of transformers, in place, with the same results.
 
-    The tokenizer keeps its backend. What fastbpe does not answer, the backend does, call by call: `status` tells
+    The tokenizer keeps its backend. The backend answers the calls that fastbpe does not: `status` tells
     which. Changes of the tokenizer or of its backend are noticed. A tokenizer that fastbpe does not take (another
-    model than BPE, say) stays as it is; the logger "fastbpe.transformers" tells why, at level DEBUG.
+    model than BPE, say) is not changed; the logger "fastbpe.transformers" tells why, at level DEBUG.
 
     Args:
         tokenizer: a tokenizer of transformers: `PreTrainedTokenizerFast` or a class above it.
@@ -50,7 +50,7 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     True
     """
     if is_accelerated(tokenizer):
-        engine_of(tokenizer).ready()  # it may have waited since `patch`
+        engine_of(tokenizer).ready()  # after `patch` the engine may still wait
         return tokenizer
     reason = why_not(tokenizer)
     if reason is None:
@@ -67,7 +67,7 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
 def unknown_interface() -> str | None:
     """Tell why fastbpe cannot work with the installed transformers; None if it can.
 
-    The methods that it answers must have the arguments that it knows, whatever the version.
+    The methods that it answers must have the arguments that it knows, in any version of transformers.
     """
     try:
         from transformers.tokenization_utils_tokenizers import TokenizersBackend
@@ -93,7 +93,7 @@ def why_not(tokenizer: Any) -> str | None:
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     if not isinstance(tokenizer, TokenizersBackend):
-        return "it is no tokenizer with a backend of tokenizers"
+        return "it is not a tokenizer with a backend of tokenizers"
     backend = tokenizer.__dict__.get("_tokenizer")
     if type(backend) is not tokenizers.Tokenizer:
         return f"its backend is {type(backend).__name__}, no tokenizers.Tokenizer"
@@ -102,7 +102,7 @@ def why_not(tokenizer: Any) -> str | None:
 
 
 def give_back(tokenizer: Any) -> None:
-    """Give an accelerated tokenizer its own class back."""
+    """Give an accelerated tokenizer its original class back."""
     tokenizer.__class__ = type(tokenizer)._fastbpe_base
     tokenizer.__dict__.pop(ENGINE, None)
 

@@ -185,7 +185,7 @@ def _decode_any(base: Any, own: list[type]) -> Callable[..., Any]:
                     raise HandOver(WAITS)
                 texts = decode_batch(self, engine, token_ids, options)
             except HandOver:
-                return base.decode(self, token_ids, **options)  # each list is decoded, and counted, by itself
+                return base.decode(self, token_ids, **options)  # decodes and counts each list separately
             engine.calls["decode", ""] += len(texts)
             return texts
         return base.decode(self, token_ids, skip_special_tokens, **options)

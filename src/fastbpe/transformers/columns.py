@@ -16,7 +16,7 @@ class Encoded(NamedTuple):
     """Ids of one text, or of two, with their spans.
 
     ids: ids of each text.
-    spans: spans of each text; None: not wanted.
+    spans: spans of each text; None: the call does not ask for them.
     """
 
     ids: tuple[list[int], ...]
@@ -37,7 +37,7 @@ def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) 
     """Truncate each row.
 
     Returns:
-        Per row what is kept and, if overflowing, the parts cut off; None if tokenizers raises an error for a row.
+        For each row, the kept part and, if overflowing, the parts cut off; None if tokenizers raises an error.
     """
     out: list[list[Encoded]] = []
     for row in rows:
@@ -105,7 +105,7 @@ class Layout(NamedTuple):
         return self._pad(i, [1] * self.length(i), 0)
 
     def special_mask(self, i: int) -> list[int]:
-        """Return 1 for each id of row i that is the frame's or padding, 0 for each of a text."""
+        """Return 1 for each id of row i that belongs to the frame or the padding, 0 for each id of a text."""
         return self._spread(i, lambda item: int(item.sequence is None), 1)
 
     def sequences(self, i: int) -> list[int | None]:
@@ -186,7 +186,7 @@ def _build_unpadded(rows: Sequence[Encoded], frame: Frame, wanted: Wanted) -> di
 
 
 def _repeat(frame: Frame, lengths: Sequence[int], value_of: Callable[[Item], int]) -> list[list[int]]:
-    """Return for each row a value of each id: one for the frame's items, another for the ids of texts."""
+    """Return for each row a value of each id: values of the frame for its ids, another value for ids of texts."""
     place = [item.sequence for item in frame.items].index(0)
     before = [value_of(item) for item in frame.items[:place] for _ in item.ids]
     behind = [value_of(item) for item in frame.items[place + 1 :] for _ in item.ids]

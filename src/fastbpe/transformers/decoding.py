@@ -1,4 +1,4 @@
-"""Decoding of a call of `_decode`, answered by fastbpe."""
+"""Answers calls of `_decode` of transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.rows import HandOver
 
-#: Errors for ids that fastbpe cannot decode: the original then answers, or raises its own error.
+#: Errors for ids that fastbpe cannot decode. The original tokenizer then answers, or raises its own error.
 _NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)
 
 
@@ -27,7 +27,7 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
     if isinstance(token_ids, int):
         token_ids = [token_ids]
     if not isinstance(token_ids, (list, tuple)):
-        raise HandOver("ids that are no list")
+        raise HandOver("ids that are not a list")
     return decode_batch(hf, engine, [token_ids], options)[0]
 
 
@@ -46,7 +46,7 @@ def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, A
 
 
 def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
-    """Decode lists of ids; skips: leave special tokens out.
+    """Decode lists of ids. skips: leave out special tokens.
 
     Raises:
         HandOver: the original must answer, or raise.
@@ -59,11 +59,14 @@ def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
             return [tokenizer.decode(batch[0], skip_special_tokens=skips)]
         return tokenizer.decode_batch(batch, skip_special_tokens=skips)
     except _NOT_TEXT:
-        raise HandOver("ids without a token, or that are no ids") from None
+        raise HandOver("ids without a token, or items that are not ids") from None
 
 
 def skips_of(options: dict[str, Any]) -> bool:
-    """Tell whether special tokens are left out. Raises HandOver for what is no bool: tokenizers refuses it."""
+    """Tell whether to leave out special tokens.
+
+    Raises HandOver if the option is not a bool: tokenizers refuses it.
+    """
     skips = options.get("skip_special_tokens", False)
     if type(skips) is not bool:
         raise HandOver("an argument of another type")

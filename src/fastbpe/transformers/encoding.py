@@ -1,4 +1,4 @@
-"""Encoding of a call of `_encode_plus`, answered by fastbpe."""
+"""Answers calls of `_encode_plus` of transformers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         raise HandOver("an argument of another type")
     inputs = sort_inputs(text, text_pair, is_split_into_words=words)
     if inputs is None:
-        raise HandOver("words in pairs, an empty batch, or texts that are no plain str")
+        raise HandOver("words in pairs, an empty batch, or texts that are not plain str")
     original = engine.original
     set_up(hf, original, call)
     plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)

@@ -1,4 +1,4 @@
-"""Encodings of a batch, made by the original tokenizer when somebody looks at them."""
+"""Encodings of a batch, which the original tokenizer makes when a program first reads them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LazyEncodings(list[Any]):
         call = self._call
         if call is not None:
             made = (call if isinstance(call, Call) else Call(*call, _PLAIN, None, None, False, False)).encode()
-            if self._call is not None:  # no other thread was first
+            if self._call is not None:  # no other thread has filled the list
                 list.extend(self, made)
                 self._call = None
 

@@ -1,4 +1,4 @@
-"""Engine: fastbpe's tokenizer for one `tokenizers.Tokenizer`, kept as long as that does not change."""
+"""Engine: fastbpe's tokenizer for one `tokenizers.Tokenizer`, made again when that changes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyD
 _live: weakref.WeakSet[Engine] = weakref.WeakSet()
 _SETTINGS = ("truncation", "padding")
 FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
-FIRST_CHARACTERS = 10_000  # most characters, or ids, of such a call
+FIRST_CHARACTERS = 10_000  # longest text of such a call; a longer text makes the tables at once. For decoding: ids
 WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
 
 
 class _Plain(NamedTuple):
-    """Answers of `Engine.plain`, and the state for which they hold."""
+    """Results of `Engine.plain`, with the state of the tokenizer for which they are valid."""
 
     epoch: int
     parts: Any
@@ -47,16 +47,17 @@ class Engine:
 
     Args:
         original: the tokenizer.
-        waits: leave the first short calls to the original. Making tables takes as long as loading, and many
-            programs encode one prompt.
+        waits: leave the first short calls to the original. Making tables takes as long as loading the tokenizer,
+            and many programs encode only one prompt.
 
     Attributes:
-        waits: no tables are made yet, as the calls so far were few and short.
+        waits: no tables are made yet, since the calls so far were few and short.
         reason: why fastbpe does not take the tokenizer; None if it does.
-        n_changes: list of one number: changes of the original that were counted.
-        texts: text of each id in a stream, by skip_special_tokens and id; see `streams`.
+        n_changes: list of one int: number of changes of the original so far.
+        texts: text of an id in a stream, by (skip_special_tokens, id); see `streams`.
         calls: number of calls by (operation, reason); the reason is "" for native answers.
-        n_plain: number of native answers to calls without options; they are not in `calls`, which takes longer.
+        n_plain: number of native answers to calls without options. `calls` does not include them: counting there
+            is slower.
     """
 
     def __init__(self, original: Any, *, waits: bool = False) -> None:
@@ -67,7 +68,7 @@ class Engine:
         self.calls: Counter[tuple[str, str]] = Counter()
         self.n_plain = 0
         self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
-        self.decodes = False  # the decoder is one that joins bytes
+        self.decodes = False  # the tokenizer's decoder joins bytes, so fastbpe can decode
         self._state: State | None = None
         self._remembered: set[int] = set()  # see `remembered_specials`
         self._split_for: State | None = None  # state for which `_splits` holds
@@ -86,11 +87,11 @@ class Engine:
             _live.add(self)
 
     def __reduce__(self) -> tuple[type[Engine], tuple[None]]:
-        """Pickle as an empty engine, always the same: what it knows comes from the tokenizer."""
+        """Pickle as an empty engine: all its content can be made again from the tokenizer."""
         return Engine, (None,)
 
     def ready(self) -> Tokenizer | None:
-        """Return fastbpe's tokenizer for the original as it is now; None if fastbpe does not take it."""
+        """Return fastbpe's tokenizer for the present state of the original; None if fastbpe does not take it."""
         self.waits = False
         try:
             if self.read_state() == self._state:
@@ -105,7 +106,7 @@ class Engine:
     def goes_on_waiting(self, *inputs: Any) -> bool:
         """Count a call of a waiting engine, and tell whether the original answers it.
 
-        inputs: texts, or ids, or lists of them; others count as nothing.
+        inputs: texts or ids, or lists of these; other objects count as length 0.
         """
         self._n_waited += 1
         n = 0
@@ -121,7 +122,7 @@ class Engine:
         return read_state(self.original, self.n_changes[0])
 
     def frame(self, *, pair: bool, add_special_tokens: bool, fast: bool = False) -> Frame | None:
-        """Return the frame that the post-processor puts around texts; None if it has no fixed one.
+        """Return the frame that the post-processor puts around texts; None if the frame is not fixed.
 
         Takes the arguments of `find_frame`.
         """
@@ -139,9 +140,9 @@ class Engine:
             return self._frames[key]
 
     def plain(self, *, add_special_tokens: bool) -> tuple[Tokenizer, Frame] | None:
-        """Return `ready` and `frame` for one text, by a shorter way; None if either is None."""
+        """Return the results of `ready` and `frame` for one text, faster than these; None if either is None."""
         kept, epoch = self._plain, EPOCH[0]
-        # The same post-processor object: neither the tables nor the twin were made for another state meanwhile.
+        # If it is still the same post-processor object, the tables and the twin belong to this state.
         if kept.epoch == epoch and kept.n_changes == self.n_changes[0] and kept.post is self._post:
             found = kept.found.get(add_special_tokens)
             if found is not None:
@@ -159,13 +160,13 @@ class Engine:
                 return None
             found = tokenizer, frame
             if self.n_changes[0] != n_changes or read_parts(self.original) != parts:
-                return found  # another thread changed it meanwhile
+                return found  # another thread changed the original meanwhile
         others = kept.found if kept[1:4] == (parts, n_changes, self._post) else {}
         self._plain = _Plain(epoch, parts, n_changes, self._post, {**others, add_special_tokens: found})
         return found
 
     def trims_offsets(self) -> bool:
-        """Tell whether the post-processor may leave white space out of offsets."""
+        """Tell whether the post-processor may trim white space from offsets."""
         return b'"trim_offsets":true' in (self._read_post() or b"")
 
     def trims_by_place(self) -> bool:
@@ -181,7 +182,7 @@ class Engine:
         return is_usual or b'"TemplateProcessing"' not in (self._read_post() or b"")
 
     def with_offsets(self) -> Tokenizer | None:
-        """Return a tokenizer with the offsets of the original's present post-processor."""
+        """Return a tokenizer whose offsets follow the present post-processor of the original."""
         if self.ready() is not None and self._read_post() != self._built_post:
             with self._lock:
                 self._make()
@@ -206,7 +207,7 @@ class Engine:
         return self._splits
 
     def twin(self) -> Twin:
-        """Return an independent copy of the original, as it is now."""
+        """Return an independent copy of the original in its present state."""
         twin = self._twin
         if twin is None:
             with self._lock:
@@ -248,9 +249,10 @@ class Engine:
             tokenizer = load(text.encode())
             self._remembered, self._split_for = remembered, None
             self.decodes = tokenizer.mode == "codepoint" or b'"ByteLevel"' in (state.components[2] or b"")
-            if self.read_state() == state:  # else another thread changed it meanwhile: the next call makes it
+            # else another thread changed the original meanwhile: the next call makes the tables
+            if self.read_state() == state:
                 self._tokenizer, self._state, self._built_post = tokenizer, state, post
-        except Exception as error:  # whatever the file holds: the original answers
+        except Exception as error:  # any error: the original answers
             self.reason = f"{type(error).__name__}: {error}"
             logger.debug("fastbpe leaves a tokenizer to tokenizers: %s", self.reason)
             try:
@@ -266,7 +268,7 @@ def engine_for(original: Any) -> Engine | None:
 
 
 def has_engine(original: Any) -> bool:
-    """Tell whether some engine answers for a `tokenizers.Tokenizer`."""
+    """Tell whether a `tokenizers.Tokenizer` has an engine."""
     return any(engine.original is original for engine in list(_live))
 
 
@@ -288,7 +290,7 @@ def with_specials(text: str, ids: set[int]) -> str:
 
 
 def without_settings(text: str) -> str:
-    """Set truncation and padding of a tokenizer.json to null. They are settings of calls and not of the model."""
+    """Set truncation and padding of a tokenizer.json to null. They are settings of calls, not of the model."""
     decoder = json.JSONDecoder()
     for name in _SETTINGS:
         key = f'"{name}":'

@@ -47,7 +47,7 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool, fast: bo
         fast: find the frame of `encode_batch_fast`, which has other type ids if no template sets them.
 
     Returns:
-        None if the frame depends on the texts, or holds one twice or not at all.
+        None if the frame depends on the texts, or has a text twice or not at all.
     """
     bare: Any = tokenizers.Tokenizer(tokenizer.model)
     if tokenizer.post_processor is not None:

@@ -11,7 +11,7 @@ class Inputs(NamedTuple):
     """Inputs that fastbpe encodes.
 
     firsts: first text of each row; or its words.
-    seconds: second text of each row; None: there is none.
+    seconds: second text of each row; None: there are no second texts.
     batch: the same as `encode_batch` of the original takes them.
     is_batched: the caller gave several rows.
     """
@@ -23,7 +23,7 @@ class Inputs(NamedTuple):
 
 
 def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inputs | None:
-    """Sort the inputs of a call; None for those that the original must judge.
+    """Sort the inputs of a call. Returns None for inputs that the original must judge.
 
     A text has the type str itself and no lone surrogate: for others tokenizers raises errors of its own.
     """

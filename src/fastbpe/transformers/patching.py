@@ -92,7 +92,7 @@ def _take(tokenizer: Any) -> None:
 
 
 def _swap_streams(old: Any, new: Any) -> None:
-    """Put one class of streams in the place of another, in each module but our own that has it by its name."""
+    """Replace a class of streams by another in each module, except fastbpe's, that has it under its name."""
     for name, module in list(sys.modules.items()):
         if getattr(module, "__dict__", {}).get("DecodeStream") is old and not name.startswith("fastbpe."):
             module.__dict__["DecodeStream"] = new

@@ -1,4 +1,4 @@
-"""Shortest way for calls without options, where transformers' own Python takes longer than the encoding."""
+"""Fast path for calls without options: the Python code of transformers would take longer than the encoding."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def encode_text(hf: Any, engine: Engine, text: str, *, adds_special: bool = True
     """Encode a text, without truncation and padding.
 
     Returns:
-        Its ids; None if the long way must answer. That is also so if settings of the last call are to be taken
-        back first.
+        The ids; None if the slow path must answer, also if it must first take back settings of the last call.
     """
     if _has_settings(hf, engine.original) or not (text.isascii() or are_texts((text,))):
         return None
@@ -62,7 +61,7 @@ def _has_settings(hf: Any, original: Any) -> bool:
 
 
 def call_plain(hf: Any, engine: Engine, text: Any) -> Any:
-    """Answer `tokenizer(text)` without options: a BatchEncoding; None if the long way must answer."""
+    """Answer `tokenizer(text)` without options: a BatchEncoding; None if the slow path must answer."""
     if hf.model_input_names != _NAMES:
         return None
     if type(text) is str:

@@ -1,4 +1,4 @@
-"""Run a Python program after `patch`, for programs that one cannot edit."""
+"""Run a Python program after `patch`, for programs that nobody can edit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ example: python -m fastbpe.transformers train.py --epochs 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the program that the arguments name; its exceptions and its exit are the caller's.
+    """Run the program that the arguments name; exceptions and exits of the program reach the caller.
 
     Returns:
         0; 2 for wrong usage.

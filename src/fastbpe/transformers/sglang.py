@@ -1,4 +1,4 @@
-"""Door for SGLang, whose `--tokenizer-backend` calls a function `patch_transformers` once, before it loads."""
+"""Interface for SGLang: its `--tokenizer-backend` calls the function `patch_transformers` once before it loads."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 
 def read_state(tokenizer: Any, n_changes: int) -> State:
-    """Read the state of a tokenizer with a BPE model; a few microseconds.
+    """Read the state of a tokenizer with a BPE model, in a few microseconds.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
@@ -65,7 +65,7 @@ def read_state(tokenizer: Any, n_changes: int) -> State:
 
 
 def read_parts(tokenizer: Any) -> tuple[Any, ...]:
-    """Read what `read_state` reads, but for the changes, and the post-processor; in one go, which is faster."""
+    """Read what `read_state` reads, without the changes, and the post-processor: all at once, which is faster."""
     model, normalizer, pre_tokenizer = tokenizer.model, tokenizer.normalizer, tokenizer.pre_tokenizer
     decoder, post_processor = tokenizer.decoder, tokenizer.post_processor
     return (
@@ -107,9 +107,9 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
 
 
 class Twin:
-    """Copy of a tokenizer as it is now, which shares the vocabulary and no later change.
+    """Copy of a tokenizer in its present state. It shares the vocabulary, and does not see later changes.
 
-    It is made at the first use: most batches are never asked for more than their ids.
+    The first use makes the copy: most programs never read more than the ids of a batch.
 
     Args:
         tokenizer: the tokenizer to copy.

@@ -22,7 +22,7 @@ _REPLACEMENT = "\ufffd"
 
 
 class DecodeStream:
-    """Stream that decodes ids as they come. Arguments and results equal tokenizers' class.
+    """Stream that decodes ids as they come. Arguments and results equal those of tokenizers' class.
 
     Args:
         ids: ids that came before.
@@ -47,7 +47,7 @@ class DecodeStream:
         self._skips = skip_special_tokens
         self._pushed: list[int] = []  # ids since the last text
         self._last: list[int] | int = (
-            0  # ids since the text before the last: those that the stock stream would keep
+            0  # ids since the text before the last one, which the stock stream would keep
         )
         self._tokenizer: Any = None
         self._quick: Any = None  # the tokenizer while the table may answer; None while `_stock` is at work
@@ -105,7 +105,7 @@ class DecodeStream:
             return None
         tokenizer = engine.ready()
         if tokenizer is None or engine.texts[bool(self._skips)] is not self._texts:
-            self._seen = -1  # made again meanwhile
+            self._seen = -1  # the texts were made again in the meantime
             return None
         token = engine.original.id_to_token(id) if 0 <= id < 1 << 32 else None
         text: str | None = None

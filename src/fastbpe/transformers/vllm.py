@@ -1,4 +1,4 @@
-"""Door for vLLM: the plugin that registers the tokenizer mode "fastbpe".
+"""Interface for vLLM: the plugin that registers the tokenizer mode "fastbpe".
 
 vLLM calls each entry point of the group `vllm.general_plugins` once in each of its processes. Afterwards
 `--tokenizer-mode fastbpe` finds the class by the registry's (mode, module, class).

@@ -1,9 +1,9 @@
-"""Notice changes of a `tokenizers.Tokenizer` that its settings do not show, or not fast.
+"""Notices changes of a `tokenizers.Tokenizer` that cannot be read from its settings, or not fast enough.
 
 Normalizer, pre-tokenizer, post-processor, decoder and the options of the model can be read in about a microsecond,
 so `snapshot` compares them. Added tokens and the vocabulary cannot: while watched tokenizers exist, the methods of
 `tokenizers.Tokenizer` that change these also count the change. Setters of components, and of their attributes,
-count in `EPOCH`, for all tokenizers together: as long as it stands, a call of a short text compares nothing.
+count in `EPOCH`, for all tokenizers together: while it does not change, a call with a short text compares nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def watch(tokenizer: Any) -> list[int]:
 
 
 def stop_watching(is_used: Callable[[Any], bool]) -> None:
-    """Forget the tokenizers that nobody uses any more; give all methods back if none is left."""
+    """Forget the tokenizers that are no longer used. If none is left, restore all methods."""
     with _lock:
         for tokenizer in list(_changes):
             if not is_used(tokenizer):
@@ -85,7 +85,7 @@ def _replace_setter(cls: Any, name: str, made: Callable[[Callable[..., Any]], An
 
 
 def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that does the same and counts the change, also one that fails halfway."""
+    """Return a method that does the same and counts the change, even if the method fails halfway."""
 
     @functools.wraps(method)
     def counting(tokenizer: Any, *args: Any, **options: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Vocabularies: examining the tokens of one, maps between the ids of two, and the work of changing one."""
+"""Vocabularies: examine the tokens of one, map ids between two, and change one."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from fastbpe.vocabularies.id_map import NONE, IdMap
 
-#: Kind and bytes of a token. "text": found by merging; "name": found in text before that, or never; "byte": a byte
-#: for which byte fallback stands in.
+#: Kind and bytes of a token. "text": merging makes it; "name": found in text before merging, or never; "byte": a
+#: byte of byte fallback.
 Entry = tuple[str, bytes]
 Speller = Callable[[list[bytes]], list[tuple[int, ...]]]  # bytes of tokens → the ids that spell each
 Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry several ids
@@ -28,7 +28,7 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
     old_first, old_more = _by_id(old, n_old)
     new_first, new_more = _by_id(new, n_new)
     old_ids: dict[Entry, int] = {}
-    others: dict[Entry, list[int]] = {}  # further ids with the same entry
+    others: dict[Entry, list[int]] = {}  # other ids with the same entry
     for old_id, entry in enumerate(old_first):
         if entry is not None and old_ids.setdefault(entry, old_id) != old_id:
             others.setdefault(entry, []).append(old_id)
@@ -39,7 +39,7 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
 
     new_to_old = array("q", [NONE]) * n_new
     is_taken = bytearray(n_old)
-    # First those that keep their number, so that no other id takes it.
+    # Ids that keep their number come first, so that no other id takes the number.
     same = [new_id for new_id, (one, other) in enumerate(zip(new_first, old_first, strict=False)) if one == other]
     for new_id in {*new_more, *old_more}:
         if new_id < min(n_new, n_old):
@@ -69,7 +69,7 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
 
 
 def _by_id(entries: Entries, n: int) -> tuple[list[Entry | None], dict[int, list[Entry]]]:
-    """List the first entry of each id, None if it has none; and map ids to their further entries."""
+    """List the first entry of each id, or None; and map ids to their other entries."""
     first: list[Entry | None] = [None] * n
     more: dict[int, list[Entry]] = {}
     for token_id, entry in entries:

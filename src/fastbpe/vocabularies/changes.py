@@ -48,11 +48,11 @@ class RemovalReport:
     """Report of `without_tokens` and `prune`.
 
     Attributes:
-        removed: old ids that were to go: named, or not chosen by prune.
-        lost: old ids that went too: nothing that is left makes them.
+        removed: old ids that the caller removed by name, or that prune did not choose.
+        lost: old ids that were also removed, since no remaining tokens make them.
         remade: new id → new ids of the two tokens that make it now; others made it before. -1: a character without
             a token.
-        makers: old ids that prune kept only because tokens that stay are made of them.
+        makers: old ids that prune kept only because kept tokens are made of them.
 
     >>> import fastbpe
     >>> old = fastbpe.Tokenizer.from_merges([(97, 98), (98, 99), (256, 99)], pattern=None)

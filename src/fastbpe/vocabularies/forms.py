@@ -17,7 +17,7 @@ _RUNS = {" ": "spaces", "\t": "tabs", "\n": "line feeds", "\r\n": "line ends"}
 def group_forms(material: Material) -> dict[str, list[list[int]]]:
     """Group the tokens that differ by case, by a space at the start, or by Unicode normalization (NFKC) only.
 
-    By the tables of the Unicode version that Python has.
+    Uses the Unicode version of Python.
     """
     texts = [
         (i, text)
@@ -43,7 +43,7 @@ def _decoded(token: bytes) -> str | None:
 
 
 def _grouped(texts: Iterable[tuple[int, str]], form: Callable[[str], str]) -> list[list[int]]:
-    """Group the tokens of one form; groups of one are left out."""
+    """Group the tokens of one form. Leaves out groups of one token."""
     groups: dict[str, list[int]] = {}
     for i, text in texts:
         groups.setdefault(form(text), []).append(i)
@@ -85,7 +85,7 @@ class Indentation:
 
     runs: mapping – "spaces", "tabs", "line feeds" (\\\\n), "line ends" (\\\\r\\\\n) → lengths of the tokens that
         are such a run, among those that some text gives.
-    cost: mapping – number of spaces → ids that so much indentation adds to a line.
+    cost: mapping – number of spaces → ids that this indentation adds to a line.
     """
 
     runs: Mapping[str, list[int]]

@@ -1,7 +1,7 @@
 """IdMap: new ids and old ids of a vocabulary that changed, and the rows of its embedding matrix.
 
 It holds one number for each new id (its old id, or -1) and, for each id without an old one, the old ids whose mean
-starts its embedding row. All else follows from these two.
+starts its embedding row. Everything else follows from these two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-NONE = -1  # in place of an id: there is none
+NONE = -1  # instead of an id: there is no such id
 
 
 class IdMap:
@@ -34,8 +34,8 @@ class IdMap:
         n_old: int – number of ids of the old vocabulary (`n_vocab`: greatest id + 1).
         new_to_old: sequence of int – the old id of each new id; -1: it has none.
         init_from: mapping or sequence – for new ids without an old one, the old ids whose mean starts the
-            embedding row. An id may stand several times and then counts so often. A mapping may leave ids out; a
-            sequence has an entry for each new id, which for an id with an old one is that id. None: no ids.
+            embedding row. An id may be listed several times, and then has that weight. A mapping may leave ids
+            out; a sequence has an entry for each new id, which for an id with an old one is that id. None: no ids.
 
     Raises:
         ValueError: an id is out of range, or an old id is given to two new ids.
@@ -103,8 +103,8 @@ class IdMap:
     def init_from(self) -> tuple[tuple[int, ...], ...]:
         """Old ids, for each new id, whose mean starts its row of an embedding matrix.
 
-        For a kept id: its old id. For a new token: the ids that the old tokenizer gives to its bytes. (): there
-        are none; `resize` then takes the mean of all old rows.
+        For a kept id: its old id. For a new token: the ids that the old tokenizer gives to its bytes. (): no
+        such ids; `resize` then takes the mean of all old rows.
 
         >>> IdMap(3, [0, 2, -1], {2: [0, 1]}).init_from
         ((0,), (2,), (0, 1))
@@ -128,11 +128,11 @@ class IdMap:
                 mean, and the result has no such rows.
 
         Returns:
-            An array of shape (n_new, …) and the same type. The matrix stays as it is.
+            An array of shape (n_new, …) and the same type. The matrix does not change.
 
         Raises:
             ValueError: the matrix has another number of rows, so it belongs to another vocabulary.
-            TypeError: it is no array of numbers.
+            TypeError: it is not an array of numbers.
 
         >>> import numpy
         >>> IdMap(2, [1, -1], {1: [0, 1]}).resize(numpy.array([[1.0, 0.0], [3.0, 8.0]]))
@@ -200,7 +200,7 @@ class IdMap:
             other: IdMap – the second change; its old vocabulary is the new one of this map.
 
         Raises:
-            ValueError: the two have not the same vocabulary between them.
+            ValueError: the new vocabulary of this map is not the old vocabulary of the other.
 
         >>> first, second = IdMap(2, [0, 1, -1], {2: [0, 1]}), IdMap(3, [2, 1, -1], {2: [2, 2]})
         >>> both = first.then(second)
@@ -311,12 +311,12 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
 
     Raises:
         ValueError: an id is out of range or stands twice, or there are too many.
-        TypeError: an id is no integer.
+        TypeError: an id is not an integer.
     """
     try:
         packed = array("q", new_to_old)
     except OverflowError:
-        raise ValueError(f"new_to_old holds a number that is no id of the old ones, 0..{n_old - 1}") from None
+        raise ValueError(f"new_to_old holds a number that is not an id of the old ones, 0..{n_old - 1}") from None
     if len(packed) > MAX_IDS:
         raise ValueError(f"new_to_old has {len(packed)} ids: the limit is {MAX_IDS}")
     taken = bytearray(n_old)

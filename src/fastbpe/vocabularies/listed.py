@@ -1,7 +1,7 @@
-"""Listed merges after tokens went: a token that has lost its makers gets a new merge behind all others.
+"""Listed merges after tokens were removed: a token without makers gets a new merge behind all others.
 
 A merge behind all others changes no token that is made without it: while the bytes of such a token are merged, a
-better pair is there until they are one token. So new merges never have to be looked at again.
+better pair is there until they are one token. So new merges need not be examined again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class ListedMerges:
     """Merges of a list, by the bytes of their two parts, best first.
 
     Args:
-        pairs: the pairs, best first. One that stands twice counts where it stands first.
+        pairs: the pairs, best first. Of a repeated pair, the first position counts.
         symbols: cuts the bytes of a token into the symbols that merging begins with.
     """
 
@@ -32,7 +32,7 @@ class ListedMerges:
         return [*self._priorities]
 
     def merge(self, token: bytes) -> tuple[list[bytes], Pair | None]:
-        """Merge the symbols of a token; return the parts that are left, and the last pair that was merged."""
+        """Merge the symbols of a token. Returns the parts that are left, and the last pair that was merged."""
         parts: list[bytes] = [*self._symbols(token)]
         behind = [*range(1, len(parts) + 1)]
         before = [*range(-1, len(parts) - 1)]

@@ -1,6 +1,6 @@
 """Makers: the two tokens whose merge makes a token. A vocabulary that keeps a token keeps its makers.
 
-One merge makes each token, whatever the ranks, the scores or the list (`_reference/__init__.py` has the proof). So
+One merge makes each token, for any ranks, scores or list (`_reference/__init__.py` has the proof). So
 a token's makers, their makers and so on are a fixed tree: while all of it stays, the token is made as before.
 """
 
@@ -12,7 +12,7 @@ Makers = Mapping[int, tuple[int, int]]  # id of a token → ids of its makers; -
 
 
 def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
-    """Give a token and all that it is made of, without ids that are known and what they are made of."""
+    """List a token and all tokens that it is made of, except known ids and the tokens that they are made of."""
     found: set[int] = set()
     todo = [token]
     while todo:
@@ -24,7 +24,7 @@ def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
 
 
 def with_makers(tokens: Iterable[int], makers: Makers) -> set[int]:
-    """Give tokens and all that they are made of."""
+    """List tokens and all tokens that they are made of."""
     found: set[int] = set()
     todo = [*tokens]
     while todo:
@@ -39,7 +39,7 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
     """Choose n tokens: those that always stay, then the best ones, each with its makers if these still fit.
 
     Args:
-        n: number of tokens to choose, at least `always` and its makers, at most all there are.
+        n: number of tokens to choose: from the number of `always` and its makers to the number of all tokens.
         ranked: all tokens, the best first.
         makers: the makers of each token.
         always: tokens that stay in any case.
@@ -55,7 +55,7 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
                 chosen |= more
             else:
                 left_out.append(token)
-    # Too many makers were missing for these: now take those whose makers are all there.
+    # The others needed too many new makers: now take the tokens whose makers are all chosen.
     for token in sorted(left_out, key=lambda token: len(tree(token, makers, chosen))):
         if len(chosen) == n:
             break
@@ -65,7 +65,7 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
 
 
 def made_of(gone: Collection[int], makers: Makers) -> list[int]:
-    """List the tokens that are made of one of `gone`, itself or by its makers."""
+    """List the tokens that are made of a token in `gone`, directly or through their makers."""
     is_made_of: dict[int, bool] = dict.fromkeys(gone, True)
     for token in makers:
         todo = [token]

@@ -1,4 +1,4 @@
-"""Facts of a tokenizer that the functions of this folder work on, the same for both kinds of tokenizers."""
+"""Facts about a tokenizer that the functions of this folder need, in the same form for both modes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METASPACE = "\u2581"  # a space in the pieces of code-point vocabularies
 
 
 class Kind(Enum):
-    """Way in which text becomes an id."""
+    """Kind of an id, by the step that makes it from text."""
 
     TEXT = "text"  # merging makes it, or it is a piece as a whole
     NAME = "name"  # found by its name: special tokens, added tokens, user-defined symbols
@@ -41,7 +41,7 @@ class Material:
     whole_piece_first: bool – a piece that is a token becomes it without merging.
     drops_bytes: bool – bytes without a token are left out of texts.
     pattern: the split pattern. Its pieces hold whole characters.
-    is_split_otherwise: bool – steps split text that no pattern expresses; then `pattern` is None.
+    is_split_otherwise: bool – steps that no pattern expresses split text; then `pattern` is None.
     always_found: tokens of kind NAME that are found wherever their bytes stand in a text as it is merged.
     make_keeps: function that makes `keeps`.
     """
@@ -66,7 +66,7 @@ class Material:
     def keeps(self) -> Callable[[str], bool] | None:
         """Function that tells whether normalizing can leave a text as it stands, anywhere in a text.
 
-        None: nothing is known, or nothing is changed.
+        None: that is not known, or normalizing changes nothing.
         """
         return self.make_keeps()
 
@@ -91,7 +91,7 @@ class Material:
 
 
 def material_of(tokenizer: Described) -> Material:
-    """Gather the facts of a tokenizer. Raises TypeError if it is none that works on text."""
+    """Gather the facts of a tokenizer. Raises TypeError if it does not work on text."""
     gather = getattr(tokenizer, "_material", None)
     if gather is None:
         raise TypeError(f"tokenizer must be a fastbpe.Tokenizer, not {type(tokenizer).__name__}")
@@ -100,7 +100,7 @@ def material_of(tokenizer: Described) -> Material:
 
 
 def shown_token(token: bytes) -> str:
-    r"""Write a token for a person, in quotes; as bytes if it holds a part of a character.
+    r"""Write a token for people, in quotes; as bytes if it holds a part of a character.
 
     >>> print(shown_token(" é\n".encode()), shown_token(b" \xc3"))
     ' é\n' b' \xc3'

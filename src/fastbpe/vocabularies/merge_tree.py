@@ -21,7 +21,7 @@ _Queued = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True)
 class MergeTree:
-    r"""Token, and the two tokens that merging makes it of.
+    r"""Token, with the two tokens that it is merged from.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
@@ -36,8 +36,8 @@ class MergeTree:
         token: bytes – the token, as it stands in a text.
         id: int or None – its id; None: a character that has no id of its own.
         parts: tuple of MergeTree – the left and the right token of its merge, the only merge that makes it
-            anywhere; three or more if merging leaves its bytes in so many tokens, so that it only becomes an id as
-            a whole piece; () for a byte, a character, or a token that is found by its name.
+            anywhere; three or more if merging leaves these tokens of its bytes, so that only a whole piece becomes
+            the token; () for a byte, a character, or a token that is found by its name.
         priority: int or None – position of the merge among all merges, the least first: in byte mode the rank of
             the token or the line of its merge; None: no merge makes it.
     """
@@ -49,7 +49,7 @@ class MergeTree:
 
     @property
     def is_merged(self) -> bool:
-        """True if a merge makes the token, or nothing has to.
+        """True if a merge makes the token, or the token needs no merge.
 
         >>> import fastbpe
         >>> fastbpe.Tokenizer.from_merges([], pattern=None).merge_tree("a").is_merged
@@ -58,7 +58,7 @@ class MergeTree:
         return len(self.parts) in (0, 2) and (not self.parts or self.priority is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts and lists, as JSON holds them; bytes that are no character become escapes.
+        """Return plain dicts and lists, as JSON holds them; bytes that are not a character become escapes.
 
         >>> import fastbpe
         >>> fastbpe.Tokenizer.from_merges([], pattern=None).merge_tree("a").to_dict()
@@ -92,7 +92,7 @@ class MergeTree:
         return Text.assemble((shown, "bold" if self.is_merged else "bold red"), (f" {number}{said}", "dim"))
 
     def _said(self) -> tuple[str, str, str]:
-        """Return the token, its id and a remark, for a person."""
+        """Return the token, its id and a remark, for people to read."""
         said = "" if self.is_merged else " (no merge makes it: it is found as a whole piece)"
         return shown_token(self.token), "no id" if self.id is None else str(self.id), said
 
@@ -118,7 +118,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     elif isinstance(token, (str, bytes)):
         found = tokenizer.token_to_id(token)
         if found is None:
-            raise InvalidTokenError(f"{token!r:.60} is no token of this vocabulary; give a token or an id")
+            raise InvalidTokenError(f"{token!r:.60} is not a token of this vocabulary; give a token or an id")
         token_id = found
     else:
         raise TypeError(f"token must be str, bytes or an id (int), not {type(token).__name__}")
@@ -138,7 +138,7 @@ def merged(material: Material, data: bytes) -> list[MergeTree]:
     data: bytes of a symbol, as merging sees them.
     """
     if material.in_characters:
-        # A piece that is no UTF-8 is never merged, and is one leaf.
+        # A piece that is not UTF-8 is never merged, and is one leaf.
         parts = [part.encode() for part in data.decode()] if _is_text(data) else [data]
     else:
         parts = [data[at : at + 1] for at in range(len(data))]
@@ -175,7 +175,7 @@ def _merge(
     trees: list[MergeTree],
     make: Callable[[int, bytes, tuple[MergeTree, ...], int], MergeTree],
 ) -> list[MergeTree]:
-    """Merge the best pair, leftmost of equals, until there is none, with a heap of the pairs that stood once."""
+    """Merge the best pair, leftmost of equals, until no pair is left. The heap also holds outdated pairs."""
     n = len(symbols)
     after, before = [*range(1, n + 1)], [*range(-1, n - 1)]
     heap: list[_Queued] = []

@@ -1,4 +1,4 @@
-"""Two orders of tokens made one: each kept as far as one order can keep both."""
+"""Merge two orders of tokens into one order that keeps both as far as possible."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Levels = list[list[T]]  # the best first; the members of a level are equal
 
 
 def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
-    """Give the positions of a longest subsequence that rises.
+    """Return the positions of a longest rising subsequence.
 
     >>> longest_rising([3, 1, 2, 5, 4], strictly=True)
     [1, 2, 4]
     """
     find = bisect_left if strictly else bisect_right
-    ends: list[int] = []  # least last number of a rising subsequence of each length
-    at: list[int] = []  # its position
+    ends: list[int] = []  # of the rising subsequences of each length, the least last number
+    at: list[int] = []  # position of that number
     before = []
     for position, number in enumerate(numbers):
         length = find(ends, number)
@@ -61,14 +61,14 @@ def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
 
 
 def moved_behind(levels: Levels[T], members: Mapping[T, object] | set[T]) -> Levels[T]:
-    """Put some members behind all others, in the order they have."""
+    """Move some members behind all others, and keep their order."""
     left = [[member for member in level if member not in members] for level in levels]
     moved = [[member for member in level if member in members] for level in levels]
     return [level for level in (*left, *moved) if level]
 
 
 def displaced(ranks: Sequence[int]) -> list[int]:
-    """Give the positions of the fewest members without which the others stand in order.
+    """Return the positions of the fewest members without which the others are in order.
 
     >>> displaced([1, 2, 9, 3])
     [2]

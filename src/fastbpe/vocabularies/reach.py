@@ -1,4 +1,4 @@
-"""Judge for each token whether some text gives it: a text that does, a proof that none does, or neither.
+"""Judge for each token whether some text gives it: the verdict is such a text, a proof that none does, or neither.
 
 A token with a text is *producible*: the text was encoded, and the ids hold the token. A token is *impossible* if
 one of these proofs holds; `_reference/__init__.py` has the lemmas.
@@ -26,9 +26,9 @@ one of these proofs holds; `_reference/__init__.py` has the lemmas.
 - Kinds of code-point pieces. A piece marked as unused is split again. An id for a byte needs a character with
   this byte that has no piece; an id for unknown characters needs one, and no ids for bytes.
 
-Where neither was found the token is *undecided*. The proofs about pieces (Splitter, Neighbours) need to know
+If neither was found, the token is *undecided*. The proofs about pieces (Splitter, Neighbours) need to know
 them: vocabularies without some of the bytes of UTF-8, and steps that no pattern expresses, leave tokens
-undecided unless a text is found. So may look-arounds, which `piece_language` passes over, and the limits of the
+undecided unless a text is found. So may look-arounds, which `piece_language` ignores, and the limits of the
 search.
 """
 

@@ -16,10 +16,10 @@ from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
 # Text to put before and behind a candidate, so that look-arounds of the split pattern see something.
 _CONTEXTS = ("", "a", " ", "\n", "A", "1", "!", "'", "\u4e2d", " a", "\na", "/", ".")
-_MAX_TEXTS = 24  # candidates that are tried for a token
-_MAX_LOOKS = 1 << 20  # neighbours that are looked at for a token before it is undecided
-_MAX_ALL_LOOKS = 1 << 23  # and for all tokens of a vocabulary: so many take some 10 seconds
-_MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: so many take some seconds
+_MAX_TEXTS = 24  # most candidate texts for a token
+_MAX_LOOKS = 1 << 20  # most neighbours to examine for a token; then it is undecided
+_MAX_ALL_LOOKS = 1 << 23  # for all tokens of a vocabulary together: about 10 seconds
+_MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: some seconds
 _CONTINUATION = range(0x80, 0xC0)
 #: Beginnings of characters, one for each set of bytes that may follow.
 _LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\xf1\x80", b"\xf1\x80\x80", b"\xf4")
@@ -46,10 +46,10 @@ class ByteSearch:
         self._reach = reach
         self._trial = Trial(tokenizer, reach)
         self._language = PieceLanguage(material.pattern)
-        #: True if proofs about pieces hold: these are whole characters, and all bytes of them.
+        #: True if proofs about pieces hold: pieces are whole characters, with all their bytes.
         self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
-        #: Of each place: the ways that are known, and those still to be read.
+        #: By place: the ways that are known, and an iterator of the ways that are not read yet.
         self._known_begun: dict[States, tuple[list[_Way], Iterator[_Way]]] = {}
         #: Of each place: the ways that are known, those whose continuations are not, and what was seen.
         self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[_Key]]] = {}
@@ -69,7 +69,7 @@ class ByteSearch:
                     self._reach.undecided.append(i)
 
     def _judge(self, token_id: int, token: bytes) -> Reason | None:
-        """Return a proof; None: there is a witness now, or the token is undecided."""
+        """Return a proof. None: the token has a witness now, or is undecided."""
         text = _text(token)
         if not self._material.drops_bytes and not _may_be_utf8(token):
             return Reason.BYTES
@@ -143,9 +143,9 @@ class ByteSearch:
     def _candidates(self, token_id: int, token: bytes, looks: _Looks) -> Iterator[str]:
         """Yield texts with a token in it that may be pieces, and that merging leaves it in.
 
-        If none is yielded and the search was not given up (`looks`), there is no such text.
+        If it yields no text and the search did not reach its limit (`looks`), there is no such text.
         """
-        if not _n_continuations(token):  # whatever stands before it, can anything stand behind it?
+        if not _n_continuations(token):  # can anything follow the token at all?
             inside = self._read(_Place(self._language.anywhere), token)
             if inside is None or next(self._behind(token_id, inside, looks), None) is None:
                 return
@@ -164,8 +164,8 @@ class ByteSearch:
     ) -> Iterator[tuple[bytes, _Place]]:
         """Yield bytes that may stand before a token in its piece, with the place behind the token.
 
-        First those with which a piece begins, which make texts to try; then tokens at any place of a piece, with
-        which the proof leaves no piece out.
+        First come bytes with which a piece begins: they make texts to try. Then come tokens at any place of a
+        piece, so that the proof leaves out no piece.
         """
         head = _n_continuations(token)
         if not head:
@@ -208,7 +208,7 @@ class ByteSearch:
     def _opened(self, begin: States) -> Iterator[_Way]:
         """Yield the ways to begin a character at a place by tokens: (last id, bytes, the place behind them).
 
-        Ways of one token come first. Those of several are looked for when a token needs them, and kept.
+        Ways of one token come first. Ways of several tokens are searched when a token needs them, and kept.
         """
         if begin not in self._known_opened:
             tokens = self._material.tokens
@@ -281,7 +281,7 @@ class ByteSearch:
         return last, place.states, begun
 
     def _stand_apart(self, left: int, right: int) -> bool:
-        """Tell whether merging the bytes of two tokens leaves the two."""
+        """Tell whether merging the bytes of two tokens gives these two tokens."""
         tokens = self._material.tokens
         return merge_alone(self._material.vocabulary, tokens[left] + tokens[right]) == [left, right]
 
@@ -309,10 +309,10 @@ class ByteSearch:
 class _Looks:
     """Budget of the search for one token.
 
-    limit: int – looks that are left.
-    n: int – looks that were taken.
+    limit: int – most neighbours to examine.
+    n: int – neighbours examined so far.
     found: bool – some neighbours fit.
-    is_over: bool – the search was given up.
+    is_over: bool – the limit was reached, and the search ended.
     """
 
     limit: int
@@ -321,7 +321,7 @@ class _Looks:
     is_over: bool = False
 
     def one(self) -> bool:
-        """Take one look. Returns False if there is none left."""
+        """Count one more neighbour. Returns False if the limit is reached."""
         self.n += 1
         self.is_over = self.n > self.limit
         return not self.is_over
@@ -363,7 +363,7 @@ def _completions(token: bytes) -> Iterator[list[str]]:
 
 
 def _n_continuations(data: bytes) -> int:
-    """Count the bytes at the start that go on with a character."""
+    """Count the bytes at the start that continue a character."""
     n = 0
     while n < len(data) and data[n] in _CONTINUATION:
         n += 1
@@ -371,7 +371,7 @@ def _n_continuations(data: bytes) -> int:
 
 
 def _n_bytes(lead: int) -> int:
-    """Return the number of bytes of a character, by its first."""
+    """Return the number of bytes of a character, by its first byte."""
     return 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 

@@ -14,17 +14,17 @@ from fastbpe._core.merge.merge_piece import merge_alone
 from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
-# Characters to put around a piece; those that no longer piece of the vocabulary has do best.
+# Characters to put around a piece; characters that no longer piece of the vocabulary has work best.
 _SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
 _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
-_MAX_TEXTS = 1 << 12  # characters that are tried for a byte
+_MAX_TEXTS = 1 << 12  # most characters to try for a byte
 _MAX_LETTERS = 8  # characters that are put around a piece
-_MAX_ALL_TEXTS = 1 << 21  # texts that are tried so for all pieces: so many take some seconds
+_MAX_ALL_TEXTS = 1 << 21  # texts that are tried for all pieces together: some seconds
 _UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
 
 
 def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None:
-    """Judge all tokens except the ones that are found by their names."""
+    """Judge all tokens except names."""
     trial = Trial(tokenizer, reach)
     pieces = {
         i: material.tokens[i].decode(errors="replace")
@@ -101,7 +101,7 @@ def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | Non
     if is_complete and not kept:
         return Reason.NORMALIZER if unknown else Reason.BYTE
     if not trial.one(token_id, kept):
-        trial.one(token_id, [f"a{text}a" for text in kept])  # where white space at the ends is removed
+        trial.one(token_id, [f"a{text}a" for text in kept])  # for normalizers that remove white space at the ends
     return None
 
 
@@ -136,7 +136,7 @@ def _characters_with(byte: int) -> Iterator[str]:
 
 
 def _range_of(lead: int) -> tuple[int, int]:
-    """Return the first code point whose UTF-8 begins with a byte, and the one behind the last."""
+    """Return the range (first, end) of code points whose UTF-8 begins with a byte."""
     n = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
     first = (lead & (0x3F >> n)) << 6 * n
     return max(first, (0, 0x80, 0x800, 0x10000)[n]), min(first + (1 << 6 * n), 0x110000)
@@ -147,5 +147,5 @@ def _character(code: int) -> str:
 
 
 def _spread(first: int, end: int) -> range:
-    """Return code points from first to end, all or some thousands of them, spread evenly."""
+    """Return the code points from first to end; of very many, some thousands that are spread evenly."""
     return range(first, end, max((end - first) // _MAX_TEXTS, 1))

@@ -29,13 +29,13 @@ _N_SCRIPTS = 12  # scripts that the table shows
 
 @dataclass(frozen=True)
 class CorpusUse:
-    """Use of the tokens in a corpus. Special tokens in its texts are text.
+    """Use of the tokens in a corpus. Special tokens in its texts count as plain text.
 
     Attributes:
         n_bytes, n_ids: int – size of the corpus: bytes of UTF-8, ids.
         counts: list of int – occurrences of each id.
         unused: ids of the tokens that some text gives and the corpus never does, without single bytes and names.
-            First those that are no part of a longer token in use, then the parts; of each, low ids first. Low ids
+            First those that are not part of a longer token in use, then the parts; of each, low ids first. Low ids
             were learned early: such a token was frequent in the text that the vocabulary comes from, so a model
             trained on this corpus would know a token that it has never seen. " SolidGoldMagikarp" is of this kind.
         parts: the tokens of `unused` that merging needs on the way to a token in use.
@@ -64,16 +64,17 @@ class VocabularyReport:
         mode: "byte" or "codepoint".
         tokens: list of bytes – of each id, as it stands in a text; b"" for ids without a token.
         names: ids of special tokens, added tokens and user-defined symbols.
-        witnesses: mapping – id → a text that gives it. Each was encoded to see it; names as special tokens.
+        witnesses: mapping – id → a text that gives it. Encoding it gives the id; names as special tokens.
         impossible: mapping – id → the proof that no text gives it.
-        undecided: ids without either. Empty for all published vocabularies that fastbpe is tested with.
+        undecided: ids with neither a text nor a proof. Empty for all published vocabularies that fastbpe is tested
+            with.
         partial: ids that hold a part of a character.
         forms: mapping – "case", "space" (at the start) and "normalization" (NFKC) → groups of ids of tokens that
             differ by nothing else.
         digits: how numbers are split, and which are tokens.
         indentation: runs of white space that are tokens, and what indentation costs.
         scripts: tokens by script, and bytes of the corpus for each id.
-        corpus: use in the corpus; None without one.
+        corpus: use in the corpus; None: there is no corpus.
     """
 
     name: str | None
@@ -91,7 +92,7 @@ class VocabularyReport:
     corpus: CorpusUse | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        r"""Return plain dicts and lists, as JSON holds them. Witnesses are left out, and counts of 0.
+        r"""Return plain dicts and lists, as for JSON. Leaves out witnesses and counts of 0.
 
         >>> import fastbpe
         >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -215,7 +216,7 @@ def vocabulary_report(
         progress: bool, function or None – as for `train`; the one phase is "counting".
 
     Raises:
-        TypeError: tokenizer is no Tokenizer.
+        TypeError: tokenizer is not a Tokenizer.
         FileNotFoundError, FormatError, TypeError, ValueError: the corpus cannot be read, as in `train`.
 
     >>> import fastbpe
@@ -264,13 +265,13 @@ def _use_of(material: Material, usage: Usage, producible: Mapping[int, str]) -> 
 
 
 def _is_base(material: Material, token_id: int) -> bool:
-    """Tell whether merging begins with a token."""
+    """Tell whether a token is a symbol that merging begins with."""
     token = material.tokens[token_id]
     return len(token) == 1 or (material.in_characters and len(token.decode(errors="replace")) == 1)
 
 
 def parts_of(material: Material, ids: Iterable[int]) -> set[int]:
-    """Collect the tokens that merging goes through on the way to some tokens."""
+    """Collect the tokens that merging makes on the way to some tokens."""
     halves = material.halves()
     seen: set[int] = set()
     todo = [*ids]
@@ -289,7 +290,7 @@ def parts_of(material: Material, ids: Iterable[int]) -> set[int]:
 
 
 def _shown_groups(groups: Mapping[int, Sequence[int] | None]) -> str:
-    """Write the groups of the longest number whose groups do not depend on its digits."""
+    """Describe the groups of the longest number that is always split in the same way."""
     known = {n: sizes for n, sizes in groups.items() if sizes is not None}
     longest = max(known, default=0)
     if not longest:

@@ -32,7 +32,7 @@ class Found:
     count: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict; bytes that are no character become escapes.
+        """Return a plain dict; bytes that are not a character become escapes.
 
         >>> Found(97, b"a", "text", "Latin").to_dict()
         {'id': 97, 'text': 'a', 'n_bytes': 1, 'kind': 'text', 'script': 'Latin'}
@@ -58,19 +58,19 @@ def search_tokens(
 
     Args:
         tokenizer: the tokenizer.
-        text: text that they hold.
+        text: str or None – text that the tokens contain.
         regex: pattern of Python's `re` that is found in them; a byte of a part of a character is one character
             there, from U+DC80 on, as Python's "surrogateescape" has it.
-        ids: ranges of ids; without any, all ids.
+        ids: ranges of ids; (): all ids.
         length: number of bytes.
         script: name as in a `ScriptRow`; case does not count.
-        corpus: texts to count them in, as for `vocabulary_report`.
+        corpus: texts in which to count the tokens, as for `vocabulary_report`.
         order: "id"; "longest" first; or "rarest" in the corpus first. Low ids come first among equals.
         progress: as for `vocabulary_report`.
 
     Raises:
-        ValueError: the regex is none; no token is of the script; the order is unknown, or needs a corpus.
-        TypeError: tokenizer is no Tokenizer.
+        ValueError: the regex is invalid; no token has the script; the order is unknown, or needs a corpus.
+        TypeError: tokenizer is not a Tokenizer.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)

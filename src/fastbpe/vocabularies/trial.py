@@ -1,4 +1,4 @@
-"""Verdicts about tokens, and the trial that every text for a token has to pass: it is encoded."""
+"""Verdicts whether some text gives a token, and the trial by which they are found: encode a candidate text."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Reason(Enum):
 class Reach:
     """Verdicts about tokens.
 
-    witnesses: id → a text that gives it. If the id has a name, that is to be encoded as a special token.
-    impossible: id → the proof that no text gives it.
-    undecided: ids of tokens without either.
+    witnesses: id → a text that gives it. If the id is a special or added token, encode the text with that token
+        allowed.
+    impossible: id → the reason why no text gives it.
+    undecided: ids of tokens that have neither a witness nor a proof.
     """
 
     witnesses: dict[int, str] = field(default_factory=dict)
@@ -38,14 +39,14 @@ class Reach:
 
 
 class Trial:
-    """Trial of candidates: each is encoded, and the first text that gives a token is kept."""
+    """Trial of candidate texts: encodes each, and keeps the first text that gives a token."""
 
     def __init__(self, tokenizer: Described, reach: Reach) -> None:
         self._tokenizer = tokenizer
         self._reach = reach
 
     def all(self, candidates: Iterable[tuple[int, str]]) -> None:
-        """Encode one candidate for each of many tokens."""
+        """Encode (id, text) candidates, and keep the texts that give their id."""
         listed = [(i, text) for i, text in candidates if i not in self._reach.witnesses]
         found = self._tokenizer.encode_ordinary_batch([text for _, text in listed])
         for (i, text), ids in zip(listed, found, strict=True):
@@ -53,6 +54,6 @@ class Trial:
                 self._reach.witnesses.setdefault(i, text)
 
     def one(self, token_id: int, candidates: Sequence[str]) -> bool:
-        """Encode candidates for one token. Returns True if one of them gives it."""
+        """Encode candidates for one token. Returns True if the token has a witness now."""
         self.all((token_id, text) for text in candidates)
         return token_id in self._reach.witnesses

@@ -19,7 +19,7 @@ class Usage:
 
     n_bytes: int – bytes of the corpus, as UTF-8.
     whole: id → its occurrences, for tokens of whole characters.
-    runs: parts of characters that stand together → occurrences.
+    runs: consecutive ids of parts of characters → occurrences.
     """
 
     n_bytes: int = 0

@@ -45,7 +45,7 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 def make_app(shelf: Shelf) -> Starlette:
-    """Make the application. `guard.Guard` has to stand before it.
+    """Make the application. Run it behind `guard.Guard`.
 
     Args:
         shelf: the tokenizers of the page.
@@ -225,16 +225,16 @@ def _json(body: bytes, kind: type) -> Any:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
-        raise HTTPException(400, "the body is no JSON") from None
+        raise HTTPException(400, "the body is not JSON") from None
     if not isinstance(found, kind):
-        raise HTTPException(400, f"the body has to be a {kind.__name__}")
+        raise HTTPException(400, f"the body must be a {kind.__name__}")
     return found
 
 
 def _id_and_text(wanted: Any) -> tuple[int, str | None]:
     token_id, text = wanted if isinstance(wanted, list) and len(wanted) == 2 else (wanted, None)
     if type(token_id) is not int or not (text is None or isinstance(text, str)):
-        raise HTTPException(400, "the body has to be a list of ids")
+        raise HTTPException(400, "the body must be a list of ids")
     return token_id, text
 
 
@@ -270,7 +270,7 @@ def _special(request: Request) -> bool:
 def _number(request: Request, name: str) -> int:
     value = request.query_params.get(name, "")
     if not _is_number(value):
-        raise HTTPException(400, f"{name}: has to be a number")
+        raise HTTPException(400, f"{name}: must be a number")
     return int(value)
 
 

@@ -89,7 +89,7 @@ def main() -> None:
         answer: dict[str, Any] = {"texts": render(asked["template"], asked["runs"], asked["max_characters"])}
     except MemoryError:
         answer = {"error": f"the template needs more than {asked['max_bytes']:,} bytes of memory"}
-    except Exception as error:  # whatever a template makes of its variables: a TypeError, a division by zero …
+    except Exception as error:  # a template may do anything with its variables and raise any error
         answer = {"error": f"{type(error).__name__}: {error}"[:500]}
     json.dump(answer, sys.stdout)
 

@@ -1,8 +1,8 @@
-"""Guard: refuses requests of other sites, for other hosts or with large bodies, and sets the headers of answers.
+"""Guard: refuses requests from other sites, for other hosts or with large bodies, and sets headers of responses.
 
-A page of another site can make a browser send requests to a local server. It cannot choose three headers: Host
-names the address that the browser was given (DNS rebinding shows there), Origin and Sec-Fetch-Site name the page
-that asks. Every request has to pass all three.
+A page of another site can make a browser send requests to a local server, but it cannot choose three headers. Host
+has the address that the browser was given, which reveals DNS rebinding; Origin and Sec-Fetch-Site name the page
+that sent the request. The guard checks all three.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BODY_BYTES = 16 << 20  # body of a request
+MAX_BODY_BYTES = 16 << 20  # bytes: longest body of a request
 METHODS = ("GET", "HEAD", "POST")
 POLICY = "; ".join(
     [
@@ -30,7 +30,7 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     ]
 )
-#: Headers of every answer.
+#: Headers of every response.
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -44,12 +44,12 @@ HEADERS = {
 
 
 class Guard:
-    """Wrapper of an application that passes on only requests of its own page.
+    """ASGI middleware that passes on only requests from the application's own page.
 
     Args:
         app: the application.
-        port: int – port of the server; the Host header has to name it.
-        max_body_bytes: int – size of a body above which the answer is 413.
+        port: int – port of the server. The Host header must have it.
+        max_body_bytes: int – greatest size of a body; a larger one gets the status 413.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, max_body_bytes: int = MAX_BODY_BYTES) -> None:
@@ -87,7 +87,7 @@ class Guard:
             await self._too_large()(scope, receive, send_guarded)
 
     def _refuse(self, scope: Scope) -> PlainTextResponse | None:
-        """Return the answer to a request that may not pass; None for one that may."""
+        """Return the response that refuses a request; None if the request may pass."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
@@ -109,9 +109,9 @@ class Guard:
 
 
 class _Body:
-    """Counter of the bytes of a body as they come: a body may come without its length.
+    """Receiver of a body that counts its bytes, since a request need not declare the length of its body.
 
-    The application sees the end of the connection in place of a body that is too large.
+    Instead of a body that is too large, the application receives a disconnect.
     """
 
     def __init__(self, receive: Receive, limit: int) -> None:
@@ -128,7 +128,7 @@ class _Body:
 
 
 def _opens_the_page(scope: Scope, headers: Headers) -> bool:
-    """Tell whether a request is a link that somebody followed to the page itself."""
+    """Tell whether a request comes from a followed link to the page itself."""
     is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     return is_link and scope["method"] == "GET" and scope["path"] == "/"
 

@@ -68,7 +68,7 @@ class Shelf:
             return [*self._entries.values()]
 
     def get(self, key: int) -> Entry | None:
-        """Return the entry of a number; None if there is none, or none any more."""
+        """Return the entry of a number; None if there is no such entry, or no longer."""
         with self._lock:
             return self._entries.get(key)
 

@@ -116,9 +116,9 @@ def test_shared_and_other_ints_decode_alike(tokenizer: Tokenizer) -> None:
 def test_shared_ints_beyond_the_vocabulary_raise_invalid_token_error(tokenizer: Tokenizer) -> None:
     small = Tokenizer.from_ranks({bytes([byte]): byte for byte in range(256)}, pattern=None)
     ids = encoded(tokenizer, [256])
-    with pytest.raises(InvalidTokenError, match="id 256 at position 3 is no token"):
+    with pytest.raises(InvalidTokenError, match="id 256 at position 3 is not a token"):
         small.decode(small.encode("abc") + ids)
-    with pytest.raises(InvalidTokenError, match="id 256 at position 0 is no token"):
+    with pytest.raises(InvalidTokenError, match="id 256 at position 0 is not a token"):
         small.decode_batch([small.encode("abc"), ids])
 
 

@@ -14,7 +14,7 @@ from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_rows_and_masks_are_those_of_slices(seed: int) -> None:
+def test_rows_and_masks_equal_slices(seed: int) -> None:
     rng = random.Random(seed)
     n, width = rng.randrange(1, 9), rng.randrange(0, 12)
     ids = np.arange(100, 150, dtype=np.uint32)

@@ -325,9 +325,9 @@ def test_existing_output_is_kept_unless_overwrite_is_given(
         ({"inputs": []}, "inputs is empty"),
         (
             {"document_end": "<|eot|>"},
-            r"document_end='<\|eot\|>' is no special token .*has: '<\|endoftext\|>', '<\|sep",
+            r"document_end='<\|eot\|>' is not a special token .*has: '<\|endoftext\|>', '<\|sep",
         ),
-        ({"document_start": "one"}, "document_start='one' is no special token"),
+        ({"document_start": "one"}, "document_start='one' is not a special token"),
         ({"num_threads": 0}, "num_threads=0"),
         ({"separator": ""}, "separator"),
     ],
@@ -705,7 +705,8 @@ import fastbpe
 tokenizer = fastbpe.load(sys.argv[1])
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-tokenizer.encode_files(sys.argv[2], sys.argv[3], num_threads=2, overwrite=True)  # whatever is loaded once
+# loads modules that are loaded once
+tokenizer.encode_files(sys.argv[2], sys.argv[3], num_threads=2, overwrite=True)
 before = peak()
 tokenizer.encode_files(sys.argv[4:], sys.argv[3], num_threads=2, overwrite=True)
 print(peak() - before)

@@ -116,7 +116,7 @@ def test_files_are_encoded_from_and_to_remote_places(
     assert files_at(f"{place}/ids") != found
 
 
-def test_shards_of_remote_inputs_and_outputs_are_those_of_local_ones(
+def test_shards_of_remote_inputs_and_outputs_equal_local_ones(
     code_tokenizer: Tokenizer, place: str, corpus: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "ids").mkdir()

@@ -158,7 +158,7 @@ def test_resumed_run_has_the_bytes_and_counts_of_a_whole_one(
     assert [getattr(again, name) for name in names] == [getattr(whole, name) for name in names]
 
 
-def test_run_that_met_a_bad_line_goes_on_and_skips_it(
+def test_run_stopped_by_a_bad_line_can_resume_and_skip_it(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for i in range(4):
@@ -174,7 +174,7 @@ def test_run_that_met_a_bad_line_goes_on_and_skips_it(
     assert paths[0] not in read
 
 
-def test_run_that_skipped_is_not_gone_on_by_one_that_does_not(
+def test_run_that_skips_cannot_be_resumed_without_skipping(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "0.jsonl").write_bytes(b'{"text": "good"}\nbad\n')

@@ -1,4 +1,4 @@
-"""Reading documents: every kind of file, compressed or not, in parts, from the middle, and all kinds of damage."""
+"""Reading documents from every kind of file: compressed or not, in parts, resumed in the middle, damaged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
 
 
 def texts(stretches: Iterator[Stretch]) -> list[str]:
-    """Join the parts and return the documents."""
+    """Return the documents, with the parts of each joined."""
     found, parts = [], b""
     for stretch in stretches:
         for number, text in enumerate(stretch.texts, 1):
@@ -135,7 +135,7 @@ def test_parquet_columns_of_every_string_type_are_read(tmp_path: Path, kind: pya
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.zst", "a.jsonl", "a.jsonl.zst", "a.parquet"])
 @pytest.mark.parametrize("block", [7])
-def test_reading_resumes_at_any_part(
+def test_reading_can_resume_after_any_part(
     tmp_path: Path, name: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / name
@@ -230,7 +230,7 @@ def test_folders_and_glob_patterns_list_their_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [16, 1 << 20])
 @pytest.mark.parametrize(("data", "at"), [(b"\xff", 0), (b"abc\xe2\x82", 3), (b"a" * 50 + b"\xed\xa0\x80 b", 50)])
-def test_invalid_utf8_is_named_with_file_and_offset(tmp_path: Path, block: int, data: bytes, at: int) -> None:
+def test_invalid_utf8_error_names_file_and_offset(tmp_path: Path, block: int, data: bytes, at: int) -> None:
     for separator in (None, b"\n"):
         (tmp_path / "bad.txt").write_bytes(b"x y\n" * 20 + data)
         with pytest.raises(FormatError, match=rf"bad\.txt: not UTF-8: invalid byte 0x.. at offset {80 + at};"):

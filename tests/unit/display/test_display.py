@@ -126,7 +126,7 @@ def read(page: str) -> Reader:
 
 class TestIds:
     @pytest.mark.parametrize("text", HOSTILE)
-    def test_ids_are_those_of_encode(self, tokenizer, text):
+    def test_ids_equal_encode(self, tokenizer, text):
         shown = tokenizer.show(text)
         assert shown.ids == tokenizer.encode_ordinary(text)
         assert [(token.start, token.end) for token in shown.tokens] == tokenizer.encode_with_offsets(
@@ -134,7 +134,7 @@ class TestIds:
         )[1]
         assert read(shown.to_html()).ids == shown.ids
 
-    def test_ids_of_every_line_of_emoji_mixed_are_those_of_encode(self):
+    def test_ids_of_every_line_of_emoji_mixed_equal_encode(self):
         with open(data_file("corpus", "emoji_mixed.txt"), encoding="utf-8", newline="") as file:
             lines = file.readlines()
         tokenizer = fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))

@@ -134,7 +134,7 @@ def test_file_without_neighbours_is_one_document_of_the_given_dtype(tmp_path: Pa
     assert len(open_ids(tmp_path / "raw.bin", dtype="uint8")[0]) == 6
     with pytest.raises(ValueError, match="nothing beside it says the dtype"):
         open_ids(tmp_path / "raw.bin")
-    with pytest.raises(FormatError, match="6 bytes are no whole number of uint32 ids"):
+    with pytest.raises(FormatError, match="6 bytes are not a whole number of uint32 ids"):
         open_ids(tmp_path / "raw.bin", dtype="uint32")
     with pytest.raises(ValueError, match="dtype='float'"):
         open_ids(tmp_path / "raw.bin", dtype="float")
@@ -164,9 +164,9 @@ def damage(path: Path, **change: Any) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda out: out.write_bytes(out.read_bytes()[:-1]), r"out\.bin: .* no whole number of uint16 ids"),
+        (lambda out: out.write_bytes(out.read_bytes()[:-1]), r"out\.bin: .* not a whole number of uint16 ids"),
         (lambda out: out.write_bytes(out.read_bytes()[:-2]), r"out\.bin\.json: it says .* ids, and out\.bin has"),
-        (lambda out: damage(Path(f"{out}.json"), dtype="uint32"), r"\.json: it says|no whole number of uint32"),
+        (lambda out: damage(Path(f"{out}.json"), dtype="uint32"), r"\.json: it says|not a whole number of uint32"),
         (lambda out: damage(Path(f"{out}.json"), dtype="float"), r"\.json: the dtype is 'float'"),
         (lambda out: damage(Path(f"{out}.json"), count=None), r"\.json: 'count' is None, not int"),
         (lambda out: damage(Path(f"{out}.json"), documents=-1), r"\.json: 'documents' is -1"),

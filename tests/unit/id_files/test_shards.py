@@ -177,7 +177,7 @@ def test_wrong_type_of_shard_raises_type_error(code_tokenizer: Tokenizer, tmp_pa
 
 def test_wrong_arguments_are_refused_before_anything_is_written(code_tokenizer: Tokenizer, corpus: Path) -> None:
     for shard in ((2, 2), (-1, 2), (0, 0)):
-        with pytest.raises(ValueError, match=r"there is none; shards of"):
+        with pytest.raises(ValueError, match=r"there is no such shard; shards of"):
             code_tokenizer.encode_files(corpus, corpus / "out.bin", shard=shard)
     (corpus / "out-00001-of-00002.parquet").touch()
     with pytest.raises(ValueError, match="is a shard of the output and one of the inputs"):
@@ -220,7 +220,7 @@ def test_shards_of_every_format_have_a_manifest_and_are_not_repeated(
 
 
 @pytest.mark.parametrize("suffix", [".bin", ".npy", ".parquet", ".arrow", ".idx"])
-def test_written_shards_are_those_of_files(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
+def test_written_shards_equal_files(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in WORDS))
     options: dict[str, Any] = {"document_start": "<|sep|>", "dtype": "uint32", "num_threads": 2}
     for n in (1, 3):

@@ -182,7 +182,7 @@ def test_conversion_with_another_id_names_text_or_token(other: Tokenizer, messag
         verify_conversion(one, other, "x")
 
 
-def test_lines_of_a_text_are_compared() -> None:
+def test_verify_conversion_compares_each_line_of_a_text() -> None:
     one, other = (
         Tokenizer.from_ranks(RANKS, pattern=pattern) for pattern in (r"[\s\S]+", r"a(?=b{9})|[\s\S]+?(?=ab{9}|$)")
     )

@@ -73,7 +73,7 @@ def test_unknown_word_becomes_bytes_with_byte_fallback() -> None:
         "▁hello",
     ]
     assert made.encode("é hello", return_type="offset_mapping")["offsets"] == [(0, 0)] * 4 + [(0, 1), (1, 7)]
-    assert made.decode(made.encode("hello é")) == "hello▁é"  # as sentencepiece: bytes of U+2581 are no space
+    assert made.decode(made.encode("hello é")) == "hello▁é"  # as sentencepiece: bytes of U+2581 are not space
 
 
 @pytest.mark.parametrize("model_type", ["word", "char"])
@@ -103,7 +103,7 @@ def test_numpy_output_holds_the_ids_and_is_read_only(model_type: str) -> None:
 
 
 @pytest.mark.parametrize("model_type", ["word", "char"])
-def test_ids_are_those_of_plain_look_ups(model_type: str) -> None:
+def test_ids_equal_plain_look_ups(model_type: str) -> None:
     made = processor(model_type)
     ids = {made.id_to_piece(i): i for i in range(3, len(made))}
     rng = random.Random(7)

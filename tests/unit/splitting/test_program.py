@@ -53,7 +53,7 @@ def operations(pattern: str) -> list[str]:
         ("a|b|[cd]", "SET MATCH"),
         ("(?:a|b)+", "SPAN MATCH"),
         ("(?:(a+))+b", "SPAN BYTE MATCH"),
-        # A repetition is never retried shorter if that could not help.
+        # A repetition does not backtrack where a shorter match could not help.
         ("a+", "SPAN MATCH"),
         ("a+b", "SPAN BYTE MATCH"),
         ("a+(?=b)", "SPAN AHEAD MATCH"),
@@ -66,7 +66,7 @@ def operations(pattern: str) -> list[str]:
         ("a*+a", "SPAN BYTE MATCH"),
         ("a+?b", "RUN_LAZY BYTE MATCH"),
         ("a+?", "RUN MATCH"),
-        # A loop that nothing after it can fail drops its backtracking states.
+        # A loop drops its backtracking states if nothing after it can fail.
         ("(?:ab)+", "SAVE TEXT CUT CHOICE MATCH"),
         ("(?:ab)+c", "TEXT CHOICE BYTE MATCH"),
         ("(?:ab)*c", "CHOICE TEXT JUMP BYTE MATCH"),
@@ -155,7 +155,7 @@ HOSTILE = [
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("pattern", HOSTILE)
-def test_hostile_patterns_end_within_a_second(pattern: str) -> None:
+def test_hostile_patterns_match_or_raise_within_a_second(pattern: str) -> None:
     splitter = engine_of(pattern)
     assert splitter is not None
     with within(1.5):
@@ -197,7 +197,7 @@ def test_backtracking_error_names_pattern_offset_and_way_out() -> None:
 
 
 def test_error_offset_counts_from_the_beginning_of_the_text() -> None:
-    """Also after special tokens, another pattern, or bytes seen as characters have split the text."""
+    """The same holds after special tokens or another pattern split the text, and for stand-ins of bytes."""
     pattern = r"x+|(?=(?:a|aa)+$)a+"
     ranks = {bytes([i]): i for i in range(256)}
     tokenizer = Tokenizer.from_ranks(ranks, pattern=pattern, special_tokens={"<|s|>": 256, "<|t|>": 257})
@@ -244,7 +244,7 @@ def test_backtracking_stack_is_bounded() -> None:
 
 
 def test_total_steps_of_a_text_are_limited() -> None:
-    # Each piece looks ahead to the end of the text: linear for each piece, quadratic for all together.
+    # Each piece looks ahead to the end of the text: linear time for a piece, quadratic for the whole text.
     splitter = engine_of("a(?=.*x)")
     assert splitter is not None
     assert len(splitter.ends("a" * 1000 + "x")) == 1001
@@ -252,7 +252,7 @@ def test_total_steps_of_a_text_are_limited() -> None:
         splitter.count("a" * 1_000_000 + "x")
 
 
-def test_first_returns_the_characters_that_can_come_first() -> None:
+def test_first_returns_the_characters_that_can_begin_a_match() -> None:
     def characters(pattern: str) -> First:
         return first(simplified(parse(pattern)), ANYTHING)
 

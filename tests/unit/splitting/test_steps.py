@@ -163,7 +163,7 @@ def test_later_steps_do_not_see_removed_text() -> None:
     assert pieces(make_sequence(steps), "ab-cd-e") == ["ab", "cd"]
 
 
-def test_unmatched_text_has_ends_but_is_no_piece() -> None:
+def test_unmatched_text_has_ends_but_is_not_a_piece() -> None:
     splitter = make_splitter("a+", drop_unmatched=True)
     assert (splitter.ends("aabaa"), splitter.pieces("aabaa")) == ([2, 3, 5], [(0, 2), (3, 5)])
     assert pieces(make_splitter(("[ab]+", "a+"), drop_unmatched=True), "aabcaaxb") == ["aa", "aa"]
@@ -223,19 +223,19 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
     [
         (r"\p{N}{1,3}+", r"repeats the repetition in tokenizers; write \(\?:\.\.\.\{1,3\}\)\+"),
         ("a{2}?", r"position 1: \{2\}\? repeats"),
-        (r"(a)\1", r"\\1 is not known"),
+        (r"(a)\1", r"\\1 is unknown"),
         (r"\pL", r"expected \\p{...}"),
-        (r"\p{Nonsense}", "'Nonsense' is no property"),
+        (r"\p{Nonsense}", "'Nonsense' is not a property"),
         (r"\p{sc=Greek}", "expected"),
-        (r"\xe9", "not known"),
-        ("a\\", "not known"),
+        (r"\xe9", "is unknown"),
+        ("a\\", "is unknown"),
         ("[[:alpha:]]", "ASCII here"),
         ("[]a]", "right after"),
         ("[a--b]", "operator"),
-        (r"[\b]", "not known"),
-        ("(?s:.)", "no such group"),
-        ("(?P<x>a)", "no such group"),
-        ("(?~a)", "no such group"),
+        (r"[\b]", "is unknown"),
+        ("(?s:.)", "kind of group is unknown"),
+        ("(?P<x>a)", "kind of group is unknown"),
+        ("(?~a)", "kind of group is unknown"),
         ("a(?i)b", "reach further"),
         ("(?i:ss)", "matches one character too"),
         ("(?i:s(?:T))", "matches one character too"),
@@ -319,7 +319,7 @@ def test_several_patterns_resolve_to_a_tuple() -> None:
     assert resolve_pattern(list(PATTERNS["deepseek_v3"] or ()))[0] == "deepseek_v3"
     assert resolve_pattern(["a", "none"]) == (None, "a")
     for nothing in ([], ["none"]):
-        with pytest.raises(PatternError, match="must hold some"):
+        with pytest.raises(PatternError, match="must not be empty"):
             resolve_pattern(nothing)
     with pytest.raises(TypeError, match="list of them, or None, not int"):
         resolve_pattern(["a", 1])  # type: ignore[list-item]

@@ -207,7 +207,7 @@ def test_local_files_are_read_without_the_cache(cache: Path, tmp_path: Path) -> 
     assert not cache.exists()
 
 
-def test_other_urls_need_blobfile(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_urls_of_other_schemes_need_blobfile(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "blobfile", None)
     with pytest.raises(ImportError, match="pip install blobfile"):
         read_file_cached("az://bucket/file")

@@ -65,7 +65,7 @@ def test_reserved_tokens_fill_up_to_a_multiple(old: Tokenizer) -> None:
 
 
 @BOTH
-def test_reserved_names_go_on_behind_those_there_are(old: Tokenizer) -> None:
+def test_reserved_names_continue_after_the_existing_ones(old: Tokenizer) -> None:
     new = old.with_special_tokens(["<r1>"]).with_special_tokens([], reserved=2, reserved_name="<r{}>")
     assert [*new.special_tokens][-3:] == ["<r1>", "<r0>", "<r2>"]
 

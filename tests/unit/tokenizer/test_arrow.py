@@ -46,7 +46,7 @@ def arrays(texts: list[str | None]) -> list[Any]:
 
 @given(texts=rows)
 @settings(max_examples=60)
-def test_lists_equal_those_of_encode_with_nulls_kept(tokenizer: Tokenizer, texts: list[str | None]) -> None:
+def test_lists_equal_encode_with_nulls_kept(tokenizer: Tokenizer, texts: list[str | None]) -> None:
     expected = [None if text is None else tokenizer.encode(text) for text in texts]
     for array in arrays(texts):
         made = tokenizer.to_arrow(array)
@@ -55,7 +55,9 @@ def test_lists_equal_those_of_encode_with_nulls_kept(tokenizer: Tokenizer, texts
         assert made.type == pyarrow.list_(pyarrow.uint32())
 
 
-def test_dtype_and_kind_of_the_lists(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrow_lists_have_the_given_dtype_and_are_large_if_needed(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = tokenizer.to_arrow(["ab", None], dtype="uint16")
     assert made.type == pyarrow.list_(pyarrow.uint16())
     assert tokenizer.to_arrow([]).type == pyarrow.list_(pyarrow.uint32())

@@ -45,7 +45,7 @@ def test_map_of_a_tokenizer_to_itself_is_the_identity(tokenizer: Tokenizer) -> N
     assert tokenizer.id_map(tokenizer) == IdMap(n, range(n))
 
 
-def test_tokens_are_found_by_bytes_whatever_their_ids() -> None:
+def test_tokens_are_found_by_their_bytes_for_any_ids() -> None:
     old = byte_level(MERGED, special={"<x>": 258})
     new = byte_level(BYTES | {b"abc": 257, b"ab": 258}, special={"<x>": 256})
     assert new.id_map(old).new_to_old.tolist()[256:] == [258, 257, 256]

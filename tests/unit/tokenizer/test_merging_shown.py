@@ -11,7 +11,7 @@ from fastbpe import Tokenizer
 from fastbpe.tokenizer.merging_shown import MergedPiece, merged_pieces
 from helpers.shared_data import BYTES, corpus, data_file, published
 
-#: "ab", "abc" and "bcab" by ranks; "bcab" is no result of merging "bcab", but a piece that is found whole.
+#: "ab", "abc" and "bcab" by ranks; "bcab" is not a result of merging "bcab", but a piece that is found whole.
 BY_RANKS = Tokenizer.from_ranks(BYTES | {b"ab": 256, b"abc": 257, b"bcab": 258, b" a": 259}, pattern="gpt2")
 POINTS = fastbpe.train(
     ["ab abc label bald ladle deed"] * 3, mode="codepoint", vocab_size=26, hard_vocab_limit=False, progress=False

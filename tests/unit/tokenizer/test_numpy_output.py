@@ -55,7 +55,7 @@ def test_bad_output_is_refused_and_stays_as_it_was(tokenizer: Tokenizer) -> None
         (ValueError, "integer dtype", {"dtype": "float32"}),
         (ValueError, "integer dtype", {"dtype": bool}),
         (ValueError, "of this machine", {"dtype": numpy.dtype("u4").newbyteorder()}),
-        (ValueError, "is no dtype", {"dtype": "uint17"}),
+        (ValueError, "is not a dtype", {"dtype": "uint17"}),
         (TypeError, "numpy array, not list", {"out": [0] * 9}),
     ]
     text = "".join(f"{c} " for c in "éü")

@@ -93,10 +93,10 @@ def test_empty_sequences_have_no_ids() -> None:
 @pytest.mark.parametrize(
     ("sequence", "error", "message"),
     [
-        ([0, 4], ValueError, "4 at position 1 is no symbol: base_size=4 allows 0 to 3"),
-        ([0, -1], ValueError, "-1 at position 1 is no symbol"),
-        ([1 << 70], ValueError, "at position 0 is no symbol"),
-        (array("q", [0, 1, -5]), ValueError, "-5 at position 2 is no symbol"),
+        ([0, 4], ValueError, "4 at position 1 is not a symbol: base_size=4 allows 0 to 3"),
+        ([0, -1], ValueError, "-1 at position 1 is not a symbol"),
+        ([1 << 70], ValueError, "at position 0 is not a symbol"),
+        (array("q", [0, 1, -5]), ValueError, "-5 at position 2 is not a symbol"),
         (array("Q", [(1 << 64) - 1]), ValueError, "18446744073709551615 at position 0"),
         ([0, 1.0], TypeError, "symbols must be integers: 1.0 at position 1 is float"),
         ([True], TypeError, "True at position 0 is bool"),
@@ -189,7 +189,7 @@ def test_list_that_changes_while_it_is_read_is_read_safely() -> None:
 
 @pytest.mark.parametrize("ids", [[6], [0, 1 << 40], array("i", [-1])])
 def test_id_without_a_token_raises_invalid_token_error(ids: Any) -> None:
-    with pytest.raises(InvalidTokenError, match=r"at position [01] is no token .*its ids lie in 0\.\.5"):
+    with pytest.raises(InvalidTokenError, match=r"at position [01] is not a token .*its ids lie in 0\.\.5"):
         TOKENIZER.decode(ids)
     with pytest.raises(InvalidTokenError, match="of sequence 1"):
         TOKENIZER.decode_batch([[0], ids])
@@ -197,7 +197,7 @@ def test_id_without_a_token_raises_invalid_token_error(ids: Any) -> None:
         TOKENIZER.id_to_token(ids[-1])
 
 
-def test_ids_that_are_no_integers_raise_type_error() -> None:
+def test_ids_that_are_not_integers_raise_type_error() -> None:
     with pytest.raises(TypeError, match="ids must be integers: 'a' at position 1 is str"):
         TOKENIZER.decode([0, "a"])
 
@@ -224,7 +224,7 @@ def test_ids_that_are_no_integers_raise_type_error() -> None:
         ),
         ({"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"}, 'mode="ids" has no special tokens'),
         ({"base": TOKENIZER, "vocab_size": "+x"}, "give a number behind the '\\+'"),
-        ({"vocab_size": "+1"}, r"vocab_size='\+1' is so many more than a base has; give base="),
+        ({"vocab_size": "+1"}, r"vocab_size='\+1' adds tokens to a base; give base="),
         ({"base": TOKENIZER, "vocab_size": 1 << 21}, "too large: the limit is 2097151"),
     ],
 )
@@ -251,7 +251,9 @@ def test_base_of_another_mode_raises_value_error_that_names_both_modes(mode: str
 
 def test_symbols_beyond_the_base_raise_value_error_and_leave_the_base_as_it_was() -> None:
     before = TOKENIZER.merges
-    with pytest.raises(ValueError, match="4 at position 1 of sequence 0 is no symbol: base_size=4 allows 0 to 3"):
+    with pytest.raises(
+        ValueError, match="4 at position 1 of sequence 0 is not a symbol: base_size=4 allows 0 to 3"
+    ):
         fastbpe.train([[0, 4]], mode="ids", base=TOKENIZER, vocab_size="+1", progress=False)
     assert TOKENIZER.merges == before
 
@@ -296,14 +298,14 @@ def test_too_little_to_merge_behind_a_base_warns_of_the_size_reached() -> None:
 
 @pytest.mark.parametrize("name", ["base_size", "vocab_size", "min_count", "max_token_length"])
 @pytest.mark.parametrize("value", [1.5, "4", True])
-def test_option_that_is_no_integer_raises_type_error(name: str, value: Any) -> None:
+def test_option_that_is_not_an_integer_raises_type_error(name: str, value: Any) -> None:
     with pytest.raises(TypeError, match=f"{name} must be an integer"):
         train([[0, 1]], **{name: value})
 
 
 def test_options_of_other_modes_are_refused() -> None:
     with pytest.raises(
-        OptionError, match="'pattern' is no option of training in ids mode: it is one of mode='byte'"
+        OptionError, match="'pattern' is not an option of training in ids mode: it is one of mode='byte'"
     ):
         train([[0, 1]], pattern=None)
     with pytest.raises(OptionError, match="did you mean max_token_length"):
@@ -315,7 +317,7 @@ def test_options_of_other_modes_are_refused() -> None:
 
 
 @pytest.mark.parametrize("source", [[], [[]], [(), b""], {}, {(0, 1): 0}])
-def test_nothing_to_learn_from_raises_or_warns(source: Any) -> None:
+def test_training_without_pairs_raises_or_warns(source: Any) -> None:
     if source == {(0, 1): 0}:
         with pytest.warns(fastbpe.TrainingWarning, match="no pair is left"):
             assert train(source).merges == []
@@ -335,7 +337,7 @@ def test_counts_out_of_range_raise() -> None:
     assert train({(0, 1): 1 << 61, (1, 2): (1 << 61) - 1}).merges == [(0, 1)]
 
 
-def test_limits_are_named_where_they_stop_training() -> None:
+def test_warning_names_the_limit_that_stopped_training() -> None:
     with pytest.warns(fastbpe.TrainingWarning, match="max_token_length=2 allows: the vocabulary has 5 entries"):
         train([[0, 1, 2]], vocab_size=9, max_token_length=2)
 

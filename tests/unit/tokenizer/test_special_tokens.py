@@ -74,7 +74,7 @@ def test_any_text_can_be_disallowed(tokenizer: Tokenizer, peer: tiktoken.Encodin
         ("naïve 日本", {"disallowed_special": {"ï", "本"}}),
     ],
 )
-def test_disallowed_token_error_equals_that_of_tiktoken(
+def test_disallowed_token_error_equals_tiktoken(
     tokenizer: Tokenizer, peer: tiktoken.Encoding, text: str, options: dict[str, object]
 ) -> None:
     with pytest.raises(ValueError, match="disallowed") as theirs:

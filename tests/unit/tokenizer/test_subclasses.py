@@ -90,7 +90,7 @@ def test_sentencepiece_drop_in_accepts_subclasses(text: str | bytes) -> None:
 
 
 def test_sentencepiece_drop_in_accepts_numpy_ids() -> None:
-    """As in sentencepiece 0.2.3: an array of no dimension is one id, and bytes are refused."""
+    """As in sentencepiece 0.2.3: an array without dimensions is one id, and bytes are refused."""
     ours = SentencePieceProcessor(model_proto=MODEL)
     assert ours.id_to_piece(numpy.array(2)) == ours.id_to_piece(2) == "a"
     assert ours.id_to_piece(numpy.array([2, 3])) == ["a", "b"]

@@ -35,7 +35,7 @@ def test_offsets_count_characters_of_str_and_bytes() -> None:
         SPLIT.encode_with_offsets(5)  # type: ignore[arg-type]
 
 
-def test_offsets_of_a_long_text_are_those_of_its_tokens(code_tokenizer: Tokenizer) -> None:
+def test_offsets_of_a_long_text_equal_its_tokens(code_tokenizer: Tokenizer) -> None:
     text = standard_library(400_000).encode("ascii", "ignore").decode() + "é"
     ids, places = code_tokenizer.encode_with_offsets(text)
     assert ids == code_tokenizer.encode(text)

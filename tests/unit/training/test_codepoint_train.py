@@ -302,7 +302,7 @@ def test_error_of_the_source_is_passed_on() -> None:
         ({"auto_character_coverage": True, "byte_fallback": True}, "not supported"),
         ({"input_sentence_size": 50}, "give more than 100"),
         ({"input_format": "csv"}, "choose 'text' or 'tsv'"),
-        ({"colour": 1}, "'colour' is no option"),
+        ({"colour": 1}, "'colour' is not an option"),
         ({"use_all_vocab": True}, "other types"),
         ({"unk_piece": ""}, "unk_piece is empty"),
     ],

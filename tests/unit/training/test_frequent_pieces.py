@@ -77,7 +77,7 @@ def test_too_few_words_raise_spec_error() -> None:
         learned("word", vocab_size=3, control_symbols=["x"])
 
 
-def test_symbols_alone_raise_spec_error() -> None:
+def test_input_of_only_symbols_raises_spec_error() -> None:
     with pytest.raises(SpecError, match="nothing but symbols"):
         learned("char", user_defined_symbols=["▁", "a", "b", "c", "d"])
 

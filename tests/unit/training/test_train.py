@@ -560,12 +560,12 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
         (
             {"vocabsize": 300},
             TypeError,
-            "'vocabsize' is no option of training in byte mode: did you mean vocab_s",
+            "'vocabsize' is not an option of training in byte mode: did you mean vocab_s",
         ),
-        ({"min_frequency": 2}, TrainingError, "'min_frequency' is no option.*did you mean min_count?"),
-        ({"byte_fallback": True}, TypeError, "'byte_fallback' is no option.*one of mode='codepoint'"),
-        ({"foo": True}, TypeError, "'foo' is no option.*it has max_token_bytes, min_count, pattern"),
-        ({"base_special": "keep"}, TrainingError, "base_special='keep' says what becomes of .*base=; give one"),
+        ({"min_frequency": 2}, TrainingError, "'min_frequency' is not an option.*did you mean min_count?"),
+        ({"byte_fallback": True}, TypeError, "'byte_fallback' is not an option.*one of mode='codepoint'"),
+        ({"foo": True}, TypeError, "'foo' is not an option.*it has max_token_bytes, min_count, pattern"),
+        ({"base_special": "keep"}, TrainingError, "base_special='keep' is about .*base=; give base="),
     ],
 )
 def test_invalid_options_are_refused_before_reading(

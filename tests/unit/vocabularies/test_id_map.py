@@ -161,7 +161,7 @@ def test_empty_vocabularies_have_maps() -> None:
         (-1, [], None, "n_old=-1"),
         (2, [2], None, r"the old id 2: not in 0\.\.1"),
         (2, [-2], None, "the old id -2"),
-        (2, [2**70], None, "no id of the old ones"),
+        (2, [2**70], None, "not an id of the old ones"),
         (2, [0, 1, 0], None, "the old id 0 to the new ids 0 and 2"),
         (2, [0], [[0], [1]], "2 entries for 1 new ids"),
         (2, [0], {1: [0]}, "the new id 1: not in"),

@@ -38,7 +38,7 @@ def check(tokenizer: Tokenizer, priority: Callable[[bytes, bytes], int | None]) 
         assert shape(tree) == slow_merge_tree(priority, token)
 
 
-def test_trees_of_random_ranks_are_those_of_the_slow_twin() -> None:
+def test_trees_of_random_ranks_equal_the_slow_twin() -> None:
     rng = random.Random(SEED)
     for _ in range(n_rounds(20, 200, 2000)):
         tokens = {"".join(rng.choices("abé", k=rng.randint(2, 5))).encode() for _ in range(rng.randint(1, 20))}

@@ -99,7 +99,7 @@ def test_token_that_holds_an_added_token_is_impossible(tokenizer: Tokenizer) -> 
         assert tokenizer.token_to_id("low") in vocabulary_report(tokenizer.with_tokens([careful])).witnesses
 
 
-def test_names_are_judged_by_their_names() -> None:
+def test_special_and_added_tokens_are_judged_by_their_names() -> None:
     model = Model(
         tokens=[*BYTES, b"ab"],
         pattern=None,
@@ -112,7 +112,7 @@ def test_names_are_judged_by_their_names() -> None:
     assert len(report.witnesses) + len(report.impossible) == 259
 
 
-def test_counts_of_a_corpus_are_those_of_its_ids(tmp_path: Path) -> None:
+def test_counts_of_a_corpus_equal_its_ids(tmp_path: Path) -> None:
     texts = ["low lower naïve 東京", "a\ud800b", "lower 東 <end>"]
     tokenizer = fastbpe.train(texts[:1] * 9, vocab_size=264, special_tokens=["<end>"], progress=False)
     ids = Counter(i for text in texts for i in tokenizer.encode_ordinary(text))

@@ -35,7 +35,7 @@ def test_search_without_conditions_lists_every_token(tokenizer: Tokenizer) -> No
     assert found[289] == Found(289, b"<end>", "name", "names")
 
 
-def test_conditions_hold_for_what_is_found_and_for_nothing_else(tokenizer: Tokenizer) -> None:
+def test_search_finds_exactly_the_tokens_that_meet_the_conditions(tokenizer: Tokenizer) -> None:
     vocab = [each.token for each in search_tokens(tokenizer)]
     rng = random.Random(SEED)
     for _ in range(30):
@@ -48,15 +48,15 @@ def test_conditions_hold_for_what_is_found_and_for_nothing_else(tokenizer: Token
         ]
 
 
-def test_regex_sees_characters(tokenizer: Tokenizer) -> None:
+def test_regex_searches_characters_and_not_escapes(tokenizer: Tokenizer) -> None:
     found = search_tokens(tokenizer, regex=r"^ ?\w{2,}$")
     assert all(re.fullmatch(r" ?\w{2,}", each.token.decode()) for each in found)
     assert {b" low", b"low", "東".encode()} & {each.token for each in found} == {b" low", b"low"}
-    assert not search_tokens(tokenizer, regex=r"x[0-9a-f]{2}")  # no spelling of bytes is searched
+    assert not search_tokens(tokenizer, regex=r"x[0-9a-f]{2}")  # escapes of bytes are not searched
     assert ids_of(search_tokens(tokenizer, regex="^[\udc80-\udcff]$")) == [*range(0x80, 0x100)]
 
 
-def test_text_of_the_command_line_may_hold_bytes(tokenizer: Tokenizer) -> None:
+def test_surrogate_escapes_in_a_search_text_stand_for_bytes(tokenizer: Tokenizer) -> None:
     found = search_tokens(tokenizer, text="\udce6")
     assert {0xE6} <= set(ids_of(found))
     assert all(b"\xe6" in each.token for each in found)
@@ -65,13 +65,13 @@ def test_text_of_the_command_line_may_hold_bytes(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     "script", ["Han", "han", "cyrillic", "digits", "white space", "names", "part of a character"]
 )
-def test_script_is_found_in_any_case(script: str, tokenizer: Tokenizer) -> None:
+def test_script_name_may_have_any_case(script: str, tokenizer: Tokenizer) -> None:
     found = search_tokens(tokenizer, script=script)
     assert found
     assert {each.script.casefold() for each in found} == {script.casefold()}
 
 
-def test_unknown_script_raises_value_error_with_the_known_ones(tokenizer: Tokenizer) -> None:
+def test_unknown_script_error_lists_the_known_scripts(tokenizer: Tokenizer) -> None:
     with pytest.raises(ValueError, match=r"no token is of the script 'klingon'; there are .*Cyrillic.*Han"):
         search_tokens(tokenizer, script="klingon")
 
@@ -85,7 +85,7 @@ def test_orders_sort_by_length_or_count(tokenizer: Tokenizer) -> None:
     assert {each.id: each.count for each in rarest if each.count} == counts
 
 
-def test_kinds_of_code_point_pieces_are_told() -> None:
+def test_code_point_pieces_have_their_kind() -> None:
     pieces = [
         (b"<unk>", 0.0, PieceType.UNKNOWN),
         (b"<s>", 0.0, PieceType.CONTROL),

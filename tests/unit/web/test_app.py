@@ -59,7 +59,7 @@ def encoded(client: TestClient, text: str, query: str = "with=0") -> Any:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("special", [False, True])
-def test_ids_and_places_are_those_of_encode_with_offsets(
+def test_ids_and_places_equal_encode_with_offsets(
     client: TestClient, small: Tokenizer, points: Tokenizer, text: str, special: bool
 ) -> None:
     head, found = encoded(client, text, f"with=0,1,0&special={int(special)}")
@@ -123,7 +123,7 @@ def test_difference_for_untrusted_text_is_told(client: TestClient) -> None:
         ("file?with=0", b"", 400),
     ],
 )
-def test_wrong_question_gets_a_reason(client: TestClient, path: str, body: bytes, status: int) -> None:
+def test_bad_request_gets_its_status_and_a_reason(client: TestClient, path: str, body: bytes, status: int) -> None:
     path = path if "?" in path else f"{path}?with=7"
     answer = client.post(f"/api/{path}", content=body)
     assert answer.status_code == status
@@ -197,7 +197,7 @@ def test_unknown_token_shows_the_text_that_it_stands_for(client: TestClient, poi
     assert second["parts"] == [["⟨U+202E⟩", True], ["q\ufffd", False]]
 
 
-def test_chat_makes_special_tokens_of_the_template_alone(client_of) -> None:
+def test_chat_makes_special_tokens_only_of_the_template(client_of) -> None:
     names = TEMPLATES[0].special_tokens
     tokenizer = Tokenizer.from_merges(
         [], pattern=None, special_tokens={name: 256 + i for i, name in enumerate(names)}
@@ -277,7 +277,7 @@ def test_word_is_merged_step_by_step(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_shared_page_is_that_of_show_and_needs_no_script(client: TestClient, small: Tokenizer, text: str) -> None:
+def test_shared_page_equals_show_and_needs_no_script(client: TestClient, small: Tokenizer, text: str) -> None:
     answer = client.post("/api/share?with=0,1&special=1", content=text.encode())
     assert answer.headers["content-disposition"] == 'attachment; filename="tokens.html"'
     page = answer.text

@@ -76,7 +76,7 @@ def test_foreign_origin_is_refused(client: TestClient, origin: str, method: str)
     assert answer.status_code == 403
 
 
-def test_origin_of_the_other_name_of_this_machine_is_refused(client: TestClient) -> None:
+def test_origin_with_another_name_of_this_machine_is_refused(client: TestClient) -> None:
     answer = client.post(ENCODE, headers={"Host": HOST, "Origin": "http://localhost:8123"})
     assert answer.status_code == 403
 

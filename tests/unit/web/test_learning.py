@@ -23,7 +23,7 @@ def trained(client: TestClient, text: str, query: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-def test_trained_vocabulary_is_that_of_train(client: TestClient) -> None:
+def test_trained_vocabulary_equals_train(client: TestClient) -> None:
     reports = trained(client, TEXT, "vocab_size=270&pattern=gpt2&name=mine")
     assert {report["phase"] for report in reports[:-1]} == {"counting", "learning"}
     last = reports[-1]
@@ -45,7 +45,7 @@ def visible(parts: list[tuple[str, bool]]) -> str:
 
 
 @pytest.mark.parametrize("size", [256, 257, 263, 270])
-def test_earlier_size_is_the_vocabulary_of_that_size(client: TestClient, size: int) -> None:
+def test_earlier_size_gives_the_vocabulary_of_that_size(client: TestClient, size: int) -> None:
     entry = trained(client, TEXT, "vocab_size=270&pattern=gpt2")[-1]["tokenizer"]
     answer = client.post(f"/api/encode?with={entry['key']}:{size}", content=TEXT.encode())
     before = fastbpe.train([TEXT], vocab_size=size, pattern="gpt2", progress=False)
@@ -55,7 +55,7 @@ def test_earlier_size_is_the_vocabulary_of_that_size(client: TestClient, size: i
 
 
 @pytest.mark.parametrize("size", [255, 271])
-def test_size_that_never_was_is_refused(client: TestClient, size: int) -> None:
+def test_size_that_training_did_not_have_is_refused(client: TestClient, size: int) -> None:
     entry = trained(client, TEXT, "vocab_size=270&pattern=gpt2")[-1]["tokenizer"]
     assert client.post(f"/api/encode?with={entry['key']}:{size}", content=b"ab").status_code == 400
 

@@ -44,7 +44,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("text", [CHATML, STRIPPED, FUSSY])
-def test_prompt_equals_that_of_transformers(text: str) -> None:
+def test_prompt_equals_transformers(text: str) -> None:
     utils = pytest.importorskip("transformers.utils.chat_template_utils")
     theirs, _ = utils.render_jinja_template(
         [[message._asdict() for message in MESSAGES]], chat_template=text, add_generation_prompt=True, **TOKENS
@@ -86,7 +86,7 @@ def test_template_that_changes_messages_is_one_trusted_part(text: str) -> None:
     assert "\ue000" not in made.parts[0][0]
 
 
-def test_surrogates_are_what_encode_makes_of_them() -> None:
+def test_surrogates_are_joined_or_replaced_as_by_encode() -> None:
     made = render(OwnTemplate("{{ messages[0].content }}", {}), [Message("user", "a\ud800\ud83d\ude00b")])
     assert made.parts == [("a\ufffd😀b", False)]
 

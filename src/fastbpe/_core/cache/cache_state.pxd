@@ -22,8 +22,8 @@ cdef extern from "simd/entries.h" nogil:
 
     ctypedef struct Probe "fb_probe":
         # A piece that is being looked up.
-        uint64_t low  # key; of a piece that has none: its hash (0: not hashed)
-        uint64_t high  # key; of a piece that has none: all ones
+        uint64_t low  # key; for a piece without a key: its hash (0: not hashed)
+        uint64_t high  # key; for a piece without a key: all ones
         Entry* line  # home line of the key
 
 
@@ -74,7 +74,7 @@ cdef struct Cache:
     size_t arena_capacity  # words of 4 bytes
 
     uint8_t tail[32]  # copy of a text's last 16 bytes and zeros, so that no key reads behind the text
-    bint turn  # place in a line, 0 or 1, that gave way last
+    bint turn  # place in a line, 0 or 1, whose entry was evicted last
     bint defers  # gaps may stay open when a call returns; else each call fills all of its gaps
     size_t n_pending
     size_t n_gaps

@@ -1,4 +1,4 @@
-"""Cache misses that wait to be merged together, and the gaps in the output that they leave.
+"""Cache misses that wait until they are merged together, and the gaps that they leave in the output.
 
 The .pyx states what each function requires and ensures.
 """
@@ -12,7 +12,7 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef inline bint may_defer(const Tables* tables, size_t length) noexcept nogil:
-    """Tell whether a new piece of so many bytes can be merged in a batch.
+    """Tell whether a new piece of this length in bytes can be merged in a batch.
 
     It must be short, and the vocabulary ranked: only such a one has byte_keys.
     """

@@ -6,16 +6,17 @@ pending pieces, up to MAX_PIECES of them and across the texts of a call, and the
 position. fill_gaps() merges the pending pieces, stores them in the cache and puts their ids into the gaps, in one
 copy of what stands behind the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
 
-A piece that is met again while it is pending shares its number: its entry in the first table says PENDING. Such an
+A piece that occurs again while it is pending shares its number: its entry in the first table says PENDING. Such an
 entry is valid only if it names the batch at hand (cache.n_settled). An older one is void: moves within the table
 may have taken it out of its probe sequence, where the merged piece did not replace it.
 """
 
-# Lost: 256 pieces at a time: no gain; pieces sorted by length first: costs what it brings.
-# Lost: copying small documents end to end, so that a group holds more misses: slower.
-# Lost: known ids set aside and joined with the new ones afterwards, without a second look-up: slower or no
-#   gain.
-# Lost: threads of one call that tell each other what they learned: most of it are tokens, which cost least.
+# Tried and dropped: groups of 256 pieces: no gain. Sorting pieces by length first: the sort takes the time it saves.
+# Tried and dropped: joining small documents into one text, so that a group has more misses: slower.
+# Tried and dropped: setting known ids aside and joining them with the new ids later, which saves the second look-up:
+#   slower, or no gain.
+# Tried and dropped: threads of a call that share the pieces they merged: most of these are tokens, the cheapest to
+#   make.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -42,7 +43,7 @@ cdef int defer_short(
 ) except -1 nogil:
     """Leave a gap for a new piece that has a key.
 
-    entry: the piece's entry in the first table, which is PENDING; NULL: it has none.
+    entry: the piece's entry in the first table, which is PENDING; NULL: there is no entry.
     """
     cdef Entry pending
     cdef uint64_t awaited = ~<uint64_t> 0  # n_settled * MAX_PIECES + number, as PENDING entries hold it
@@ -67,7 +68,7 @@ cdef int defer_short(
 cdef int defer_long(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
 ) except -1 nogil:
-    """Leave a gap for a new piece that is too long for a key. Met again while pending, it is added again."""
+    """Leave a gap for a new piece that is too long for a key. If it occurs again while pending, it is added again."""
     return _leave_gap(cache, tables, _add_pending(cache, piece, length, length), out)
 
 
@@ -170,7 +171,7 @@ cdef void discard_gaps(Cache* cache, const Tables* tables) noexcept nogil:
 cdef void _merge_pending(Cache* cache, const Tables* tables) noexcept nogil:
     """Give each pending piece its ids, and store it in the cache.
 
-    Ends the batch: their PENDING entries are void.
+    Ends the batch, so the PENDING entries of its pieces become void.
     """
     cdef BatchPiece* pending = cache.pending
     cdef BatchPiece* unknown[MAX_PIECES]
@@ -217,7 +218,7 @@ cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n
 
 
 cdef void _keep(Cache* cache, size_t number) noexcept nogil:
-    """Store a pending piece that has its ids now: in its PENDING entry if that is still in place, else anew."""
+    """Store a pending piece that has its ids now: in its PENDING entry if that is still in place, else in a new one."""
     cdef BatchPiece* pending = &cache.pending[number]
     cdef Entry* entry
     cdef Probe probe

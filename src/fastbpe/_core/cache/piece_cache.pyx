@@ -1,4 +1,4 @@
-"""Piece cache: the ids of pieces met before, found by the exact bytes of a piece, so that few pieces need merging.
+"""Piece cache: the ids of earlier pieces, found by the exact bytes of a piece, so that few pieces need merging.
 
 - First table (short_pieces): pieces of up to 15 bytes, nearly all of any text. Entries of 32 bytes, keyed by the
   piece itself; up to 6 ids lie in the entry, more in the arena.
@@ -10,18 +10,19 @@ _look_up() reads them.
 
 A cache belongs to one thread at a time. It starts small and grows with the number of distinct pieces, since its
 speed depends on how much of it fits into the processor's caches. At its limit new pieces evict old ones. Without
-memory for growth it stays as it is: the tables are an optimization and must not fail.
+memory for growth it keeps its size: the tables are an optimization and must not fail.
 
-Lost: filling the cache with the vocabulary at the start. Looking a new piece up as a token costs little more than
-making its entry, and entries of tokens that no text has crowd out the others.
+Tried and dropped: filling the cache with the vocabulary at the start. To look up a new piece as a token takes little
+longer than to make its entry, and entries of tokens that the texts do not have crowd out others.
 """
 
-# Lost: keys made a fixed number of pieces ahead instead of in groups: no gain; groups of 1,024 pieces leave the
-#   L1 cache.
-# Lost: keys hashed by AES instructions, keys of eight pieces by two gathers, other prefetch hints: no gain.
-# Lost: a table of 8 bytes a piece for counting alone: 1.1 times the speed at best, and 1.05 if no id is written
-#   (benchmarks/records/2026-11-25-token-work.md).
-# Lost: a list's items written during the look-up instead of ids first: slower for short strings.
+# Tried and dropped: making keys a fixed number of pieces ahead instead of in groups: no gain. Groups of 1,024 pieces:
+#   they do not fit into the L1 cache.
+# Tried and dropped: hashing keys with AES instructions, loading eight keys by two gathers, other prefetch hints: no
+#   gain.
+# Tried and dropped: a second table for counting, with 8 bytes for each piece: it would take 128 KB for each thread and
+#   gain little (measured in benchmarks/records/2026-11-25-token-work.md).
+# Tried and dropped: writing the items of the list during the look-up, without an array of ids: slower for short texts.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -54,7 +55,7 @@ cdef enum:
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
     """Start an empty cache.
 
-    seed: of its hashes; nobody who does not know it can choose pieces that collide.
+    seed: secret seed of its hashes: without it, nobody can choose pieces that collide.
     limit: bytes of all tables together, at least MIN_CACHE_BYTES.
     """
     memset(cache, 0, sizeof(Cache))
@@ -156,7 +157,7 @@ cdef inline size_t _probe(
     cdef uint64_t low, high
     for i in range(first, n_pieces):
         end = ends[i]
-        length = end - start  # with UNMATCHED set it is huge, and not a key's
+        length = end - start  # with UNMATCHED set it is huge, so no key is made
         if likely(length <= SHORT_BYTES):
             low = make_key(data + start, length, &probe[i], &high)
             probe[i].line = home_line(cache, key_hash(low, high, cache.seed))
@@ -250,7 +251,7 @@ cdef int _append_long(
     cdef uint64_t hash
     cdef size_t before = out.n
     if length > MAX_CACHED_BYTES:
-        settle(cache, tables, out)  # first, or its ids, perhaps very many, would have to move
+        settle(cache, tables, out)  # first: else filling the gaps later would move this piece's ids, which may be many
         return encode_piece(tables, piece, length, out)
     hash = long_hash(cache, piece, length)
     if cache.n_long:

@@ -3,7 +3,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from fastbpe._core.cache.cache_state cimport Cache, Entry, Probe
 
 cdef enum:
-    PROBED_LINES = 4  # lines that a piece may be in: its home line and three more. Lost: two lines, slower
+    PROBED_LINES = 4  # lines that a piece may be in: its home line and three more (two in all were slower)
 
 
 cdef inline Entry* home_line(const Cache* cache, uint64_t hash) noexcept nogil:

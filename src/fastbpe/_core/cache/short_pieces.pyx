@@ -5,11 +5,11 @@ the three lines beside it; the four share their probe sequences, so entries may 
 entries are in use, a new piece evicts one of its home line.
 """
 
-# Lost: a second, smaller table for pieces of up to 7 bytes: more waiting for memory than one table.
-# Lost: finding the free slot of a line without a branch: slower, for it reads the line beside.
-# Lost: choosing the evicted entry among those away from home: no gain.
-# Lost: doubling the table instead of growing it fourfold: slower cold.
-# Lost: one table for two threads: fewer look-ups, but not faster as a whole.
+# Tried and dropped: a second, smaller table for pieces of up to 7 bytes: waits longer for memory than one table.
+# Tried and dropped: finding the free slot of a line without a branch: slower, since it always reads the next line too.
+# Tried and dropped: evicting only entries that are not in their home line: no gain.
+# Tried and dropped: doubling the table instead of growing it fourfold: slower with a cold cache.
+# Tried and dropped: one table for two threads: fewer misses, but not faster in total.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free

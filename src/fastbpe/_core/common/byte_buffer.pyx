@@ -29,7 +29,7 @@ cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nog
 
 
 cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil:
-    """Empty the buffer and make its capacity at least so many bytes.
+    """Empty the buffer, and enlarge its capacity to at least this number of bytes.
 
     Raises MemoryError and then leaves the buffer empty.
     """

@@ -43,7 +43,7 @@ cdef struct PairSlot:
 
 cdef enum:
     RANKED_BITS = 21  # bits of each of the three ids in a slot of the ranked table
-    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # most ids of a vocabulary with a ranked table; all ones is no id
+    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # most ids of a vocabulary with a ranked table; all ones is not an id
     LINE = 8  # slots of the ranked table in a cache line of 64 bytes
     MAX_RUN = 4096  # longest run of full slots: a vocabulary made to collide is refused, so that look-ups are short
     NO_KEY = 0x7FFFFFFF  # key of a pair that the ranked table does not hold; greater than any other key
@@ -51,17 +51,17 @@ cdef enum:
 
 cdef struct Pairs:
     # The pair table: ranked or wide. Exactly one of the two pointers is not NULL.
-    # Ranked: 8 bytes a slot, left << 42 | right << 21 | merged id, where the merged id is the rank and so the
+    # Ranked: 8 bytes for each slot, left << 42 | right << 21 | merged id, where the merged id is the rank and so the
     # priority too; all ones: empty. For vocabularies of ranks with up to MAX_RANKED_IDS ids, that is, all that are
     # known. It is faster than the wide table: more of it fits into the processor's caches.
-    # Wide: 16 bytes a slot, for all other vocabularies.
+    # Wide: 16 bytes for each slot, for all other vocabularies.
     const uint64_t* ranked
     const PairSlot* wide
     uint32_t shift  # 64 - log2 of the number of slots
 
 
 cdef struct Merge:
-    # What a pair of ids makes.
+    # The result of merging a pair of ids.
     uint32_t priority  # the least is merged first; NONE: the pair is not in the table
     uint32_t id  # merged id; NONE: the pair is not in the table
 
@@ -118,7 +118,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
 
 cdef inline size_t pair_home(uint32_t left, uint32_t right, uint32_t shift) noexcept nogil:
-    """Home slot of a pair in the ranked table. Its line is the one to prefetch."""
+    """Home slot of a pair in the ranked table. Prefetch its line."""
     return <size_t> ((<uint64_t> left << RANKED_BITS | right) * GOLDEN_RATIO >> shift)
 
 
@@ -227,7 +227,7 @@ cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) n
 
     The caller must compare the token's bytes: different texts can have the same tag.
     """
-    # Lost: comparing four slots without a branch, as pair_key() does: slower loading, no gain elsewhere.
+    # Tried and dropped: comparing four slots without a branch, as pair_key() does: slower to load, no gain elsewhere.
     cdef size_t i = <size_t> h & mask
     while table[i].id != NONE and table[i].tag != <uint32_t> (h >> 32):
         i = (i + 1) & mask

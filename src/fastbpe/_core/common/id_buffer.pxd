@@ -3,11 +3,11 @@
 from libc.stdint cimport uint32_t
 
 cdef enum:
-    HUGE_PAGES_FROM_ESTIMATE = 1 << 25  # capacity in ids from which ids_expect(), an estimate, asks for huge pages
+    HUGE_PAGES_FROM_ESTIMATE = 1 << 25  # ids: capacity from which ids_expect() asks for huge pages
 
 
 cdef struct Ids:
-    # Starts as all zeros. Whoever holds it owns the memory, and gives it back with ids_free().
+    # Initialize with zeros. The holder owns the memory, and frees it with ids_free().
     uint32_t* items
     size_t n  # ids in use
     size_t capacity  # ids that the memory holds

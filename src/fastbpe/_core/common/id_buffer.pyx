@@ -7,7 +7,7 @@ from fastbpe._core.common.memory cimport grown
 
 cdef enum:
     MIN_ESTIMATE_BYTES = 1 << 20  # ids_expect() does nothing below this size: ids_reserve() grows such a buffer
-    REMAPPED_FROM_IDS = 1 << 21  # ids in use from which grown() enlarges the buffer, whatever its capacity
+    REMAPPED_FROM_IDS = 1 << 21  # ids in use from which _grown() uses grown() and not realloc()
     HUGE_PAGES_FROM_IDS = 1 << 22  # capacity at which ids_reserve() moves to huge pages
 
 
@@ -45,7 +45,7 @@ cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
 
 
 cdef inline uint32_t* _grown(const Ids* ids, size_t capacity, size_t huge_pages_from) noexcept nogil:
-    """Reallocate the buffer to so many ids, on huge pages from `huge_pages_from` ids on; NULL without memory.
+    """Reallocate the buffer to `capacity` ids, on huge pages from `huge_pages_from` ids on; NULL without memory.
 
     Buffers of moderate size, which live for one call, stay on small pages: a hypervisor may take free huge pages
     back and must then find new ones.

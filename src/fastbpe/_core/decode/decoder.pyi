@@ -16,10 +16,11 @@ class Decoder(IdReader):
     Args:
         vocabulary: Vocabulary of the ordinary tokens.
         special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
-        leading: spaces to leave out at the beginning of a text, for code points. None: none. False: one, at the
-            beginning of the first token. True: all tokens that are only a space, and one space of the token after.
+        leading: spaces to leave out at the beginning of a text of code points. None: leave out nothing. False: one
+            space at the beginning of the first token. True: all leading tokens that are only a space, and one
+            space of the next token.
         space_keepers: frozenset of int – ids that keep their space at the beginning.
-        joins: bytes on both sides of an empty token may make one character.
+        joins: True: bytes on both sides of a token without bytes may make one character.
     """
 
     def __new__(
@@ -32,7 +33,7 @@ class Decoder(IdReader):
         joins: bool = False,
     ) -> Self: ...
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
-        """Decode ids to bytes, end to end."""
+        """Decode ids, and join the bytes of their tokens."""
     def decode(
         self,
         ids: Sequence[int] | Buffer,
@@ -52,14 +53,17 @@ class Decoder(IdReader):
     def known(self, ids: Sequence[int] | Buffer) -> list[int]:
         """List the ids that have a token."""
     def tokens(self, ids: Sequence[int] | Buffer, unknown_ids: str = "raise") -> list[bytes]:
-        """List the bytes of each id; with unknown_ids="replace", U+FFFD's bytes for an id without a token."""
+        """List the bytes of each id.
+
+        With unknown_ids="replace", an id without a token gives the UTF-8 of U+FFFD.
+        """
     def decode_with_offsets(self, ids: Sequence[int] | Buffer, errors: str = "replace") -> tuple[str, list[int]]:
-        """Decode ids, and list for each the index of the first character that holds bytes of it.
+        """Decode ids, and list for each id the index of the first character that holds some of its bytes.
 
         errors: "replace" or "strict".
         """
     def token(self, token_id: int) -> bytes:
-        """Give the bytes of an id. Raises InvalidTokenError (a KeyError) if it has no token."""
+        """Return the bytes of an id. Raises InvalidTokenError (a KeyError) if the id has no token."""
     @property
     def n_ids(self) -> int:
         """Greatest id + 1."""

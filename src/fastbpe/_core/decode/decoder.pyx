@@ -4,9 +4,9 @@ The first pass reads the ids, checks them and sums up the sizes of their tokens 
 exact size is allocated, and a second pass, without the GIL, copies the tokens into it (token_slots).
 """
 
-# Lost: token lengths in a table of two bytes an id, read first: no gain.
-# Lost: reading 256 ints ahead of their slots: no gain on two threads, slower on one.
-# Lost: keeping the ids' memory between calls: malloc does that already.
+# Tried and dropped: a first pass that reads token lengths from a table of two bytes for each id: no gain.
+# Tried and dropped: reading 256 ints before their slots: no gain on two threads, slower on one.
+# Tried and dropped: keeping the memory of the ids between calls: malloc does so already.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -37,7 +37,7 @@ from fastbpe.errors import note_place
 from fastbpe._utils.threads import usable_threads
 
 cdef extern from *:
-    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # to be filled before anybody sees it
+    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # uninitialized: fill it before other code sees it
 
 cdef enum:
     NOGIL_BYTES = 8192  # shortest text for which the GIL is released: below, that costs more than it gains
@@ -61,10 +61,11 @@ cdef class Decoder(IdReader):
     Args:
         vocabulary: Vocabulary of the ordinary tokens.
         special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
-        leading: spaces to leave out at the beginning of a text, for code points. None: none. False: one, at the
-            beginning of the first token. True: all tokens that are only a space, and one space of the token after.
+        leading: spaces to leave out at the beginning of a text of code points. None: leave out nothing. False: one
+            space at the beginning of the first token. True: all leading tokens that are only a space, and one space of
+            the next token.
         space_keepers: frozenset of int – ids that keep their space at the beginning.
-        joins: bytes on both sides of an empty token may make one character.
+        joins: True: bytes on both sides of a token without bytes may make one character.
     """
 
     cdef bint _strips  # leading is not None
@@ -107,7 +108,7 @@ cdef class Decoder(IdReader):
             copy_tokens(self._slots, ids, &at, to, to + n_bytes)
 
     cdef str _text(self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors):
-        """Make the text of ids, all of whose bytes are decoded together."""
+        """Make the text of ids, with all their bytes decoded together."""
         cdef uint8_t* data
         cdef uint8_t* block = NULL
         cdef size_t width, block_bytes = 0
@@ -192,7 +193,7 @@ cdef class Decoder(IdReader):
         return 0
 
     def decode_bytes(self, ids):
-        """Decode ids to bytes, end to end."""
+        """Decode ids, and join the bytes of their tokens."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef LeftOut left_out
@@ -363,7 +364,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def tokens(self, ids, unknown_ids="raise"):
-        """List the bytes of each id; with unknown_ids="replace", U+FFFD's bytes for an id without a token."""
+        """List the bytes of each id. With unknown_ids="replace", an id without a token gives the UTF-8 of U+FFFD."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n
@@ -379,7 +380,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def decode_with_offsets(self, ids, errors="replace"):
-        """Decode ids, and list for each the index of the first character that holds bytes of it.
+        """Decode ids, and list for each id the index of the first character that holds some of its bytes.
 
         errors: "replace" or "strict".
         """
@@ -413,7 +414,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def token(self, token_id):
-        """Give the bytes of an id. Raises InvalidTokenError (a KeyError) if it has no token."""
+        """Return the bytes of an id. Raises InvalidTokenError (a KeyError) if the id has no token."""
         cdef bytes special
         cdef const uint8_t* data
         cdef size_t n

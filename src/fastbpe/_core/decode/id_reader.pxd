@@ -5,7 +5,7 @@ from fastbpe._core.decode.token_slots cimport LongToken, TokenSlot, Sums
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 
-# Rules for ids that are no token (unknown_ids=): raise an error, skip them, or replace each by U+FFFD.
+# Rules for ids that are not a token (unknown_ids=): raise an error, skip them, or replace each by U+FFFD.
 cdef enum:
     RAISE, SKIP, REPLACE
 

@@ -1,4 +1,4 @@
-"""Reads ids from any sequence: each is copied once, checked to be a token, and added to the sums of the text."""
+"""Reads ids from any sequence: copies each once, checks that it is a token, and sums up the tokens' sizes."""
 
 from typing_extensions import disjoint_base
 

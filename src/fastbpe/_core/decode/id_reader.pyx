@@ -1,6 +1,6 @@
-"""Reads ids from any sequence: each is copied once, checked to be a token, and added to the sums of the text.
+"""Reads ids from any sequence: copies each once, checks that it is a token, and adds its length to the text's sums.
 
-Later passes use the copy, so other threads may change the list or array meanwhile.
+Later passes use the copy, so other threads may change the list or array during the call.
 """
 
 from cpython.buffer cimport (
@@ -29,14 +29,14 @@ from fastbpe.errors import InvalidTokenError
 
 
 cdef class IdReader:
-    """Base of Decoder: the table of all tokens, and reading ids. Only a Decoder is ever created."""
+    """Base class of Decoder: holds the table of all tokens, and reads ids. Only Decoder is instantiated."""
 
     def __dealloc__(self):
         free(self._slots)
         free(self._long)
 
     cdef int _make_slots(self) except -1:
-        """Make the table of all tokens. Requires: it does not exist; the GIL."""
+        """Make the table of all tokens. Requires: there is no table yet; the caller holds the GIL."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef uint32_t i, n_long = 0
         cdef TokenSlot* slots
@@ -64,17 +64,17 @@ cdef class IdReader:
         return 0
 
     cdef object _unknown(self, object token_id, Py_ssize_t position):
-        """Make the error for an id that is no token."""
+        """Make the error for an id that is not a token."""
         return InvalidTokenError(
-            f"id {token_id} at position {position} is no token of this vocabulary (its ids lie in "
+            f"id {token_id} at position {position} is not a token of this vocabulary (its ids lie in "
             f"0..{<int64_t> self._n_ids - 1})"
         )
 
     cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
-        """Read the ids of any sequence of integers, check that each is a token, and sum the tokens up.
+        """Read the ids of any sequence of integers, check that each is a token, and sum up their tokens.
 
-        unknown: RAISE, SKIP or REPLACE; the last stores _n_ids, the slot of U+FFFD, for ids that are no token.
-        out: receives the ids; what it held is dropped.
+        unknown: RAISE, SKIP or REPLACE. REPLACE stores _n_ids, the slot of U+FFFD, for ids that are not a token.
+        out: receives the ids; its former content is dropped.
         sums: receives the sums over their tokens.
         """
         if self._slots == NULL:
@@ -102,11 +102,11 @@ cdef class IdReader:
             at = n_skipped + out.n
             if at == n:
                 return 0
-            # Not an exact int of one digit, or no token: this item takes the general path.
+            # The item is not an exact int of one digit, or not a token: it takes the general path.
             item = <object> PySequence_Fast_ITEMS(items)[at]
             if type(item) is not int:
                 item = as_int(item, at)
-                if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # its __index__ may do anything
+                if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # __index__ may run any code
                     raise ValueError("ids changed while they were read")
             try:
                 value = PyLong_AsLongLong(item)
@@ -134,7 +134,7 @@ cdef class IdReader:
         cdef uint64_t bad
         try:
             PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
-        except ValueError as error:  # an array of dates, for example
+        except ValueError as error:  # for example an array of dates
             raise TypeError(f"ids must be integers in one dimension: {error}") from None
         try:
             code = view.format if view.format != NULL else b"B"
@@ -176,7 +176,7 @@ cdef int unknown_rule(object unknown_ids) except -1:
 
 
 cdef object as_int(object item, Py_ssize_t position):
-    """Turn an id of any integer type into an int. Raises TypeError that names its position."""
+    """Turn an id of any integer type into an int. Raises a TypeError that names the id's position."""
     try:
         return operator.index(item)
     except TypeError:

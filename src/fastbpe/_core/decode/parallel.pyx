@@ -1,6 +1,6 @@
 """Decodes many texts, or one long text, on several threads.
 
-Most of the time goes into reading ints from lists, which requires that nobody changes a list meanwhile. It is
+Most of the time goes into reading ints from lists, which requires that no thread changes the list at that time. It is
 enough that one thread holds the GIL while the others read too. So a call has four steps:
 
 1. invite(): start the other threads, which then wait without the GIL for a flag, and take the GIL back.
@@ -81,7 +81,7 @@ cdef class Decoding:
         return self._read_all()
 
     cdef int _take_memory(self, size_t n_ids, size_t n_items) except -1:
-        """Allocate memory for so many ids and items."""
+        """Allocate memory for these numbers of ids and items."""
         self._ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         self.items = <Item*> calloc(n_items + 1, sizeof(Item))
         self._starts = <size_t*> malloc((n_items + 2) * sizeof(size_t))
@@ -124,7 +124,7 @@ cdef class Decoding:
         """Read one list or tuple in parts of TASK_IDS ids, each an item and a task.
 
         ids: becomes a view of all ids, valid as long as this object. sums: receives the sums of all.
-        Returns False if an item of the sequence is not read: it is no exact int, or no token.
+        Returns False if an item of the sequence is not read: it is not an exact int, or not a token.
         """
         cdef size_t i, n = <size_t> PySequence_Fast_GET_SIZE(sequence)
         cdef Item* item

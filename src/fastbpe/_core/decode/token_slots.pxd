@@ -10,7 +10,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 cdef enum:
     MAX_SLOT_BYTES = 14  # longest token that fits into its slot: 99 in 100 tokens of cl100k do
 
-# Bits of TokenSlot.tag. A tag of 0: the id is no token.
+# Bits of TokenSlot.tag. A tag of 0: the id is not a token.
 cdef enum:
     LENGTH = 0x0F  # mask: bytes of the token, if it is in the slot
     NOT_ASCII = 0x10  # the token has a byte from 0x80 on
@@ -27,7 +27,7 @@ cdef struct LongToken:
 
 
 cdef struct TokenSlot:
-    # 16 bytes, copied as a whole whatever the token's length: faster than a memcpy of unknown size.
+    # 16 bytes, always copied as a whole: faster than a memcpy of unknown size.
     uint8_t data[MAX_SLOT_BYTES]
     uint8_t n_characters  # bytes of the token that begin a character
     uint8_t tag
@@ -82,9 +82,9 @@ cdef inline const uint8_t* slot_token(const TokenSlot* slot, size_t* n) noexcept
 cdef inline bint slot_add(const TokenSlot* slots, uint64_t n_ids, uint64_t token_id, Sums* sums) noexcept nogil:
     """Add a token to the sums.
 
-    Returns False, with the sums unchanged, if token_id, which may be any number, is no token.
+    Returns False, with the sums unchanged, if token_id, which may be any number, is not a token.
     """
-    # Lost: one test for both kinds of tag, slower; prefetching the ints 24 positions ahead, no difference.
+    # Tried and dropped: one test for both kinds of tag: slower. Prefetching ints 24 positions ahead: no difference.
     cdef const TokenSlot* slot
     cdef const LongToken* token
     if token_id >= n_ids:

@@ -91,7 +91,7 @@ cdef void read_ints(
     slots, n_ids: the decoder's table.
     out: receives the ids behind those it has; out.n is their number afterwards. Requires: space for n ids.
 
-    Stops at the end, or at the first item that is not an exact int, or is no token.
+    Stops at the end, or at the first item that is not an exact int, or is not a token.
 
     Requires: a thread holds the GIL and no other Python code runs. This may be another thread (see
         decoder.SHARES_GIL).
@@ -126,7 +126,7 @@ cdef uint64_t read_array(
 
     is_signed, swapped: of the items. slots, n_ids: the decoder's table.
 
-    Stops at the first item that is no token and returns it; out.n is then its index, and the sums are unchanged.
+    Stops at the first item that is not a token and returns it; out.n is then its index, and the sums are unchanged.
     Requires: out.n == 0, and space for all items in `out`.
     """
     cdef size_t i, n = <size_t> view.shape[0]

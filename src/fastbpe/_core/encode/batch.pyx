@@ -96,7 +96,7 @@ cdef tuple array_of_texts(
     cdef list batch, counts_of_batches = []
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef size_t n_units = 0  # of the texts so far
-    cdef size_t n_spare_units = 0  # the memory in ids is enough for texts of so many units
+    cdef size_t n_spare_units = 0  # units of text for which the reused memory of ids is enough
     cdef Array counts
     cdef TextBatches batches = TextBatches(texts)
     try:

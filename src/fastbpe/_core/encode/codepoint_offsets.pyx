@@ -264,7 +264,7 @@ cdef class TracedIds:
     ) except -1 nogil:
         """Append ids of normalized text, with their spans.
 
-        offsets: offset in the text of each byte of normalized text. NULL: they are the same, but for the space put
+        offsets: offset in the text of each byte of normalized text. NULL: they are the same, except for the space put
             before the text if has_dummy.
         start: offset of the text in the whole.
         """

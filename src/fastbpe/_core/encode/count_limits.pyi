@@ -1,4 +1,4 @@
-"""Counting ids no further than a limit, and the part of a text that has so many."""
+"""Counts ids up to a limit only, and finds the part of a text that has a given number of ids."""
 
 from fastbpe._core.encode.pipeline import Pipeline
 

@@ -1,4 +1,4 @@
-"""Counting ids no further than a limit, and the part of a text that has so many.
+"""Counts ids up to a limit only, and finds the part of a text that has a given number of ids.
 
 Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts
 around its end: between safe cuts, counts of parts add up. Between the two the caller tries positions one by
@@ -377,7 +377,7 @@ cdef inline size_t _character_bytes(const Text* text, size_t place, size_t* behi
 
 cdef struct CutRange:
     size_t near  # safe cut up to which the ids fit the limit
-    size_t n_near  # ids up to there
+    size_t n_near  # ids up to that place
     size_t far  # next safe cut, up to which they do not
 
 

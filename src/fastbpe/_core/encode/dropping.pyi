@@ -10,10 +10,11 @@ class Flag:
 
 @final
 class Dropping:
-    """Encoder with dropout over the steps of a pipeline. May be shared by threads.
+    """Encoder with dropout that uses the steps of a Pipeline. Threads may share it.
 
-    With ranks of bytes, any two tokens that make a third could merge. Without dropout only one pair ever makes a
-    token; with it, other pairs come side by side too. Only the one pair is merged, as if merges were listed.
+    A vocabulary of ranks allows any two tokens to merge whose bytes make a third token. Without dropout, only one
+    of these pairs ever comes up for each token. With dropout other pairs come up too, but are not merged: only the
+    one pair is, as if the vocabulary listed merges.
     """
 
     def __new__(cls, pipeline: Pipeline) -> Dropping: ...

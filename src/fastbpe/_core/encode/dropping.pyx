@@ -1,7 +1,7 @@
-"""Encoding with BPE dropout. merge_dropout has the method.
+"""Encoding with BPE dropout. merge_dropout.pyx describes the method.
 
-The random numbers of a text depend on the seed and on the text's index in its batch alone. One thread draws all of
-a text, so that the ids are the same for any number of threads.
+The random numbers of a text depend only on the seed and on the text's index in its batch. One thread draws all
+numbers of a text. So the ids are the same for any number of threads.
 """
 
 cimport cython
@@ -30,7 +30,7 @@ from fastbpe._utils.threads import CallPool, usable_threads
 from fastbpe.errors import note_place
 
 cdef enum:
-    JOBS_PER_THREAD = 4  # texts differ in length, and a thread that is done early takes another job
+    JOBS_PER_THREAD = 4  # more than one: texts differ in length, and a thread that finishes early takes another job
 
 
 @cython.final
@@ -40,10 +40,11 @@ cdef class Flag:
 
 @cython.final
 cdef class Dropping:
-    """Encoder with dropout over the steps of a pipeline. May be shared by threads.
+    """Encoder with dropout that uses the steps of a Pipeline. Threads may share it.
 
-    With ranks of bytes, any two tokens that make a third could merge. Without dropout only one pair ever makes a
-    token; with it, other pairs come side by side too. Only the one pair is merged, as if merges were listed.
+    A vocabulary of ranks allows any two tokens to merge whose bytes make a third token. Without dropout, only one
+    of these pairs ever comes up for each token. With dropout other pairs come up too, but are not merged: only the
+    one pair is, as if the vocabulary listed merges.
     """
 
     def __cinit__(self, Pipeline pipeline not None):
@@ -62,7 +63,7 @@ cdef class Dropping:
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
         object num_threads,
     ):
-        """Encode a text; arguments as of Encoder.encode() and its matchers."""
+        """Encode a text. Takes the arguments of Encoder.encode(), with matchers for the special tokens."""
         if num_threads is not None:
             usable_threads(num_threads)
         return self._one(text, allowed, disallowed, rate_of(dropout), seed_of(seed), 0, Flag())
@@ -71,7 +72,7 @@ cdef class Dropping:
         self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
         object num_threads,
     ):
-        """Encode texts; arguments as of Encoder.encode_batch() and its matchers."""
+        """Encode texts. Takes the arguments of Encoder.encode_batch(), with matchers for the special tokens."""
         cdef list out = [], batch, results
         cdef double rate = rate_of(dropout)
         cdef uint64_t state = seed_of(seed)
@@ -99,7 +100,7 @@ cdef class Dropping:
                             hide(ids)
                             out.append(ids)
                 except BaseException:
-                    set_flag(&abandoned.value)  # the pool waits for jobs that run
+                    set_flag(&abandoned.value)  # the pool waits for running jobs, which look at this flag
                     raise
         show_all(out)
         return out
@@ -108,7 +109,7 @@ cdef class Dropping:
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed,
         size_t index, Flag abandoned,
     ):
-        """Encode the text of an index in its batch, on this thread."""
+        """Encode one text of a batch on this thread. Its index in the batch seeds the random numbers."""
         cdef Text view
         cdef Dropout dropout
         cdef Scratch* scratch = self._pipeline.pool.take()
@@ -137,7 +138,7 @@ def _job(
     Dropping dropping, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, rate, seed, size_t first,
     Flag abandoned,
 ):
-    """Encode some texts of a batch; note at an error the index of its text."""
+    """Encode some texts of a batch. An error gets a note with the index of its text."""
     cdef list out = []
     for text in texts:
         PyErr_CheckSignals()
@@ -151,7 +152,7 @@ def _job(
 
 
 cdef uint64_t seed_of(object seed) except? 0:
-    """Return an argument seed= mixed, or a random number of the operating system for None."""
+    """Mix the bits of an argument seed=. For None, return a random number from the operating system."""
     if seed is None:
         return <uint64_t> int.from_bytes(urandom(8), "little")
     number = integer("seed", seed)

@@ -41,8 +41,8 @@ cdef class Encoder:
         vocabulary: Vocabulary of the ordinary tokens.
         splitter: Splitter of texts into pieces.
         special: SpecialTokens, or any object with the same `choose`, `always`, `trusted` and `untrusted`; None: there
-            are no special tokens.
-        front: normalizer of text in byte mode; None: none.
+            are not special tokens.
+        front: normalizer in byte mode; None: do not normalize.
         cache_bytes: most bytes of memory for the piece caches of all threads together.
         normalizing: normalizer of text in code-point mode.
         trimmer: trims offsets; None: they stay.
@@ -68,7 +68,7 @@ cdef class Encoder:
         )
 
     cdef Pipeline _ready(self):
-        """Return the pipeline; make it first if a subclass has put that off."""
+        """Return the pipeline; make it first if a subclass has postponed that."""
         if self._pipeline is None:
             self._prepare()
         return self._pipeline
@@ -78,7 +78,7 @@ cdef class Encoder:
         raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
 
     cdef tuple _matchers(self, object allowed, object disallowed):
-        """Return the matchers (allowed, disallowed) for arguments as of encode()."""
+        """Return the matchers (allowed, disallowed) for the arguments of encode()."""
         self._ready()
         if self._special is None:
             return None, None
@@ -129,7 +129,7 @@ cdef class Encoder:
         return self._to_list(text, None, None, num_threads)
 
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
-        """Encode a text with matchers as of _matchers()."""
+        """Encode a text with the matchers that _matchers() returned."""
         return list_of_text(self._ready(), text, allowed, disallowed, num_threads)
 
     def encode_parts(self, parts):
@@ -258,7 +258,7 @@ cdef class Encoder:
         return self._to_lists(texts, None, None, num_threads)
 
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
-        """Encode texts with matchers as of _matchers()."""
+        """Encode texts with the matchers that _matchers() returned."""
         return lists_of_texts(self._ready(), texts, allowed, disallowed, num_threads)
 
     def _encode_to_array(self, texts, allowed_special, disallowed_special, num_threads):

@@ -96,7 +96,7 @@ cdef tuple arrays_with_spans(
 
 
 cdef size_t n_units_of(object texts) except? 0:
-    """Add up the lengths of texts; what is no text counts nothing."""
+    """Add up the lengths of texts; an item that is not a text counts as 0."""
     cdef size_t n_units = 0
     for text in texts:
         if isinstance(text, (str, bytes)):

@@ -111,9 +111,9 @@ cdef size_t count_text(Pipeline pipeline, object text, Scratch* scratch) except?
 
 
 cdef bint may_use_threads(object text, object num_threads) except -1:
-    """Tell whether a text is so long that threads may pay.
+    """Tell whether a text is long enough for threads to be faster.
 
-    Raises ValueError for a bad num_threads, whatever the text.
+    Raises ValueError for a bad num_threads, even if the text needs no threads.
     """
     if num_threads is not None:
         usable_threads(num_threads)

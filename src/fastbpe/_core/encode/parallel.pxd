@@ -41,13 +41,13 @@ cdef class Jobs:
     cdef readonly size_t n_jobs
     cdef size_t _capacity  # of _jobs
     cdef size_t _next  # atomic: index of the next job that nobody has taken
-    cdef int _stopped  # atomic: no more jobs are to begin
+    cdef int _stopped  # atomic: 1: begin no more jobs
     cdef int _abandoned  # atomic: nobody waits for the jobs any more
     cdef size_t _n_working  # threads in _work(); changed under the GIL
     cdef object _error  # of the first job that has one
     cdef size_t _error_number  # index of that job
-    cdef object _bad_text  # error of the first text that is none; _texts end before it
-    cdef Ids* _out  # where the ids are to stay, for run_into(); NULL: in the arena
+    cdef object _bad_text  # error of the first item that is not a text; _texts end before it
+    cdef Ids* _out  # buffer for the ids, set by run_into(); NULL: the arena
     cdef int _plan(self) except -1
     cdef int _plan_parts(self, size_t text) except -1
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL

@@ -6,8 +6,8 @@ the GIL; then the threads work without it on memory that the texts lend. The cal
 busy thread pool makes a call slower, not stuck.
 """
 
-# Lost: ids of each job in memory of its own: thousands of small page faults a pass.
-# Lost: giving up the GIL every tenth of a millisecond: worse; a waiting thread asks for it only after the
+# Tried and dropped: separate memory for the ids of each job: thousands of page faults in each call.
+# Tried and dropped: releasing the GIL every 0.1 ms: worse, since a waiting thread requests it only after the
 #   interpreter's switch interval.
 
 cimport cython
@@ -33,7 +33,7 @@ from fastbpe._utils.threads import start_beside
 
 cdef enum:
     JOB_UNITS = 1 << 17  # units of a job's small texts, and of a part of a long one
-    SPARE_ITEMS = 1 << 10  # list items beyond one for each byte: hardly ever are more needed
+    SPARE_ITEMS = 1 << 10  # spare list items beyond one for each byte: nearly always enough
     MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two settle(): the processor's caches still hold them
     MORE_IDS_PER_TEXT = 4  # ids beyond one for each byte, for a space put before the text
     UNITS_PER_ID = 3  # estimate: a little more than English takes, less than some languages
@@ -180,7 +180,7 @@ cdef class Jobs:
         if not self.n_jobs:
             return self.run(n_threads)
         if not has_capacity:
-            ids_expect(out, self.max_ids)  # pages come with their first use
+            ids_expect(out, self.max_ids)  # the system provides pages at their first use
         self._out = out
         self._jobs[0].offset = total
         self._jobs[0].n_known = 1
@@ -190,11 +190,11 @@ cdef class Jobs:
             self._out = NULL
         job = &self._jobs[self.n_jobs - 1]
         total = job.offset + job.n_ids
-        out.n = min(total, out.capacity)  # ids_reserve() keeps so many
+        out.n = min(total, out.capacity)  # ids_reserve() keeps the first out.n ids when it moves the buffer
         ids_reserve(out, total - out.n)
         for number in range(self.n_jobs):
             job = &self._jobs[number]
-            if job.owns_ids:  # they did not fit into out
+            if job.owns_ids:  # the job's ids did not fit into out
                 memcpy(out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
         out.n = total
         return 0
@@ -223,7 +223,7 @@ cdef class Jobs:
         return 0
 
     cdef int _wait(self) except -1:
-        """Begin no more jobs, and wait for the threads that are at work, whatever signals come.
+        """Begin no more jobs, and wait for the threads that are at work, even if signals arrive.
 
         A thread counts itself in _n_working; one that starts later finds nothing to do. Futures would not do: a
         signal inside one may leave its lock taken for ever, and a thread waiting for it.
@@ -426,9 +426,9 @@ cdef class Jobs:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
     cdef int add_lists(self, int n_threads, list out) except -1:
-        """Do all jobs, and append a hidden list of ids for each text to out.
+        """Do all jobs, and append a list of ids for each text to out, which is hidden from the garbage collector.
 
-        The calling thread makes the lists of finished jobs while other threads go on, and does jobs between.
+        The calling thread makes the lists of finished jobs while other threads work, and does jobs in between.
 
         Requires: the jobs are not counting.
         """

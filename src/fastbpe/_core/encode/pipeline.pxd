@@ -10,15 +10,15 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef class Pipeline:
-    # The steps; not changed after __cinit__.
+    # The steps. __cinit__ sets them; they do not change afterwards.
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
     cdef readonly Front front
     cdef readonly SpecialMatcher always
     cdef readonly Normalizing normalizing
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
-    cdef bint only_prefixes  # as is_plain, but for the dummy prefix of code-point mode
-    cdef bint may_defer  # no step looks at the ids of earlier pieces: their merging may wait
+    cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode
+    cdef bint may_defer  # no step reads the ids of earlier pieces, so merging these may wait
     cdef ScratchPool pool  # buffers and caches of the threads
 
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil

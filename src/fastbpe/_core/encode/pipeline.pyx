@@ -62,8 +62,8 @@ cdef class Pipeline:
     vocabulary: the tokens and their merges.
     splitter: the split pattern.
     cache_bytes: bytes that the piece caches of all threads together may take.
-    front: the normalizer in byte mode, and the space before a text; None: none.
-    always: matcher of the added tokens that are found in any text, special tokens apart; None: none.
+    front: the normalizer in byte mode, which also puts a space before a text; None: no normalizer.
+    always: matcher of the added tokens that are found in any text, without the special tokens; None: no such tokens.
     normalizing: the steps of code-point mode, which takes the place of front; None: byte mode.
     """
 
@@ -153,7 +153,7 @@ cdef class Pipeline:
 
         start, end: the part, in units; the whole text, or cut by cut().
         allowed: matcher of special and added tokens; None: `always`.
-        disallowed: matcher of special tokens that raise SpecialTokenError; None: none.
+        disallowed: matcher of special tokens that raise SpecialTokenError; None: no token raises.
         """
         cdef size_t cut
         cdef bint may_cut = end - start > STRETCH_UNITS and self.may_cut(allowed, disallowed)
@@ -201,7 +201,7 @@ cdef class Pipeline:
         cdef size_t n = end - start
         cdef Match match
         if n > 2 * STRETCH_UNITS and not scratch.counts_only:
-            # A text without cuts: reserve memory at once, for a buffer that grows is copied again and again.
+            # A text without cuts: reserve memory at once, since a growing buffer is copied many times.
             if scratch.out != NULL:
                 with gil:
                     expect_items(<list> scratch.out, n * text.unit + GROUP_IDS)
@@ -260,7 +260,7 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Normalize text between tokens.
 
-        then: matcher of the added tokens to be found in normalized text; None: none.
+        then: matcher of the added tokens to find in normalized text; None: find no tokens.
         is_first, is_last: data begins, ends where the whole text does or at a token; else at a cut.
         """
         if self.normalizing is not None:
@@ -455,7 +455,7 @@ cdef class Pipeline:
 
 
 cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
-    """Make one of several ids `fused` in a row, from scratch.ids.items[start] on."""
+    """Replace each run of ids `fused` by one of them, from scratch.ids.items[start] on."""
     cdef uint32_t* ids = scratch.ids.items
     cdef size_t i, n = start
     cdef bint is_fused, after = scratch.after_fused

@@ -22,7 +22,7 @@ cdef struct Scratch:
     bint at_start  # the text at hand begins where the whole text does
     bint after_fused  # the last id is `Normalizing.fused`: several of it in a row become one
     Dropout* dropout  # merge with dropout, in place of the cache; NULL: without. Whoever sets it owns it
-    bint keeps_runs  # several in a row stay, whatever `Normalizing.fused` says
+    bint keeps_runs  # several in a row stay, even if `Normalizing.fused` is set
     # Buffers of the steps
     Buffer utf8  # the text
     Buffer changed  # normalized text, in byte mode

@@ -174,7 +174,7 @@ cdef void _unlist(ScratchPool pool) noexcept:
 cdef size_t free_scratches() noexcept:
     """Free the memory that all pools keep for their next calls; return how many bytes.
 
-    Requires: the GIL. It runs no Python code, so that no pool dies or lends a scratch meanwhile.
+    Requires: the GIL. It runs no Python code, so no pool can die or lend a scratch at that time.
     """
     cdef PyObject* pool = _newest
     cdef size_t n_bytes = 0
@@ -265,7 +265,7 @@ cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) exc
 
 
 cdef int offer_gil(Scratch* scratch, size_t n_units) except -1:
-    """Let other threads have the GIL once in a while, before a short text is encoded under it.
+    """Release the GIL from time to time, before a short text is encoded under it.
 
     n_units: units of the text.
     """

@@ -22,8 +22,8 @@ from fastbpe._core.merge.sequence_vocabulary cimport SequenceVocabulary
 cdef enum:
     JOB_SYMBOLS = 1 << 18  # symbols of a part of a long sequence, and of the whole ones of a job
     OVERLAP_SYMBOLS = 1 << 12  # symbols that two parts share, at least
-    OVERLAP_TOKENS = 32  # and at least so many times the longest token
-    MIN_OVERLAPS = 16  # a part is at least so many times as long as its overlap
+    OVERLAP_TOKENS = 32  # an overlap is at least this number of longest tokens
+    MIN_OVERLAPS = 16  # a part is at least this number of overlaps long
     NOGIL_SYMBOLS = 1 << 12  # symbols from which giving up the GIL pays
     CHECKED_SEQUENCES = 1 << 7  # sequences between two looks at the clock, for signals
 

@@ -1,11 +1,10 @@
-"""Short texts to lists of ids: the work of Pipeline.encode() with less around it, for the commonest of all calls.
+"""Encodes short texts to lists of ids: Pipeline.encode() with less overhead, for the most common call.
 
-A call with 100 bytes spends a third of its time waiting for cache lines of the piece cache. So it prefetches
-them as early as it can, and does meanwhile what does not depend on them: the search for disallowed tokens, and the
-new list.
+Such a call waits mostly for cache lines of the piece cache. So it prefetches them as early as it can. While they
+arrive, it searches for disallowed tokens and allocates the list.
 """
 
-# Lost: this path for other strs too, transcoded first: no gain.
+# Tried without gain: this path for str objects that are not ASCII, transcoded first.
 
 from cpython.unicode cimport PyUnicode_DATA
 from libc.stdint cimport uint8_t
@@ -22,11 +21,11 @@ from fastbpe.errors import PatternError
 
 cdef enum:
     KEY_BYTES = 16  # bytes from a piece's start that are read to make its key
-    SPARE_ITEMS = 4  # list items beyond one for each piece: enough for nearly all short texts
+    SPARE_ITEMS = 4  # spare list items beyond one for each piece: enough for nearly all short texts
 
 
 cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
-    """Return the list of a text's ids, or None if Pipeline.encode() must see the text (it also raises the errors).
+    """Return the list of a text's ids. None: Pipeline.encode() must encode the text, and raises any error.
 
     disallowed: as in Pipeline.encode(). No special tokens are allowed.
 
@@ -40,15 +39,15 @@ cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
 
 
 cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, SpecialMatcher disallowed):
-    """Do the same with a scratch of the caller, whose ids are lost."""
+    """Do the work of short_list() with a scratch of the caller. Overwrites the scratch's ids."""
     cdef const uint8_t* data = <const uint8_t*> PyUnicode_DATA(text)
-    cdef const uint8_t* split = data  # the text to be split, perhaps with a space before it
+    cdef const uint8_t* split = data  # the text to split, which may have a space put before it
     cdef size_t n = <size_t> PyUnicode_GET_LENGTH(text), n_split = n, capacity
     cdef uint8_t* copy
     cdef Match match
     cdef list out
     offer_gil(scratch, n)
-    # Keys are made from a copy with KEY_BYTES readable after it: near the end of the text itself it takes longer.
+    # Keys are made from a copy that has KEY_BYTES readable bytes after it: no check for the end of the text is needed.
     buffer_reset(&scratch.prefixed, 1 + SHORT_UNITS + KEY_BYTES)
     copy = scratch.prefixed.items
     memcpy(copy + 1, data, n)
@@ -66,14 +65,14 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
             return None
     except PatternError:
         if disallowed is not None and disallowed.find(data, n, 0, &match):
-            return None  # a disallowed token is the first error to report, for texts of any length
+            return None  # if the text also has a disallowed token, that is the error to report, as for longer texts
         raise
     probe_group(&scratch.cache, copy, n_split + KEY_BYTES, 0, scratch.ends.items, scratch.ends.n)
     if disallowed is not None and disallowed.find(data, n, 0, &match):
         return None
     capacity = scratch.ends.n + SPARE_ITEMS
     if pipeline.normalizing is not None:
-        capacity += scratch.ends.n // 2  # words of sentencepiece more often have several ids
+        capacity += scratch.ends.n // 2  # a word of sentencepiece has several ids more often
     out = new_list(capacity)
     look_up_group(
         &scratch.cache, &pipeline.vocabulary.tables, copy, 0, scratch.ends.items, scratch.ends.n, &scratch.ids

@@ -35,7 +35,7 @@ cdef void spans_free(Spans* spans) noexcept nogil:
 
 
 cdef int spans_grow(Spans* spans) except -1 nogil:
-    """Double the capacity. Raises MemoryError; the spans are then as they were."""
+    """Double the capacity. Raises MemoryError, and then leaves the spans unchanged."""
     cdef size_t capacity = max(2 * spans.capacity, <size_t> FIRST_SPANS)
     cdef Span* items = <Span*> grown(
         spans.items, spans.n * sizeof(Span), spans.n * sizeof(Span), capacity * sizeof(Span)
@@ -279,7 +279,7 @@ cdef void to_unit(const Text* text, Spans* spans, int unit) noexcept nogil:
 
 
 cdef void _to_unit(const Unit* data, size_t n, Spans* spans, int unit) noexcept nogil:
-    """Do so for a str. The walk goes back where a span begins before the end of the one before it."""
+    """Do the same for a str. The walk goes back where a span begins before the end of the previous span."""
     cdef size_t i, at = 0, counted = 0
     cdef Span* span
     if unit == UTF16 and Unit is not uint32_t:
@@ -362,7 +362,7 @@ cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept:
 cdef Array spans_array(Spans* spans, size_t n_units=0):
     """Make an int64 array of start, end, start, end, … of the memory of the spans, which are empty afterwards.
 
-    n_units: length of the text; 0: the memory is not to be reused.
+    n_units: length of the text; 0: do not reuse the memory.
     """
     cdef Array array = int64_array_of(<int64_t*> spans.items, 2 * spans.n, 2 * spans.capacity, n_units)
     spans.items = NULL

@@ -9,7 +9,7 @@ def may_cut(pipeline: Pipeline, allowed: SpecialMatcher | None, disallowed: Spec
 def cut_near(pipeline: Pipeline, text: str, start: int, near: int) -> int:
     """Find the last safe cut in (start, near], or else the next one, or else the text's length.
 
-    The two characters beside a position decide whether it is one, whatever comes before and after.
+    The two characters beside a position decide whether it is one; text before and after them does not matter.
     """
 
 def encode_part(

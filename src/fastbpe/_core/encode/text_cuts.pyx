@@ -22,7 +22,7 @@ def may_cut(Pipeline pipeline not None, SpecialMatcher allowed, SpecialMatcher d
 def cut_near(Pipeline pipeline not None, str text not None, size_t start, size_t near):
     """Find the last safe cut in (start, near], or else the next one, or else the text's length.
 
-    The two characters beside a position decide whether it is one, whatever comes before and after.
+    The two characters beside a position decide whether it is one; text before and after them does not matter.
     """
     cdef Text view
     text_of(text, &view)

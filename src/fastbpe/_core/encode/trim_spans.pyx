@@ -58,7 +58,7 @@ cdef class SpanTrimmer:
                 blanks[i] = Blanks(len(token) - len(token.lstrip(b" ")), len(token) - len(token.rstrip(b" ")))
         if self._blanks == NULL:
             self._blanks, self._n_ids = blanks, n
-        else:  # another thread was faster
+        else:  # another thread has closed it already
             free(blanks)
         return 0
 

@@ -26,7 +26,7 @@ cdef class Guard:
         self._is_replaced = bytes(is_replaced)
 
     cdef int replace(self, Ids* ids, size_t start) except -1:
-        """Replace ids from index start on. Most texts have none to replace: one pass over the ids tells."""
+        """Replace ids from index start on. Most texts have no such ids: one pass over the ids finds out."""
         cdef const uint8_t* is_replaced = <const uint8_t*> PyBytes_AS_STRING(self._is_replaced)
         cdef size_t i, n_flags = <size_t> len(self._is_replaced)
         cdef list out

@@ -3,8 +3,8 @@
 Lists are filled through their C struct: one allocation of the right size, and no reference counting for each int.
 """
 
-# Lost: writing items past the caches (non-temporal stores): slower.
-# Lost: switching the collector off while lists are filled: no gain over hiding them.
+# Tried and dropped: writing items past the caches (non-temporal stores): slower.
+# Tried and dropped: switching the garbage collector off while lists are filled: no gain over untracked lists.
 
 cimport cython
 from cpython.exc cimport PyErr_Clear
@@ -181,15 +181,16 @@ cdef size_t free_spare() noexcept:
 cdef Array ids_array(Ids* ids, size_t n_units=0):
     """Make an array of uint32 of the memory of `ids`, which are empty afterwards.
 
-    n_units: length of the text that the ids are of, for take_spare(); 0: the memory is not to be reused.
+    n_units: length of the text that the ids are of, for take_spare(); 0: do not reuse the memory.
     """
     cdef Array array = Array.__new__(Array)
     cdef void* items
     array._items, array._capacity, array._n_units = ids.items, ids.capacity, n_units
     if not n_units or not ids.capacity or ids.capacity > ids.n + ids.n // 4:
-        array._capacity = ids.n + ids.n // 8 if n_units else ids.n  # spare capacity, for a similar text
+        # spare capacity, to reuse the memory for a similar text
+        array._capacity = ids.n + ids.n // 8 if n_units else ids.n
         items = realloc(ids.items, max(array._capacity, <size_t> 1) * sizeof(uint32_t))
-        array._items = ids.items if items == NULL else items  # failure to shrink is no error
+        array._items = ids.items if items == NULL else items  # failure to shrink is not an error
     array._n, array._item_size, array._format = ids.n, sizeof(uint32_t), b"I"
     ids.items = NULL
     ids.n = ids.capacity = 0
@@ -210,7 +211,7 @@ cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_
     """Make an array of n integers of memory that malloc gave.
 
     capacity: integers that the memory holds; 0: unknown.
-    n_units: length of the text, for take_spare_int64s(); 0: the memory is not to be reused.
+    n_units: length of the text, for take_spare_int64s(); 0: do not reuse the memory.
     """
     cdef Array array = Array.__new__(Array)
     cdef void* fitting
@@ -218,7 +219,7 @@ cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_
     if not n_units or not capacity or capacity > n + n // 4:
         array._capacity = n + n // 8 if n_units else 0
         fitting = realloc(items, max(n, array._capacity, <size_t> 1) * sizeof(int64_t))
-        array._items = items if fitting == NULL else fitting  # failure to shrink is no error
+        array._items = items if fitting == NULL else fitting  # failure to shrink is not an error
     array._n, array._item_size, array._format = n, sizeof(int64_t), b"q"
     return array
 
@@ -277,7 +278,7 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
 
 
 cdef void expect_items(list out, size_t n_more) noexcept:
-    """Enlarge the capacity of a list to n_more items beyond its size. Without memory it stays as it is."""
+    """Enlarge the capacity of a list to n_more items beyond its size. Without memory, the capacity does not change."""
     cdef size_t n = <size_t> len(out) + n_more
     if n > list_capacity(<PyObject*> out):
         grow_list(<PyObject*> out, n)
@@ -325,7 +326,7 @@ cdef void fit_list(list out) noexcept:
     """Shrink a list whose capacity exceeds its size by more than an eighth."""
     cdef size_t n = <size_t> len(out)
     if list_capacity(<PyObject*> out) > n + n // 8:
-        resize_list(<PyObject*> out, n)  # failure to shrink is no error
+        resize_list(<PyObject*> out, n)  # failure to shrink is not an error
 
 
 cdef list new_list(size_t n):

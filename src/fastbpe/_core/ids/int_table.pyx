@@ -9,15 +9,16 @@ Why nobody frees these ints: from Python 3.12 on they are immortal, as the ints 
 with 2**60 references; the count only falls, too slowly ever to reach 0. CPython does the same for the ints in its
 deep-frozen modules.
 
-Memory: 32 bytes for each id handed out by any tokenizer and, after many, for the ids between them: 3.2 MB for the
+Memory: 32 bytes for each id that a tokenizer has returned and, when there are many, for the ids between them: 3.2 MB
+    for the
 100,000 ids of cl100k. Offsets below MAX_INTS use the table too, so it takes 32 MB at most.
 
 On Pythons whose ints have another layout (32 bits, free threading, PyPy) there is no table, and each id becomes a
 new int.
 """
 
-# Lost: ints in a list, looked up and reference-counted: twice the time of computing their address.
-# Lost: a prefetch of all ints of a short list before the first is stored: no gain.
+# Tried and dropped: taking ints from a list, with reference counts: twice the time of computing their address.
+# Tried and dropped: prefetching all ints of a short list before the first is stored: no gain.
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc

@@ -120,10 +120,10 @@ cdef class Sequences:
         where = self._place(position)
         if self._of_ids:
             return InvalidTokenError(
-                f"id {item} at {where} is no token of this vocabulary (its ids lie in 0..{self._limit - 1})"
+                f"id {item} at {where} is not a token of this vocabulary (its ids lie in 0..{self._limit - 1})"
             )
         return ValueError(
-            f"{item} at {where} is no symbol: base_size={self._limit} allows 0 to {self._limit - 1}"
+            f"{item} at {where} is not a symbol: base_size={self._limit} allows 0 to {self._limit - 1}"
         )
 
     # Reading
@@ -171,7 +171,7 @@ cdef class Sequences:
         return 0
 
     cdef int64_t _value(self, object item, size_t position) except -1:
-        """Turn an item that is no int within the limits into one, or raise the error that it deserves."""
+        """Turn an item that is not an int within the limits into one, or raise the error that it deserves."""
         kind = type(item).__name__
         try:
             if kind in ("bool", "bool_"):  # also numpy's

@@ -53,7 +53,7 @@ cdef class CodePoints:
     cdef readonly bint by_words  # in no piece a space follows another character, so words are merged apart
     cdef readonly bytes token_bytes  # of the symbols, as a Vocabulary takes them
     cdef readonly bytes token_ends
-    cdef readonly list expanded  # symbols that stand for several ids, which expand() is to set
+    cdef readonly list expanded  # symbols that stand for several ids, which expand() sets
     cdef bytes _ids  # memory of characters.ids
     cdef bytes _ties  # memory of characters.ties
     cdef bytes _expansions  # memory of characters.expansions

@@ -38,13 +38,13 @@ class CodePoints:
 
     @property
     def expanded(self) -> list[int]:
-        """Symbols that stand for several ids, which `expand` is to set."""
+        """Symbols that stand for several ids, which `expand` sets."""
 
     def expand(self, expansions: list[list[int]]) -> None:
         """Set the ids of each symbol in `expanded`: a list of ids, no more than the symbol has bytes."""
 
     def ids(self) -> list[int]:
-        """List the id of each symbol; the unknown id for symbols that are no piece."""
+        """List the id of each symbol; the unknown id for symbols that are not a piece."""
 
 def surfaces(piece_bytes: bytes, piece_ends: bytes, types: bytes, unknown: bytes) -> tuple[bytes, bytes]:
     """Return (bytes, ends): the bytes that each id adds to a decoded text, and their ends as uint32."""

@@ -2,7 +2,7 @@
 
 sentencepiece has no list of merges: two neighbours may be merged if their text together is a piece, the best score
 first. So each piece becomes a symbol, numbered by its score, and the priority of a pair is the number of the
-symbol that it makes, as with ranks. Characters that are no piece but occur in pieces are symbols too, behind all
+symbol that it makes, as with ranks. Characters that are not a piece but occur in pieces are symbols too, behind all
 others.
 
 If the model escapes spaces, symbols have a space for U+2581 (METASPACE): one byte for three, so that more words
@@ -207,7 +207,7 @@ cdef class CodePoints:
         return 0
 
     cdef int _write_tokens(self, const Pieces* pieces) except -1:
-        """Write the tokens of the Vocabulary: the pieces in order, then the characters that are no piece."""
+        """Write the tokens of the Vocabulary: the pieces in order, then the characters that are not a piece."""
         cdef size_t n_bytes = 0, n_symbols = pieces.n, i, at, end
         cdef uint32_t c = 0
         cdef list others = self._lone_characters()
@@ -242,7 +242,7 @@ cdef class CodePoints:
         return 0
 
     cdef list _lone_characters(self):
-        """List the characters that occur in pieces and are no piece."""
+        """List the characters that occur in pieces and are not a piece."""
         cdef list out = []
         cdef size_t i
         cdef uint8_t others
@@ -254,9 +254,9 @@ cdef class CodePoints:
         return out
 
     cdef int _set_ids(self, const Pieces* pieces, const uint32_t* scores, const uint8_t* types) except -1:
-        """Fill characters.ids and characters.ties, and list the symbols whose ids expand() is to set.
+        """Fill characters.ids and characters.ties, and list the symbols whose ids expand() must set.
 
-        These are unused pieces, and with byte fallback characters that are no piece.
+        These are unused pieces, and with byte fallback characters that are not a piece.
         """
         cdef size_t n = len(self.token_ends) // 4, i
         cdef uint32_t first = 0
@@ -298,7 +298,7 @@ cdef class CodePoints:
         self.characters.expansions = to
 
     def ids(self):
-        """List the id of each symbol; the unknown id for symbols that are no piece."""
+        """List the id of each symbol; the unknown id for symbols that are not a piece."""
         return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
 
     cdef void _set_words(self) noexcept:

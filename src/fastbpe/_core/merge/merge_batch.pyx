@@ -2,14 +2,14 @@
 
 Merging one piece waits on memory: each merge looks up two new pairs, whose slots lie anywhere in a table of
 megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software pipelining
-by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn. This takes
-about half of the time of one piece after another; with AVX2 or AVX-512 (simd/merging.h) less again.
+by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn. This is about
+twice as fast as one piece after another. simd/merging.h does the same with AVX2 or AVX-512, and is faster still.
 """
 
-# Lost: merging pieces one by one: slower, since each waits for slots of the pair table.
-# Lost: both slots of a step in one vector; ids collected four at a time; symbols by single loads: no gain.
-# Lost: lanes of finished pieces that keep stepping in place of a branch each: slower.
-# Lost: pairs at the ends of pieces in a cache line of their own: slower.
+# Tried and dropped: merging one piece after another: slower, since each waits for slots of the pair table.
+# Tried and dropped: both slots of a step in one vector, four ids collected at a time, single loads of symbols: no gain.
+# Tried and dropped: finished pieces that keep taking turns, which saves a branch for each: slower.
+# Tried and dropped: a cache line of its own for the pairs at the ends of pieces: slower.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
@@ -106,7 +106,7 @@ cdef void _merge_by_width(const Tables* tables, BatchPiece** pieces, size_t n) n
 
 
 cdef void _merge_interleaved(const Tables* tables, BatchPiece** pieces, size_t n) noexcept nogil:
-    """Merge up to FB_ABREAST pieces in turns; the next piece takes the lane of one that is done."""
+    """Merge up to FB_ABREAST pieces in turns; the next piece takes the lane of a finished piece."""
     cdef Lane[FB_ABREAST] lanes
     cdef Lane* active[FB_ABREAST]
     cdef size_t i, n_kept, n_begun = min(n, <size_t> FB_ABREAST), n_active = n_begun

@@ -1,15 +1,14 @@
 """BPE dropout (Provilkov et al. 2020): merging that drops pairs at random.
 
-The symbols form a linked list, the pairs wait in a binary heap. The two originals differ in what becomes of a pair
-that is dropped when it is the best one:
+The symbols form a linked list, the pairs wait in a binary heap. The two originals differ in how
+they treat the best pair when it is dropped:
 
 - Code points, as in sentencepiece: it is never merged at its position.
 - Bytes, as in tokenizers: it waits until some other pair is taken, and is then queued again. Merging ends when all
-  pairs that are left are dropped one after another, so with a rate near 1 it takes 1 / (1 - rate) looks a merge.
+  pairs that are left are dropped one after another, so with a rate near 1 it takes 1 / (1 - rate) draws for each merge.
 
-An entry of the queue whose symbols have been merged meanwhile is drawn for like any other in tokenizers, and passed
-over without a draw in sentencepiece; the same here. With a rate of 0 the ids equal merge_piece's, which tests
-check.
+The queue may have an outdated entry, whose symbols were merged with others. As in the originals, bytes draw for it as
+for any entry, and code points skip it without a draw. With a rate of 0 the ids equal the ids of merge_piece.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

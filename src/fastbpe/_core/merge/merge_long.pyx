@@ -32,7 +32,7 @@ cdef enum:
     BUCKETS_FROM_BYTES = 1 << 13  # shortest piece that gets buckets: below, clearing them costs as much as a heap
     BUCKET_WINDOW_BYTES = 1 << 14  # window of a piece that has buckets
     HEAP_WINDOW_BYTES = 1 << 12  # window of a piece that has a heap alone
-    MIN_WINDOW_TOKENS = 32  # a window is at least so many times as long as the longest token
+    MIN_WINDOW_TOKENS = 32  # a window is at least this number of longest tokens long
     OVERLAP_PART = 16  # the last 1/16 of a window is merged again in the next one
     IDS_CLEARED_PER_SYMBOL = 16  # buckets to clear for each symbol of a sequence, at most
     SIGNALS_EVERY = 1 << 18  # pairs taken between two checks for signals
@@ -246,7 +246,7 @@ cdef size_t _collect(
 
     is_last: the window ends the piece, so all of its ids are appended.
     expected: receives the number of base symbols of the next id, which the next window must start with; 0: there
-        is no next id, or no boundary far enough from the window's end.
+        is not a next id, or no boundary far enough from the window's end.
     """
     cdef const uint8_t* piece = window.piece
     cdef size_t at = 0, end

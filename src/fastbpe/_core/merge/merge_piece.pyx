@@ -1,6 +1,6 @@
 """Merges one piece: the pair of least priority first, leftmost on ties, until no pair is left.
 
-Three methods with the same result:
+Three methods give the same result:
 
 - _merge_ranked(), up to 64 bytes of a ranked vocabulary: rank and position of a pair fit into one 32-bit key, so
   the best pair is the minimum of an array, which the compiler vectorizes. A bit mask tells which symbols are left.
@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:
-    """Append the ids of a piece: the token that equals it, if the vocabulary asks for that, or by merging."""
+    """Append the ids of a piece. One id if the piece is a token and the vocabulary looks whole pieces up."""
     cdef uint32_t token
     if tables.whole_piece_first and n_bytes <= tables.max_token_bytes:
         token = find_token(tables, piece, n_bytes)
@@ -43,9 +43,9 @@ cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes
 cdef int merge_piece(
     const Tables* tables, const uint8_t* piece, size_t n_bytes, uint32_t limit, Ids* out
 ) except -1 nogil:
-    """Append the ids that merging makes of a piece, even of one that is a token.
+    """Append the ids that merging makes of a piece, even if the whole piece is a token.
 
-    limit: pairs of this priority or a greater one are not merged; NONE: all pairs are.
+    limit: merge only pairs whose priority is below it. NONE: merge all pairs.
     """
     ids_reserve(out, n_bytes)
     if n_bytes <= MAX_SCAN_BYTES and limit == NONE and tables.byte_keys != NULL:
@@ -58,7 +58,7 @@ cdef int merge_piece(
 
 
 cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, uint32_t* out) noexcept nogil:
-    """Merge a piece of n <= MAX_SCAN_BYTES bytes; write its ids to `out`, return their number.
+    """Merge a piece of n <= MAX_SCAN_BYTES bytes, write its ids to `out`, and return their number.
 
     Requires: ranked tables, and space for n ids in `out`.
     """
@@ -111,7 +111,7 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
 cdef size_t _merge_short(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, uint32_t* ids
 ) noexcept nogil:
-    """Merge a piece of n <= MAX_SCAN_BYTES bytes in place in `ids`, return the number of ids.
+    """Merge a piece of n <= MAX_SCAN_BYTES bytes in place in `ids`, and return the number of ids.
 
     limit: as in merge_piece(). Requires: a byte-level vocabulary, and space for n ids in `ids`.
     """
@@ -152,7 +152,7 @@ cdef size_t _merge_short(
 
 
 def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not None):
-    """Return the ids that merging makes of a piece, even of one that is a token."""
+    """Return the ids that merging makes of a piece, even if the whole piece is a token."""
     cdef Ids ids
     ids.items = NULL
     ids.n = ids.capacity = 0
@@ -165,13 +165,13 @@ def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not Non
 
 
 def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=None):
-    """Return {merged id: (left id, right id)}: the last merge of each token's bytes, which alone makes it.
+    """Return {merged id: (left id, right id)}: for each token, the last merge of its bytes, the only one that makes it.
 
-    `_reference/__init__.py` proves this. Tokens that merging does not make of their own bytes are missing: they
-    occur only as whole pieces.
+    `_reference/__init__.py` proves that it is the only one. A token is missing if merging its bytes does not make it:
+    it occurs only as a whole piece.
 
-    limits: uint32 array by id, the priority of the first merge in a list that makes the id, or NONE; None: ranks,
-        where the priority is the id.
+    limits: uint32 array by id: the priority of the first merge in the list that makes the id, or NONE. None: a
+        vocabulary of ranks, where the priority is the id.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit
@@ -245,10 +245,9 @@ cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right
 
 
 def symbol_makers(Vocabulary vocabulary not None):
-    """Return {symbol: (left symbol, right symbol)}: the last merge of each symbol's characters, which alone makes it.
+    """Return {symbol: (left symbol, right symbol)}: for each symbol, the only merge that makes it.
 
-    The same as recover_merges(), but for a code-point vocabulary, in symbols, and whatever priorities the parts of
-    a symbol have.
+    Like recover_merges(), for a code-point vocabulary and in symbols. The parts of a symbol may have any priorities.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length
@@ -258,7 +257,7 @@ def symbol_makers(Vocabulary vocabulary not None):
     cdef Ids symbols
     cdef dict out = {}
     if tables.characters == NULL:
-        raise ValueError("this vocabulary is of bytes")
+        raise ValueError("this vocabulary is byte-level, not of code points")
     symbols.items = NULL
     symbols.n = symbols.capacity = 0
     try:
@@ -284,7 +283,7 @@ def symbol_makers(Vocabulary vocabulary not None):
 
 
 cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32_t* last) noexcept nogil:
-    """Merge at most MAX_SCAN_BYTES symbols in place, and store the last pair; False: more than one is left."""
+    """Merge at most MAX_SCAN_BYTES symbols in place, and store the last pair. False: several symbols are left."""
     cdef Merge pairs[MAX_SCAN_BYTES]
     cdef size_t i, at
     for i in range(n - 1):
@@ -309,9 +308,9 @@ cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32
 
 
 def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
-    """Return the tuple of ids that merging makes of each piece (bytes), token or not, without bytes that are none.
+    """Return for each piece (bytes) the tuple of ids that merging makes of it, even if the whole piece is a token.
 
-    Pieces of a code-point vocabulary must be valid UTF-8.
+    Bytes that have no token are left out. Pieces of a code-point vocabulary must be valid UTF-8.
     """
     cdef Ids ids
     cdef bytes piece

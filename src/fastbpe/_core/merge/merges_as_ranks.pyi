@@ -9,10 +9,10 @@ def rank_merges(
     """Return the buffers of a ranked Vocabulary, and the ids of tokens of several bytes that no merge makes."""
 
 def left_apart(vocabulary: Vocabulary, ids: list[int]) -> bool:
-    """Tell whether merging the bytes of each token leaves three ids or more, so that no pair makes the token."""
+    """Tell whether merging the bytes of each of these tokens leaves at least three ids: then no pair makes it."""
 
 def last_merges(listed: Vocabulary, merges: Buffer) -> dict[int, tuple[int, int]]:
-    """Return {merged id: (left id, right id)}: of a list of merges, the only one that makes each token."""
+    """Return {merged id: (left id, right id)}: for each token, the only merge of a list that makes it."""
 
 def follows_ranks(listed: Vocabulary, merges: Buffer) -> bool:
     """Tell whether ranks give every text the same ids as this list of merges."""

@@ -1,11 +1,11 @@
 """Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
 
-`_reference/__init__.py` states the condition and proves it. The pair table gets only pairs that can stand side by
-side in a merged text: the list's pairs, a half or a third of all splits of tokens into two.
+`_reference/__init__.py` states the condition and proves it. The pair table gets only the list's pairs. Other splits
+of a token into two tokens never stand side by side in a merged text.
 
-Nearly all tokens pass a short check of the border between their two parts (`_is_left`). A few do not, as some of
-Llama 3 whose parts have greater ids than they have. Only they, and the tokens that contain them, can depend on
-their merges: `_settle` merges the bytes of each of these by the list.
+Nearly all tokens pass a short check of the border between their two parts (`_is_left`). A few do not: some tokens
+of Llama 3 have parts with greater ids than their own. For these, and for the tokens that contain them, `_settle`
+merges the token's bytes by the list and sees which merge makes it.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -25,14 +25,14 @@ from array import array
 from fastbpe._core.merge.merge_piece import recover_merges
 
 cdef enum:
-    MIN_LEFT = 3  # least number of ids that merging leaves of a token that no pair makes; two could be that pair
-    MAX_UNSURE = 4096  # tokens that _settle() takes
-    MAX_COMPARED = 1 << 26  # comparisons of bytes for which _settle() looks for tokens that contain others
-    MAX_SETTLED_BYTES = 128  # length of the longest token that _settle() merges; its time grows with the square
+    MIN_LEFT = 3  # least number of ids that merging must leave of a token that no pair makes: two ids would be a pair
+    MAX_UNSURE = 4096  # _settle() gives up if there are more unsure tokens
+    MAX_COMPARED = 1 << 26  # comparisons of bytes after which _settle() gives up looking for tokens inside others
+    MAX_SETTLED_BYTES = 128  # longest token that _settle() merges; the time grows with the square of the length
 
 
 cdef struct Parts:
-    # The two tokens whose merge makes a token; left is NONE if no merge makes it.
+    # The two tokens whose merge makes a token. left is NONE if no merge makes the token.
     uint32_t left
     uint32_t right
 
@@ -43,7 +43,7 @@ cdef struct Ranking:
     const uint8_t* merges  # uint32 triples (left id, right id, merged id), which need not be aligned
     size_t n_merges
     Parts* parts  # by token
-    uint8_t* unsure  # by token: _is_left() was not sure of it, or it contains such a token
+    uint8_t* unsure  # by token: 1 if _is_left() could not decide about the token, or the token contains such a token
     uint64_t* slots  # ranked pair table, filled so far
     uint32_t shift  # 64 - log2 of its slots
 
@@ -51,13 +51,13 @@ cdef struct Ranking:
 def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bint whole_piece_first):
     """Return the buffers of a ranked Vocabulary, and the ids of tokens of several bytes that no merge makes.
 
-    Ranks give the same ids as the list if left_apart() is true of the returned ids. Returns None if that is not
-    found so fast; then ranks may still give the same ids.
+    Ranks give the same ids as the list if left_apart() is true of the returned ids. Returns None if the fast check
+    cannot decide; then ranks may still give the same ids.
 
     token_bytes, token_ends: as in build_look_ups().
     merges: uint32 triples (left id, right id, merged id), best first.
-    whole_piece_first: True: a piece that is a token becomes that token without merging. False: then each token of
-        several bytes must have exactly one merge, and that must make it.
+    whole_piece_first: True: a piece that is a token becomes that token without merging. False: each token of several
+        bytes must have exactly one merge in the list, and that merge must make it.
     """
     cdef Tables t
     cdef Ranking ranking
@@ -90,11 +90,11 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
 
 
 cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) except -1:
-    """Put the merge that makes each token into the pair table. False: the list is not in the order of the ids.
+    """Put the merge that makes each token into the pair table. Returns False if the merges are not in the order of ids.
 
     unmade: receives the tokens of several bytes without a merge that surely makes them. Those that have merges are
-        marked as unsure. If pieces are not looked up, such a token, or one of several merges, makes the function
-        return False.
+        marked as unsure. Without whole_piece_first, the function returns False at such a token, and at a token that
+        has several merges.
     """
     cdef const Tables* t = ranking.tables
     cdef uint32_t i, start = 0, length
@@ -132,7 +132,7 @@ cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) exc
 
 
 cdef bint _put(const Ranking* ranking, Parts parts, uint32_t token) noexcept nogil:
-    """Put the merge that makes a token into the table. False: the table is too full at its place."""
+    """Put the merge that makes a token into the pair table. False: the table is too full around its slot."""
     cdef size_t at = ranked_slot(ranking.slots, ranking.shift, parts.left, parts.right)
     if is_far(at, pair_home(parts.left, parts.right, ranking.shift), (<size_t> 1 << (64 - ranking.shift)) - 1):
         return False
@@ -146,9 +146,9 @@ cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32
 
     Only a merge across the boundary between them could prevent that. The function follows the two symbols at the
     boundary back in time: before a token was made, its part next to the boundary stood there. For each two symbols
-    that stood there at one time, it checks that their pair has no rank at which it would have been merged. On ties
-    the leftmost pair comes first, so a token on the left is made before a pair of the same rank across the
-    boundary, one on the right after it.
+    that stood at the boundary together, it checks that their pair has no rank at which it would have been merged. Of
+    equal ranks the leftmost pair comes first: a token on the left is made before a pair across the boundary, and a
+    token on the right is made after it.
     """
     cdef const Parts* parts = ranking.parts
     cdef uint32_t left_until = token, right_until = token - 1, found
@@ -172,13 +172,14 @@ cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32
 
 
 cdef bint _settle(const Ranking* ranking, list unmade) except -1:
-    """Find the last merges of unsure tokens and of those that contain them, and put them into the table.
+    """Find the last merge of each unsure token, and of each token that contains one, and put it into the table.
 
-    The merges of all other tokens are right: while the bytes of such a token are merged, by the list or by ranks,
-    no merge of an unsure token can come up, for it would spell that token inside.
+    The merges of all other tokens are right. While their bytes are merged, by the list or by ranks, no merge of an
+    unsure token can come up: its bytes do not occur inside them.
 
     Returns:
-        False: another merge makes one of the tokens than `_fill` put, or they are too many or too long.
+        False: one of the tokens is made by another merge than the one that `_fill` put, or the tokens are too many or
+        too long.
     """
     cdef uint32_t i
     cdef Parts last
@@ -202,12 +203,12 @@ cdef bint _settle(const Ranking* ranking, list unmade) except -1:
 
 
 cdef bint _mark_containing(const Ranking* ranking, list unsure) except -1:
-    """Mark the tokens that contain one of the unsure tokens. False: that would take too long."""
+    """Mark the tokens that contain an unsure token. False: the search would take too long."""
     cdef const Tables* t = ranking.tables
     cdef uint32_t i, k, start, length, at, n_left, needle, n = <uint32_t> len(unsure)
     cdef uint64_t n_compared = 0
     cdef const uint8_t* text
-    # Chains of unsure tokens by their first two bytes: 1 + number in the list, 0 at the end.
+    # Linked lists of unsure tokens that begin with the same two bytes. A link is 1 + index in `unsure`; 0 ends a list.
     cdef uint32_t* heads = <uint32_t*> calloc(1 << 16, sizeof(uint32_t))
     cdef uint32_t* chains = <uint32_t*> calloc(2 * n, sizeof(uint32_t))
     if heads == NULL or chains == NULL:
@@ -247,9 +248,10 @@ cdef bint _mark_containing(const Ranking* ranking, list unsure) except -1:
 
 
 cdef Parts _last_merge(const Ranking* ranking, uint32_t token) noexcept nogil:
-    """Merge the bytes of an unsure token by the list; return its last merge, (NONE, NONE) if several ids are left.
+    """Merge the bytes of an unsure token by the list. Returns the last merge; (NONE, NONE) if several ids are left.
 
-    Two tokens side by side spell one at most, so its id is the priority of their merge: the list is in that order.
+    Two tokens side by side spell one token at most. Its id serves as the priority of their merge, since the list is
+    in the order of ids.
     """
     cdef const Tables* t = ranking.tables
     cdef uint32_t symbols[MAX_SETTLED_BYTES]
@@ -287,7 +289,7 @@ cdef bint _is_listed(const Ranking* ranking, uint32_t left, uint32_t right, uint
     cdef uint32_t merge[3]
     if not ranking.unsure[token]:
         return ranking.parts[token].left == left and ranking.parts[token].right == right
-    while low < high:  # the first merge that makes the token, or one that comes after it
+    while low < high:  # binary search for the first merge whose result is not below the token
         middle = (low + high) // 2
         memcpy(merge, ranking.merges + 12 * middle, 12)
         if merge[2] < token:
@@ -305,7 +307,7 @@ cdef bint _is_listed(const Ranking* ranking, uint32_t left, uint32_t right, uint
 
 
 cdef inline bint _is_made(const Ranking* ranking, uint32_t part, uint32_t token) noexcept nogil:
-    """Tell whether a part of a token is made before it: the part is a byte, or has a merge and a lower id."""
+    """Tell whether a part is made before its token: the part is a byte, or has a merge and a lower id."""
     cdef const Tables* t = ranking.tables
     if part >= t.n_ids:
         return False
@@ -315,13 +317,13 @@ cdef inline bint _is_made(const Ranking* ranking, uint32_t part, uint32_t token)
 
 
 cdef inline uint32_t _rank(const Ranking* ranking, uint32_t left, uint32_t right) noexcept nogil:
-    """Rank of a pair in the table as it is filled so far, or NONE."""
+    """Return the rank of a pair in the table so far, or NONE."""
     cdef uint64_t word = ranking.slots[ranked_slot(ranking.slots, ranking.shift, left, right)]
     return NONE if word == NO_PAIR else <uint32_t> (word & RANKED_MASK)
 
 
 def left_apart(Vocabulary vocabulary not None, list ids not None):
-    """Tell whether merging the bytes of each token leaves three ids or more, so that no pair makes the token."""
+    """Tell whether merging the bytes of each of these tokens leaves at least three ids: then no pair makes it."""
     cdef const Tables* t = &vocabulary.tables
     cdef uint32_t i
     cdef Ids out
@@ -331,7 +333,7 @@ def left_apart(Vocabulary vocabulary not None, list ids not None):
         for token_id in ids:
             i = token_id
             if i >= t.n_ids:
-                raise ValueError(f"id {i} is no token")
+                raise ValueError(f"id {i} is not a token")
             out.n = 0
             merge_piece(t, t.token_bytes + token_start(t, i), token_length(t, i), NONE, &out)
             if out.n < MIN_LEFT:
@@ -342,11 +344,11 @@ def left_apart(Vocabulary vocabulary not None, list ids not None):
 
 
 def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
-    """Return {merged id: (left id, right id)}: of a list of merges, the only one that makes each token.
+    """Return {merged id: (left id, right id)}: for each token, the only merge of a list that makes it.
 
     See merge_piece.recover_merges().
 
-    listed: vocabulary with that list.
+    listed: vocabulary that was built from the list.
     merges: uint32 triples (left id, right id, merged id), best first.
     """
     cdef uint32_t[::1] limits = array("I", [NONE]) * listed.n_ids
@@ -355,7 +357,7 @@ def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
     for k in range(<size_t> merges.shape[0] // 12, 0, -1):
         memcpy(merge, &merges[12 * (k - 1)], 12)
         if merge[2] >= listed.tables.n_ids:
-            raise ValueError(f"merge {k - 1} makes the id {merge[2]}, which is no token")
+            raise ValueError(f"merge {k - 1} makes the id {merge[2]}, which is not a token")
         limits[merge[2]] = <uint32_t> (k - 1)
     return recover_merges(listed, limits)
 
@@ -366,9 +368,9 @@ def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None
     They do if all of these hold (`_reference/__init__.py` has the proof):
 
     - no two tokens have the same bytes;
-    - every token of several bytes has a last merge, or the vocabulary looks whole pieces up and merging leaves at
-      least three ids of the token's bytes;
-    - the last merges of the tokens stand in the list in the order of the ids.
+    - every token of several bytes has a last merge; or the vocabulary looks whole pieces up, and merging the token's
+      bytes leaves at least three ids;
+    - the list has the last merges of the tokens in the order of the tokens' ids.
 
     listed, merges: as in last_merges().
     """

@@ -1,13 +1,13 @@
 """Priority queue of the pairs of a long piece: the best pair comes first, the leftmost of equals.
 
 A binary heap, for short pieces and for vocabularies without ranks. Otherwise a bucket queue: one bucket of positions
-for each rank. Only pairs of the rank at hand, or of a better rank that a merge has created meanwhile, are in a heap.
+for each rank. Only pairs of the rank at hand, or of a better rank that a merge has created since, are in a heap.
 So most steps cost O(1) and no cache miss, where a heap costs O(log n) of them.
 
 Functions return False without memory. They are inline: `merge_long` calls them for each pair.
 
-Lost: prefetches of the symbols and slots that come next in a bucket: windows lie in the second-level cache, and the
-prefetches cost 6 % (docs/how/optimizations.md).
+Tried and dropped: prefetching the next symbols and slots of a bucket. Windows fit into the second-level cache, so the
+prefetches only took time (docs/how/optimizations.md).
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -122,7 +122,7 @@ cdef inline bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
 
 
 cdef inline bint queue_open(Queue* queue, uint32_t limit, size_t n_ranks, uint32_t n_chunks) noexcept nogil:
-    """Start an empty queue; False without memory. The caller frees it with queue_close, also then.
+    """Start an empty queue; False without memory. The caller frees it with queue_close, also after a failure.
 
     limit: pairs of this priority or a greater one are not queued.
     n_ranks, n_chunks: number of buckets, and of the chunks to begin with. 0: no buckets.

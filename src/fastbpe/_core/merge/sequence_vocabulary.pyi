@@ -35,4 +35,4 @@ class SequenceVocabulary:
         """Return the number of symbols of an id."""
 
     def ids_of_length(self, n_symbols: int) -> list[int]:
-        """List the ids of so many symbols, lowest first."""
+        """List the ids of tokens of n symbols, lowest first."""

@@ -168,6 +168,6 @@ cdef class SequenceVocabulary:
         return self.lengths[token_id]
 
     def ids_of_length(self, size_t n_symbols):
-        """List the ids of so many symbols, lowest first."""
+        """List the ids of tokens of n symbols, lowest first."""
         cdef uint32_t i
         return [i for i in range(self.tables.n_ids) if self.lengths[i] == n_symbols]

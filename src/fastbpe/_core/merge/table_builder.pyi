@@ -7,9 +7,9 @@ from fastbpe.model import Buffer
 def build_tables(
     tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | Buffer | None = None
 ) -> dict[str, Buffer]:
-    """Return the four buffers of a Vocabulary by name, its keyword arguments."""
+    """Return the four buffers of a Vocabulary, by the names of its keyword arguments."""
 
 def build_look_ups(
     token_bytes: Buffer, token_ends: Buffer, merges: Iterable[tuple[int, int, int]] | Buffer | None = None
 ) -> dict[str, Buffer]:
-    """Return the four buffers of a Vocabulary by name, from the two that hold its tokens."""
+    """Make the two other buffers of a Vocabulary from the two that hold its tokens; return all four by name."""

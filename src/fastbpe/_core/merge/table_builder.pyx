@@ -5,9 +5,9 @@ filter of all tokens rejects nearly all that do not give two tokens, and look-up
 on memory, so what a step reads is prefetched some tokens ahead.
 """
 
-# Lost: only the one pair that really makes each token: half the table, no gain when cold.
-# Lost: a bit a quarter slot that tells of absent pairs: slower; those lines are not waited for.
-# Lost: tables on huge pages: less processor time, the same elapsed time.
+# Tried and dropped: storing only the one pair that makes each token: half the table, but no gain with a cold cache.
+# Tried and dropped: a bit map (a bit for a quarter slot) of absent pairs: slower; no code waits for the lines it saves.
+# Tried and dropped: tables on huge pages: less processor time, but the same elapsed time.
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -76,9 +76,9 @@ cdef struct Splits:
 
 
 def build_tables(list tokens not None, merges=None):
-    """Return the four buffers of a Vocabulary by name, its keyword arguments.
+    """Return the four buffers of a Vocabulary, by the names of its keyword arguments.
 
-    tokens: bytes of each id; None or b"": the id is no token.
+    tokens: bytes of each id; None or b"": the id is not a token.
     merges: as in build_look_ups().
     """
     cdef bytes flat = b"".join([token for token in tokens if token])
@@ -98,7 +98,7 @@ def build_tables(list tokens not None, merges=None):
 
 
 def build_look_ups(token_bytes, token_ends, merges=None):
-    """Return the four buffers of a Vocabulary by name, its keyword arguments, from the two that hold its tokens.
+    """Make the two other buffers of a Vocabulary from the two that hold its tokens; return all four by name.
 
     token_bytes: bytes of all tokens, end to end.
     token_ends: uint32 array, the end of each id's token in token_bytes.
@@ -154,7 +154,7 @@ cdef const uint32_t[::1] _triples(merges):
             if not 0 <= token_id < NONE:
                 raise VocabularyError(
                     f"merge {listed.index((left, right, merged))}: ({left}, {right}) -> {merged} names an id that "
-                    f"is no token, {token_id}"
+                    f"is not a token, {token_id}"
                 )
     return array("I", [token_id for merge in listed for token_id in merge] or [0])
 
@@ -517,7 +517,7 @@ cdef object _unsound(const Tables* t, size_t number, uint32_t left, uint32_t rig
     for token_id in (left, right, merged):
         if not is_token(t, token_id):
             return VocabularyError(
-                f"merge {number}: ({left}, {right}) -> {merged} names an id that is no token, {token_id}"
+                f"merge {number}: ({left}, {right}) -> {merged} names an id that is not a token, {token_id}"
             )
     return VocabularyError(
         f"merge {number}: {_token(t, left)!r} and {_token(t, right)!r} do not make {_token(t, merged)!r}"

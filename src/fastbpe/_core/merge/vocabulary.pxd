@@ -8,22 +8,22 @@ from fastbpe._core.merge.codepoint_symbols cimport Characters
 cdef struct Tables:
     # All that encoding reads of a vocabulary. Views of buffers that a Vocabulary owns; read-only once it is made.
     const uint8_t* token_bytes  # bytes of all tokens, end to end
-    const uint32_t* token_ends  # token i is token_bytes[token_ends[i - 1]:token_ends[i]]; empty: i is no token
+    const uint32_t* token_ends  # token i is token_bytes[token_ends[i - 1]:token_ends[i]]; empty: i is not a token
     uint32_t n_ids  # one more than the greatest id
     uint32_t n_tokens  # ids that are tokens
     uint32_t max_token_bytes  # length of the longest token
     const PieceSlot* pieces  # hash table: id of a token by its bytes
     size_t piece_mask  # number of its slots - 1
     Pairs pairs  # hash table: priority and merged id of a pair of ids
-    uint32_t byte_ids[256]  # id of each single byte; NONE, or n_ids for code points: it is no token
+    uint32_t byte_ids[256]  # id of each single byte; NONE, or n_ids for code points: it is not a token
     const int32_t* byte_keys  # ranked only: pair_key() of two bytes, at first << 8 | second; else NULL
-    bint whole_piece_first  # a piece that is a token becomes that token, whatever merging would make of it
+    bint whole_piece_first  # a piece that is a token becomes that token, even if merging would make other ids of it
     const Characters* characters  # of a code-point vocabulary, whose ids are symbols; NULL: a byte-level one
     int32_t tied_key  # least key (rank << 6) of a symbol that shares its priority with another; NO_KEY: none does
 
 
 cdef class Vocabulary:
-    cdef readonly bint drops_bytes  # some byte is no token
+    cdef readonly bint drops_bytes  # some byte is not a token
     cdef Tables tables
     cdef Py_buffer _views[4]  # in the order of vocabulary.pyx: TOKEN_BYTES, TOKEN_ENDS, PIECES, PAIRS
     cdef int _n_views  # views to release
@@ -45,7 +45,7 @@ cdef inline uint32_t token_start(const Tables* t, uint32_t i) noexcept nogil:
 
 
 cdef inline uint32_t token_length(const Tables* t, uint32_t i) noexcept nogil:
-    """Length of token i in bytes; 0: the id is no token."""
+    """Length of token i in bytes; 0: the id is not a token."""
     return t.token_ends[i] - token_start(t, i)
 
 
@@ -64,7 +64,7 @@ cdef inline uint32_t confirm_token(
 ) noexcept nogil:
     """Id of the token whose bytes are piece[:n], or NONE, where find_tag() has found a candidate by their hash.
 
-    Requires: candidate < n_ids, n > 0. Another token of the same tag is rare; then the look-up is done anew.
+    Requires: candidate < n_ids, n > 0. Another token of the same tag is rare; then look the bytes up again.
     """
     cdef size_t start = token_start(t, candidate)
     if t.token_ends[candidate] - start == n and same_bytes(t.token_bytes + start, piece, n):

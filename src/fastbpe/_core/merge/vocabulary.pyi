@@ -36,11 +36,11 @@ class Vocabulary:
 
     @property
     def drops_bytes(self) -> bool:
-        """True if some byte is no token."""
+        """True if some byte is not a token."""
 
     @property
     def whole_piece_first(self) -> bool:
-        """True if a piece that is a token becomes that token, whatever merging would make of it."""
+        """True if a piece that is a token becomes that token, even if merging would make other ids of it."""
 
     def find(self, token: bytes | str) -> int | None:
         """Return the id of the token with these bytes, the lowest if several have them, or None."""
@@ -49,7 +49,7 @@ class Vocabulary:
         """Return True if the id is a token."""
 
     def tokens(self) -> list[bytes]:
-        """List the bytes of every id in order; `b""` where an id is no token."""
+        """List the bytes of every id in order; `b""` where an id is not a token."""
 
     def pair(self, left: int, right: int) -> tuple[int, int] | None:
         """Return (priority, merged id) of a pair of ids, or None if it is not in the table.

@@ -180,7 +180,7 @@ cdef class Vocabulary:
         return 0
 
     cdef bytes token(self, uint32_t token_id):
-        """Bytes of an id below n_ids; b"" if it is no token."""
+        """Bytes of an id below n_ids; b"" if it is not a token."""
         return PyBytes_FromStringAndSize(
             <const char*> self.tables.token_bytes + token_start(&self.tables, token_id),
             token_length(&self.tables, token_id),
@@ -198,7 +198,7 @@ cdef class Vocabulary:
 
     @property
     def whole_piece_first(self):
-        """True if a piece that is a token becomes that token, whatever merging would make of it."""
+        """True if a piece that is a token becomes that token, even if merging would make other ids of it."""
         return bool(self.tables.whole_piece_first)
 
     def find(self, token):
@@ -226,7 +226,7 @@ cdef class Vocabulary:
         return 0 <= token_id < self.tables.n_ids and bool(is_token(&self.tables, token_id))
 
     def tokens(self):
-        """List the bytes of every id in order; `b""` where an id is no token."""
+        """List the bytes of every id in order; `b""` where an id is not a token."""
         cdef uint32_t i
         return [self.token(i) for i in range(self.tables.n_ids)]
 

@@ -23,7 +23,8 @@ cdef enum:
     N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array that may still be taken
     HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value lies at the base
     MAX_KEY_BYTES = 4096
-    MAX_NESTED = 31  # keys that begin with one another: sentencepiece reads at most so many matches at a position
+    # keys that begin with one another: sentencepiece reads at most this number of matches at a position
+    MAX_NESTED = 31
     LOW = 0xFF  # bits of a unit's label; and the bits of an offset that its long form cannot hold
     HIGH = 0xFF << 21  # bits of an offset that its short form cannot hold
 

@@ -49,7 +49,7 @@ cdef class Rules:
         n_trie = data[0] | data[1] << 8 | data[2] << 16 | <size_t> data[3] << 24 if n > 4 else 0
         if n_trie == 0 or n_trie % 1024 or n_trie + 4 >= n:
             raise FormatError(
-                f"precompiled_charsmap: {n} bytes cannot hold a trie of {n_trie} bytes, which is to be a multiple of "
+                f"precompiled_charsmap: {n} bytes cannot hold a trie of {n_trie} bytes, which must be a multiple of "
                 "1024, and replacements after it"
             )
         if data[n - 1]:
@@ -172,7 +172,7 @@ cdef class Rules:
     cdef uint8_t of_ascii(self, uint8_t c) noexcept nogil:
         """Return the ASCII that an ASCII character becomes if ASCII or nothing follows.
 
-        LOOK: that alone does not decide, or the replacement is no single ASCII character.
+        LOOK: that alone does not decide, or the replacement is not a single ASCII character.
         """
         cdef size_t at, base, i
         cdef const uint8_t* to

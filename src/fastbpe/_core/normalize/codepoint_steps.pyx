@@ -16,7 +16,7 @@ cdef class Normalizing:
     dummy_prefix: bool – if there is no normalizer, put a space before each text.
     prefix: "always", "first" or "" – put a space before normalized text that does not begin with one: before each
         text between tokens, only at the beginning of a text, or never.
-    symbols: SpecialMatcher or None – user-defined symbols, as they are in normalized text.
+    symbols: SpecialMatcher or None – user-defined symbols, in their normalized form.
     cuttable: bool – a letter or number before a space always ends a word, and the space begins the next: a safe
         cut is between them.
     fused: int or None – several of this id in a row become one.

@@ -4,14 +4,14 @@ from typing_extensions import Self
 
 @final
 class Normalizer:
-    """Normalizer of sentencepiece.
+    """The normalizer of sentencepiece.
 
-    charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent one raises FormatError.
-    add_dummy_prefix: bool – put a space before each text, or behind it if treat_whitespace_as_suffix.
+    charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent charsmap raises FormatError.
+    add_dummy_prefix: bool – put a space before each text; with treat_whitespace_as_suffix behind it.
     remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several in a row.
     escape_whitespaces: bool – write U+2581 for each space.
     treat_whitespace_as_suffix: bool – see add_dummy_prefix.
-    symbols: list of bytes – user-defined symbols, which are kept as they are; distinct, not empty.
+    symbols: list of bytes – user-defined symbols, which are not normalized; distinct, not empty.
     marks_to_spaces: bool – the same output as with escape_whitespaces, but with a space for each U+2581.
     """
 
@@ -27,7 +27,7 @@ class Normalizer:
         marks_to_spaces: bool = False,
     ) -> Self: ...
     def words_stay(self) -> bool:
-        """Tell whether a safe cut is between a letter or number and a space behind it."""
+        """Tell whether a text may be cut safely between a letter or number and the space behind it."""
 
     def normalize(self, text: bytes) -> bytes:
         """Return the normalized text, as UTF-8.
@@ -40,6 +40,4 @@ class Normalizer:
         """
 
     def normalize_with_offsets(self, text: bytes) -> tuple[bytes, list[int]]:
-        """Return the normalized text and, for each of its bytes and for its end, the offset in `text` it comes
-        from.
-        """
+        """Return the normalized text, and for each of its bytes and its end the offset of its source in `text`."""

@@ -1,6 +1,7 @@
-"""Normalize text for code-point vocabularies, as sentencepiece does: rules, white space, user-defined symbols.
+"""Normalizes text for code-point vocabularies as sentencepiece does: rules, white space, user-defined symbols.
 
-Most characters begin no rule: a bit for each says so, and a table replaces ASCII that is followed by ASCII.
+Most characters begin no rule. A bit map has one bit for each character that says so. A table replaces ASCII
+characters that are followed by ASCII.
 `_reference/normalization.py` is the slow twin.
 """
 
@@ -20,8 +21,8 @@ from fastbpe._core.common.utf8 cimport char_bytes
 from fastbpe._core.normalize.charsmap_rules import words_stay
 
 cdef enum:
-    BLOCK_BYTES = 4096  # bytes of text that are read between two checks for space
-    # Bytes of output that a block needs: without a rule a byte becomes three at most, and words are written 8
+    BLOCK_BYTES = 4096  # bytes of text that are read between two checks for space in the output
+    # Bytes of output that a block needs. Without a rule, a byte becomes three bytes at most; output is written 8
     # bytes at a time.
     BLOCK_CAPACITY = 3 * BLOCK_BYTES + 64
 
@@ -43,7 +44,7 @@ cdef void normalized_free(Normalized* out) noexcept nogil:
 
 
 cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil:
-    """Make space for n_more bytes and their offsets; return -1 if there is no memory."""
+    """Make space for n_more bytes and their offsets. Returns -1 if there is no memory."""
     cdef void* items
     cdef size_t capacity, size = sizeof(uint32_t)
     if out.n + n_more <= out.capacity:
@@ -63,7 +64,7 @@ cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil:
 
 
 cdef inline void _write(Normalized* out, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-    """Append bytes that all come from the offset `at` of the text.
+    """Append bytes that all come from offset `at` of the text.
 
     Requires: there is space.
     """
@@ -77,14 +78,14 @@ cdef inline void _write(Normalized* out, const uint8_t* data, size_t n, size_t a
 
 @cython.final
 cdef class Normalizer:
-    """Normalizer of sentencepiece.
+    """The normalizer of sentencepiece.
 
-    charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent one raises FormatError.
-    add_dummy_prefix: bool – put a space before each text, or behind it if treat_whitespace_as_suffix.
+    charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent charsmap raises FormatError.
+    add_dummy_prefix: bool – put a space before each text; with treat_whitespace_as_suffix behind it.
     remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several in a row.
     escape_whitespaces: bool – write U+2581 for each space.
     treat_whitespace_as_suffix: bool – see add_dummy_prefix.
-    symbols: list of bytes – user-defined symbols, which are kept as they are; distinct, not empty.
+    symbols: list of bytes – user-defined symbols, which are not normalized; distinct, not empty.
     marks_to_spaces: bool – the same output as with escape_whitespaces, but with a space for each U+2581.
     """
 
@@ -116,7 +117,7 @@ cdef class Normalizer:
         free(self._starts)
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
-        """Mark the character that a symbol begins with, or all characters that begin with its bytes."""
+        """Mark the first character of a symbol; if the symbol has only a part of it, all characters that begin so."""
         cdef uint32_t lead = symbol[0], c
         cdef int n_left = 3 if lead >= 0xF0 else 2 if lead >= 0xE0 else 1
         if not 0xC2 <= lead < 0xF5:
@@ -127,7 +128,7 @@ cdef class Normalizer:
             n -= 1
             n_left -= 1
             if symbol[0] >> 6 != 2:
-                return  # no character begins so
+                return  # no character begins with these bytes
             c = c << 6 | (symbol[0] & 0x3F)
         mark_characters(self._starts, c, n_left)
 
@@ -173,7 +174,7 @@ cdef class Normalizer:
             _write(out, b" ", 1, at)
 
     cdef int _put(self, Normalized* out, const Step* step) noexcept nogil:
-        """Append the output of a step; return -1 if there is no memory."""
+        """Append the output of a step. Returns -1 if there is no memory."""
         cdef const uint8_t* data = step.data
         cdef size_t n = step.n, i
         while n and out.after_space and data[0] == 32:
@@ -198,7 +199,7 @@ cdef class Normalizer:
         return 0
 
     cdef int begin(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil:
-        """Begin a text: skip leading spaces that are left out, and write the dummy prefix.
+        """Begin a text: skip leading spaces if the options remove them, and write the dummy prefix.
 
         out: may have been used before. Returns -1 if there is no memory.
         """
@@ -219,7 +220,7 @@ cdef class Normalizer:
     cdef int go_on(self, Normalized* out) noexcept nogil:
         """Begin in the middle of a text.
 
-        Requires: what is before is no space and no part of a rule.
+        Requires: the text before this point does not end with a space or within a rule.
 
         out: may have been used before. Returns -1 if there is no memory.
         """
@@ -228,14 +229,15 @@ cdef class Normalizer:
         return normalized_reserve(out, BLOCK_CAPACITY)
 
     cdef int advance(self, const uint8_t* text, size_t n, size_t stop, Normalized* out) noexcept nogil:
-        """Normalize up to text[stop], or some bytes beyond; return -1 if there is no memory."""
+        """Normalize up to text[stop] or some bytes beyond. Returns -1 if there is no memory."""
         if out.with_offsets:
             return _advance(self, text, n, stop, out, True)
         return _advance(self, text, n, stop, out, False)
 
     cdef int finish(self, Normalized* out) noexcept nogil:
-        """End a text: remove trailing spaces that are left out, and write the suffix; return -1 if there is no
-        memory.
+        """End a text: drop trailing spaces if the options remove them, and write the suffix.
+
+        Returns -1 if there is no memory.
         """
         cdef size_t end = out.at, n_space = 3 if self._escape else 1
         cdef const uint8_t* space = METASPACE_UTF8 if self._escape else <const uint8_t*> b" "
@@ -252,9 +254,9 @@ cdef class Normalizer:
         return 0
 
     cdef int run(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil:
-        """Normalize a text; return -1 if there is no memory.
+        """Normalize a text. Returns -1 if there is no memory.
 
-        Ensures: out.is_empty if the text holds only spaces that are left out; then nothing is written.
+        Ensures: if the text has only spaces that are removed, out.is_empty is set and nothing is written.
         """
         if self.begin(text, n, out) != 0:
             return -1
@@ -264,7 +266,7 @@ cdef class Normalizer:
         return -1 if self.advance(text, n, n, out) != 0 else self.finish(out)
 
     def words_stay(self):
-        """Tell whether a safe cut is between a letter or number and a space behind it."""
+        """Tell whether a text may be cut safely between a letter or number and the space behind it."""
         if self._symbols is not None and any([b" " in symbol for symbol in self._symbols.tokens]):
             return False
         return self._rules is None or words_stay(self._rules)
@@ -281,9 +283,7 @@ cdef class Normalizer:
         return self._normalized(text, False)
 
     def normalize_with_offsets(self, bytes text not None):
-        """Return the normalized text and, for each of its bytes and for its end, the offset in `text` it comes
-        from.
-        """
+        """Return the normalized text, and for each of its bytes and its end the offset in `text` that it comes from."""
         return self._normalized(text, True)
 
     cdef object _normalized(self, bytes text, bint with_offsets):
@@ -300,7 +300,7 @@ cdef class Normalizer:
             with nogil:
                 failed = self.run(data, n, &out)
             if failed:
-                raise MemoryError(f"no memory to normalise {n} bytes of text")
+                raise MemoryError(f"no memory to normalize {n} bytes of text")
             normalized = PyBytes_FromStringAndSize(<const char*> out.data, <Py_ssize_t> out.n)
             if not with_offsets:
                 return normalized
@@ -313,8 +313,8 @@ cdef class Normalizer:
 cdef inline int _advance(
     Normalizer self, const uint8_t* text, size_t n, size_t stop, Normalized* out, const bint with_offsets
 ) noexcept nogil:
-    # One loop, longer than a screen. Lost: its three kinds of characters in inline functions, by pointer or by
-    # value.
+    # This loop is longer than a screen. It was slower with its three kinds of characters in inline functions of their
+    # own, with the state passed by pointer or by value.
     cdef Step step
     cdef size_t end, k, i, at = out.at
     cdef uint64_t word, other
@@ -330,7 +330,7 @@ cdef inline int _advance(
         while at < end:
             if self._plain_words and n - at > 8:
                 # Up to eight bytes from ! to ~ that ASCII follows, at once (SWAR). The lowest bit of `other` is
-                # right: a byte that borrows from or carries into the next one is itself marked.
+                # exact: borrows and carries start only at bytes that are marked themselves.
                 word = load64(text + at)
                 other = (word | (word - ONES * 0x21) | (word + ONES)) & HIGH
                 k = lowest_bit(other) >> 3 if other else 8

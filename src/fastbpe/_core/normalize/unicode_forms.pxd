@@ -5,7 +5,7 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef struct Places:
-    # For each byte of normalized text, the offset of a byte of the character that it comes from.
+    # For each byte of normalized text, the offset of its source character.
     size_t* items
     size_t n
     size_t capacity
@@ -16,7 +16,7 @@ cdef void places_free(Places* places) noexcept nogil
 
 cdef class Form:
     cdef readonly str name
-    cdef uint16_t* _pages  # classes of 256 characters each; page 0 is shared by all characters that change nothing
+    cdef uint16_t* _pages  # classes of 256 characters each; characters that normalization does not change share page 0
     cdef uint8_t[0x1100] _page_of
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil

@@ -5,7 +5,7 @@ from typing_extensions import Self
 
 @final
 class Form:
-    """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others stay as they are.
+    """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others do not change.
 
     A quick check finds the stretches that may not be in the form yet; only for these, a few characters each, is
     Python's `unicodedata` called. It knows all characters that tokenizers know, and Unicode never changes a

@@ -28,7 +28,7 @@ cdef enum:
 
 @cython.final
 cdef class Form:
-    """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others stay as they are.
+    """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others do not change.
 
     A quick check finds the stretches that may not be in the form yet; only for these, a few characters each, is
     Python's `unicodedata` called. It knows all characters that tokenizers know, and Unicode never changes a
@@ -142,7 +142,7 @@ cdef class Form:
         return _add_made(made.encode(), sources, data, start, end, out, places)
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
-        """Tell whether the character before unit `at` stays as it is, or composes with one before it."""
+        """Tell whether the character before unit `at` does not change, or composes with a character before it."""
         cdef size_t i = at - 1, n_bytes
         cdef uint32_t c
         if text.is_utf8:
@@ -217,7 +217,7 @@ cdef class Front:
         self.prefix_space = prefix_space
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Normalize a text, but for the space before it; return False, without output, if nothing changes.
+        """Normalize a text without putting a space before it. Returns False, without output, if nothing changes.
 
         out: gets the normalized text, if True is returned.
         places: NULL, or gets the offset that each byte of `out` comes from.

@@ -29,7 +29,7 @@ FB_INLINE void FB_FN(classify_ascii)(FB_V(bytes) v, fb_masks *m) {
     m->graph = FB_V(below)(v, '!', 94);
 }
 
-/* The bytes of the characters whose first bytes are given. more: bytes that are no first ones. */
+/* The bytes of the characters whose first bytes are given. more: mask of the bytes that are not first bytes. */
 FB_INLINE uint64_t FB_FN(whole)(uint64_t first, uint64_t more) {
     return first | (more & ~(more + (first << 1))); /* the carry runs through the bytes that follow a first one */
 }
@@ -85,13 +85,14 @@ FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_r
     return first;
 }
 
-/* Classify the characters outside ASCII; return how many bytes of the block are known: up to the first character that
- * is not complete or that the algebra does not cover. Those are white space outside ASCII, numbers (but for gpt2), and
- * for deepseek characters without a class and kana that are no letters.
+/* Classify the characters outside ASCII. Returns the number of bytes of the block before the first character that is
+ * not complete or that the algebra on masks does not cover. It does not cover white space outside ASCII; numbers
+ * (except for gpt2); and for deepseek, characters without a class and kana that are not letters.
  *
- * Up to four rows at once, then each character alone, is the best of these on multilingual text. Lost: a branchy
- * look-up for each character (slower but for Latin scripts); each alone, without branches; rows alone; classes stored
- * as bytes and read back as a vector; look-ups unrolled; masks for Cyrillic; this function out of line. */
+ * It classifies up to four rows at once, and then each other character alone: on multilingual text that was fastest.
+ * Tried and dropped, since slower: a branchy look-up for each character (faster only for Latin scripts); each character
+ * alone, without branches; only rows; classes stored as bytes and read back as a vector; unrolled look-ups; masks for
+ * Cyrillic; this function out of line. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_V(bytes) v, fb_masks *m,
                                           int family) {
     uint8_t tail[68];

@@ -1,8 +1,9 @@
 /* Entries of the piece cache's first table: packing ids into an entry, and copying the ids of a group of pieces.
  *
- * Up to three ids lie in the entry as 32-bit integers and are copied by one load. Four to six are packed, 20 bits
- * each: slower than a copy, but faster than a second cache line in the arena, most of all for languages whose
- * pieces become many ids. Lost: packing always and unpacking with AVX2; faster there, slower for English. */
+ * Up to three ids lie in the entry as 32-bit integers, and one load copies them. Four to six ids are packed with 20
+ * bits each: unpacking is slower than a copy, but faster than reading a second cache line in the arena. Languages
+ * whose pieces become many ids gain most. Tried and dropped: packing all ids and unpacking them with AVX2: faster
+ * for these languages, slower for English. */
 #ifndef FASTBPE_ENTRIES_H
 #define FASTBPE_ENTRIES_H
 
@@ -75,7 +76,7 @@ static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
 
 /* Copy the ids of pieces i, i + 1, … as long as each piece is in its home line with its ids in the entry.
  *
- * to: where to write; moved behind the last id. Requires: space for FB_ENTRY_IDS ids a piece.
+ * to: where to write; moved behind the last id. Requires: space for FB_ENTRY_IDS ids for each piece.
  * Returns the number of the first piece that needs more than that, or n. */
 static inline size_t fb_entries_copy(const fb_probe *probes, size_t i, size_t n, uint32_t **to) {
     uint32_t *out = *to;

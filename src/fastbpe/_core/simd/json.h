@@ -1,4 +1,4 @@
-/* Scan and copy strings of JSON, 16 bytes at a time.
+/* Scans and copies strings of JSON, 16 bytes at a time.
  *
  * Strings have some hundred bytes, so the vectors that every x86-64 (SSE2) and ARM64 (NEON) processor has are enough.
  * +11 % on counting a .jsonl file (docs/how/optimizations.md).
@@ -16,8 +16,8 @@
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 
-/* Bits of the bytes of a block that are a backslash or, if `all`, also a quote or below U+0020; FB_JSON_MASK_BITS bits
- * a byte. Requires: a block may be read. */
+/* Mask of the bytes of a block that are a backslash, with FB_JSON_MASK_BITS bits for each byte. If `all`, also of
+ * quotes and of bytes below U+0020. Requires: 16 bytes are readable. */
 static inline uint64_t fb_json_mask(const uint8_t *at, int all) {
     __m128i v = _mm_loadu_si128((const __m128i *)at);
     __m128i hit = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
@@ -44,7 +44,7 @@ static inline uint64_t fb_json_mask(const uint8_t *at, int all) {
 #endif
 
 #if FB_JSON_MASK_BITS
-/* The first byte whose bit is set. Requires: mask != 0. */
+/* Return the index of the first byte whose bit is set. Requires: mask != 0. */
 #ifdef _MSC_VER
 #include <intrin.h>
 static inline unsigned fb_json_first(uint64_t mask) {
@@ -56,8 +56,8 @@ static inline unsigned fb_json_first(uint64_t mask) {
 static inline unsigned fb_json_first(uint64_t mask) { return (unsigned)__builtin_ctzll(mask) / FB_JSON_MASK_BITS; }
 #endif
 
-/* Return the first quote, backslash or byte below U+0020; or, if there is none, a position with less than a block
- * behind it, before which there is none. */
+/* Return the position of the first quote, backslash or byte below U+0020. If no whole block of 16
+ * bytes has one, return the position behind the last whole block. */
 static inline const uint8_t *fb_json_stop(const uint8_t *at, const uint8_t *end) {
     while (end - at >= FB_JSON_BLOCK) {
         uint64_t mask = fb_json_mask(at, 1);
@@ -67,9 +67,8 @@ static inline const uint8_t *fb_json_stop(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
-/* Copy up to the first backslash, or to a position as above; return how many bytes.
- * Requires: `out` has space for as many bytes as there are to read. Up to a block behind the copied bytes is
- * overwritten. */
+/* Copy the bytes before the first backslash; if no whole block has one, copy all whole blocks. Returns the number of
+ * bytes copied. Requires: `out` has space for end - at bytes. May overwrite up to 16 bytes of `out` behind the copy. */
 static inline size_t fb_json_copy(const uint8_t *at, const uint8_t *end, uint8_t *out) {
     const uint8_t *start = at;
     while (end - at >= FB_JSON_BLOCK) {

@@ -18,7 +18,7 @@ static const fb_key_row fb_key_rows[16] = {
 };
 
 /* Store the key of a piece of n <= 15 bytes at `key`; return its low half and store the high half in *high.
- * Requires: 16 bytes from `piece` on are readable. Lost: two 64-bit halves in place of the vector, slower. */
+ * Requires: 16 bytes from `piece` on are readable. Tried and dropped: two 64-bit halves instead of a vector: slower. */
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 static inline uint64_t fb_make_key(const uint8_t *piece, size_t n, void *key, uint64_t *high) {

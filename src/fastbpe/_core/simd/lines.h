@@ -1,4 +1,4 @@
-/* Cache lines of a table with entries of 32 bytes, two a line; the first 16 bytes of an entry are its key. */
+/* Cache lines of a table with entries of 32 bytes, two in each line; the first 16 bytes of an entry are its key. */
 #ifndef FASTBPE_LINES_H
 #define FASTBPE_LINES_H
 

@@ -1,14 +1,13 @@
-/* Merging a batch of pieces of up to 63 bytes with AVX2 or AVX-512; merge_batch.pyx does the same without, more
- * slowly.
+/* Merges a batch of pieces of up to 63 bytes with AVX2 or AVX-512. merge_batch.pyx does the same, slower, without them.
  *
  * The symbols of a piece lie in the lanes of a few vectors, in order, and the keys of their pairs in the lanes of as
- * many others. A merge closes the gap in both, so that the neighbours of a symbol stay beside it. A key is rank <<
- * 6, and its lane is put into the low bits: the minimum of all keys, a few instructions, tells what to merge and
- * where. A look-up of a pair compares all eight slots of a cache line at once. Symbols that make no pair
- * (FB_NO_ID) stand on both sides of a piece, so its ends need no code of their own. As in merge_batch.pyx, the
- * pieces take turns while the slots that they have prefetched arrive.
+ * many others. A merge closes the gap in both, so that the neighbours of a symbol stay beside it. A key is
+ * rank << 6 | lane: the minimum of all keys, found in a few instructions, tells which pair to merge and where. A
+ * look-up of a pair compares all eight slots of a cache line at once. On both sides of a piece stands a symbol that
+ * makes no pair (FB_NO_ID), so the ends of the piece need no code of their own. As in merge_batch.pyx, pieces take
+ * turns: one is merged while the prefetched slots of the others arrive.
  *
- * With AVX-512, narrow pieces lie across vectors instead, one in each lane: see columns_avx512.h. */
+ * With AVX-512, short pieces lie across vectors instead, one piece in each lane: see columns_avx512.h. */
 #ifndef FASTBPE_MERGING_H
 #define FASTBPE_MERGING_H
 
@@ -21,8 +20,8 @@
 typedef struct {
     const uint8_t *piece; /* 16 bytes are readable from here on, even if the piece is shorter */
     uint32_t n_bytes;     /* 1 to FB_PLACES - 1 */
-    uint32_t *ids;        /* where its ids go: space for n_bytes, rounded up to a multiple of 16 */
-    uint32_t *n_ids;      /* where their number goes */
+    uint32_t *ids;        /* out: its ids. Space for n_bytes ids, rounded up to a multiple of 16 */
+    uint32_t *n_ids;      /* out: number of its ids */
 } fb_new_piece;
 
 typedef struct {
@@ -38,7 +37,7 @@ typedef struct {
 } fb_merge_tables;
 
 enum {
-    FB_MAX_PIECES = 128, /* pieces of a call */
+    FB_MAX_PIECES = 128, /* most pieces of a call */
     FB_ABREAST = 32,     /* pieces that take turns: their states fit into the first-level cache */
     FB_PLACES = 64       /* symbols that the state of a piece has space for */
 };
@@ -52,12 +51,13 @@ typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_pieces *
 #define FB_NO_ID 0x1FFFFF /* a symbol that makes no pair; the merged id of an empty slot, which is all ones */
 #define FB_NO_KEY (FB_NO_ID << 6) /* key of a pair that the table does not hold */
 
-/* Home line of a pair, left << FB_ID_BITS | right, in the ranked table. */
+/* Return the home line (the first cache line to probe) of the pair left << FB_ID_BITS | right in the ranked table. */
 FB_INLINE const uint64_t *fb_pair_line(const fb_merge_tables *t, uint64_t pair) {
     return t->pairs + (pair * FB_GOLDEN_RATIO >> t->shift & ~(uint64_t)(FB_LINE - 1));
 }
 
-/* Slot of a pair, all ones if the table does not hold it, where its home line is full and does not hold it. */
+/* Return the slot of a pair; all ones if the table does not hold the pair.
+ * Requires: the home line of the pair is full and does not hold it. */
 static __attribute__((noinline)) uint64_t fb_pair_behind_line(const fb_merge_tables *t, uint64_t pair, const uint64_t *line) {
     size_t at = (size_t)(line - t->pairs), mask = ((size_t)1 << (64 - t->shift)) - 1, i;
     int has_empty = 0;
@@ -71,8 +71,8 @@ static __attribute__((noinline)) uint64_t fb_pair_behind_line(const fb_merge_tab
     return UINT64_MAX;
 }
 
-/* Number of free lanes that wide pieces may take: those that n narrower pieces leave, at least a quarter of all
-   lanes. */
+/* Return how many free lanes wide pieces may take: the lanes that n narrower pieces leave, but at least a quarter of
+   all lanes. */
 static inline size_t fb_lanes_of(ptrdiff_t n_free, size_t n) {
     return (size_t)n_free > n + FB_ABREAST / 4 ? (size_t)n_free - n : FB_ABREAST / 4;
 }
@@ -120,8 +120,8 @@ static int fb_has_avx512_to_merge(void) {
 }
 #endif
 
-/* Choose the kernel for this processor. path: SIMD path that the user asks for, "" for the best. NULL: there is
-   none. */
+/* Choose the kernel for this processor. path: SIMD path that the user asks for, "" for the best. Returns NULL if
+   there is no kernel. */
 static fb_merge_fn fb_choose_merge(const char *path) {
 #ifdef FB_X86
     if (fb_is_path_of(path, "avx512") && fb_has_avx512_to_merge()) return fb_avx512_merge;

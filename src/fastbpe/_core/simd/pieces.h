@@ -26,7 +26,7 @@ static inline size_t fb_last_char(const uint8_t *text, size_t end) {
     return end;
 }
 
-/* The end of a piece that begins with white space: \s*[\r\n]+ (but for gpt2), else \s+(?!\S), else \s. */
+/* The end of a piece that begins with white space: \s*[\r\n]+ (except for gpt2), else \s+(?!\S), else \s. */
 static inline size_t fb_blank_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
     size_t end = fb_run(text, n, i, FB_BLANKS);
     if (end == n && (pattern->end_is_one_piece || pattern->family == FB_GPT2)) return n;
@@ -62,7 +62,7 @@ static inline size_t fb_gpt2_end(const uint8_t *text, size_t n, size_t i, const 
     return fb_blank_end(text, n, i, pattern);
 }
 
-/* The end of a piece that is no word, for cl100k and o200k: numbers, a run of other characters, white space. */
+/* The end of a piece that is not a word, for cl100k and o200k: numbers, a run of other characters, white space. */
 static inline size_t fb_rest_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
     size_t n_bytes, at, end;
     if (fb_class_at(text + i, &n_bytes) == FB_NUMBER) return fb_numbers_end(text, n, i, pattern->n_digits);

@@ -1,8 +1,8 @@
-/* Find where one of some strings may begin, 32 positions at a time.
+/* Finds the positions where one of several strings may begin, 32 positions at a time.
  *
- * The strings are divided into eight groups; tables tell by nibble which groups may have a byte at offset 0, 1 or 2 of
- * a string, and a byte shuffle looks both nibbles up (the Teddy algorithm of Hyperscan). False positives are
- * possible. */
+ * This is the Teddy algorithm of Hyperscan. The strings are divided into eight groups. For offset 0, 1 and 2 of a
+ * string, two tables tell by the low and by the high nibble of a byte which groups may have the byte there; a byte
+ * shuffle looks both nibbles up. False positives are possible. */
 #ifndef FASTBPE_PREFIXES_H
 #define FASTBPE_PREFIXES_H
 
@@ -11,10 +11,10 @@
 
 #define FB_PREFIX 3 /* bytes of a string that are compared */
 
-/* Bit g of each entry: a string of group g may have such a byte there. */
+/* Bit g of an entry: some string of group g may have a byte of this value, or with this nibble, at this offset. */
 typedef struct {
     uint8_t bytes[FB_PREFIX][256];
-    uint8_t low[FB_PREFIX][16], high[FB_PREFIX][16]; /* by the low, by the high nibble of the byte */
+    uint8_t low[FB_PREFIX][16], high[FB_PREFIX][16]; /* [offset][low or high nibble of the byte] */
 } fb_prefixes;
 
 static inline void fb_prefixes_clear(fb_prefixes *p) { memset(p, 0, sizeof *p); }
@@ -30,7 +30,7 @@ static inline void fb_prefixes_add(fb_prefixes *p, unsigned group, const uint8_t
         }
 }
 
-/* Tell whether a string may begin at data[at]; bytes behind the end of the text are not compared. */
+/* Tell whether a string may begin at data[at]. Bytes behind the end of the text count as equal. */
 static inline int fb_may_begin(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at) {
     unsigned groups = p->bytes[0][data[at]];
     if (groups && at + 1 < n) groups &= p->bytes[1][data[at + 1]];
@@ -72,7 +72,7 @@ static inline int fb_has_vectors(void) { return __builtin_cpu_supports("avx2"); 
 static inline int fb_has_vectors(void) { return 0; }
 #endif
 
-/* Return the first offset from `at` on where a string may begin; n if there is none.
+/* Return the first offset, `at` or greater, where a string may begin; n if there is none.
  * has_vectors: what fb_has_vectors() returned. */
 static inline size_t fb_next_begin(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at, int has_vectors) {
     return has_vectors ? fb_next_begin_avx2(p, data, n, at) : fb_next_begin_scalar(p, data, n, at);

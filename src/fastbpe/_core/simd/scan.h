@@ -18,7 +18,7 @@ typedef struct {
     uint64_t number, blank;  /* N, White_Space */
     uint64_t newline, space; /* CR LF, U+0020 */
     uint64_t quote, slash;   /* U+0027, U+002F */
-    uint64_t graph;          /* ASCII but for controls and the space; for deepseek: P, S */
+    uint64_t graph;          /* ASCII except controls and the space; for deepseek: P, S */
     uint64_t east;           /* for deepseek: kana and Han letters */
     uint64_t high, more;     /* bytes of characters outside ASCII; those that are not their first */
 } fb_masks;
@@ -49,7 +49,7 @@ typedef size_t (*fb_words_fn)(const uint8_t *text, size_t n, size_t *at, size_t 
 typedef size_t (*fb_scan_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern);
 
-/* Scan character by character. Lost: the algebra over masks that are made byte by byte. */
+/* Scan character by character. Tried and dropped: the algebra over masks, with masks made byte by byte: slower. */
 static size_t fb_scalar_scan(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern) {
     size_t n_ends = 0, end = *at;

@@ -1,7 +1,7 @@
 /* Split text of code points into pieces that no token of a vocabulary crosses.
  *
  * Included once for each instruction set, as blocks.h is, which explains FB_FN and FB_V. fb_scalar_words does the same
- * character by character. Lost: a prefetch of text ahead, as in blocks.h: no gain (docs/how/optimizations.md). */
+ * character by character. Tried and dropped: prefetching text, as in blocks.h: no gain (docs/how/optimizations.md). */
 #ifndef FASTBPE_WORDS_H
 #define FASTBPE_WORDS_H
 

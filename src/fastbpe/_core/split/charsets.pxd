@@ -16,7 +16,7 @@ cdef extern from "stdint.h":
 
 
 cdef struct CharSets:
-    const uint8_t* bytes  # 256 a set: answer of each first byte: 0, 1 to 4 (a member of so many bytes), or the above
+    const uint8_t* bytes  # 256 for each set: answer of each first byte: 0, 1 to 4 (bytes of a member), or a value above
     const uint16_t* index  # N_BLOCKS a set: number of each block's bits
     const uint64_t* blocks  # 256 bits each
 

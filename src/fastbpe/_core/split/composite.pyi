@@ -6,9 +6,7 @@ from fastbpe._core.split.splitter import Splitter
 
 @final
 class Sequence(Splitter):
-    """Splitter that splits each piece of `first` again by `second`, which reads the piece as if it were the whole
-    text.
-    """
+    """Splitter that applies `second` to each piece of `first`, as if the piece were the whole text."""
 
     def __new__(cls, first: Splitter, second: Splitter) -> Self: ...
     @property
@@ -18,13 +16,13 @@ class Sequence(Splitter):
 
 @final
 class Regrouped(Splitter):
-    """Splitter that makes pieces of another's matches and gaps, as `Split` of Hugging Face tokenizers does.
+    """Splitter that regroups the matches and gaps of another splitter, as `Split` of tokenizers does.
 
-    splitter: Splitter – its pieces are the matches, its gaps the gaps.
+    splitter: Splitter – its pieces are the matches; text that it leaves out is the gaps.
     behavior: str – "removed": the gaps are the pieces, and matches are left out. "merged_with_previous": a match
         joins the gap right before it. "merged_with_next": it joins the gap right behind it. "contiguous": matches
-        that touch become one piece. But with "removed", gaps are pieces too.
-    invert: bool – matches and gaps change places first.
+        that touch become one piece. Except with "removed", gaps are pieces too.
+    invert: bool – swap matches and gaps first.
     """
 
     def __new__(
@@ -41,8 +39,7 @@ class Regrouped(Splitter):
 
 @final
 class StandIns(Splitter):
-    """Splitter that lets `splitter` read GPT-2's characters for bytes (`bytes_to_unicode`), one for each byte of
-    the text.
+    """Splitter that gives `splitter` GPT-2's stand-in character (`bytes_to_unicode`) for each byte of the text.
 
     So a piece may end within a character of the text.
     """

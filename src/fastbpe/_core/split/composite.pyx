@@ -1,5 +1,4 @@
-"""Splitters made of splitters: one after another, pieces grouped anew, bytes read as GPT-2's characters for them.
-"""
+"""Splitters made of other splitters: one after another, with pieces regrouped, or over GPT-2's characters for bytes."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -26,9 +25,7 @@ _BEHAVIORS = {
 
 @cython.final
 cdef class Sequence(Splitter):
-    """Splitter that splits each piece of `first` again by `second`, which reads the piece as if it were the whole
-    text.
-    """
+    """Splitter that applies `second` to each piece of `first`, as if the piece were the whole text."""
 
     cdef readonly Splitter first
     cdef readonly Splitter second
@@ -52,8 +49,8 @@ cdef class Sequence(Splitter):
         return self.first.by_neighbours() and self.second.by_neighbours()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        # Append the second's ends behind the first's, then move them to the front: this needs no memory of our
-        # own.
+        # Append the ends of `second` behind the ends of `first`, then move them to the front. So no other buffer is
+        # needed.
         cdef size_t begin = ends.n, start = at, end, i, middle
         at = self.first.split(data, n, at, ends)
         middle = ends.n
@@ -61,7 +58,7 @@ cdef class Sequence(Splitter):
             end = ends.items[i] & ~UNMATCHED
             if end != ends.items[i]:
                 ends_add(ends, end | UNMATCHED)
-            # Most pieces hold nothing that the second splits at: the last steps of falcon are about digits.
+            # Most pieces hold nothing at which `second` splits: the last steps of falcon's pattern split only digits.
             elif self._quiet != NULL and _is_quiet(self._quiet, data + start, end - start):
                 ends_add(ends, end)
             else:
@@ -72,7 +69,7 @@ cdef class Sequence(Splitter):
         return at
 
     cdef int _split_piece(self, const uint8_t* piece, size_t n, size_t offset, Ends* ends) except -1 nogil:
-        """Append the ends that the second finds in one piece, which begins at `offset`."""
+        """Append the ends that `second` finds in the piece that begins at `offset`."""
         cdef size_t at = 0, i, begin = ends.n
         while at < n:
             at = self.second.split(piece, n, at, ends)
@@ -95,13 +92,13 @@ cdef inline bint _is_quiet(const uint8_t* quiet, const uint8_t* piece, size_t n)
 
 @cython.final
 cdef class Regrouped(Splitter):
-    """Splitter that makes pieces of another's matches and gaps, as `Split` of Hugging Face tokenizers does.
+    """Splitter that regroups the matches and gaps of another splitter, as `Split` of tokenizers does.
 
-    splitter: Splitter – its pieces are the matches, its gaps the gaps.
+    splitter: Splitter – its pieces are the matches; text that it leaves out is the gaps.
     behavior: str – "removed": the gaps are the pieces, and matches are left out. "merged_with_previous": a match
         joins the gap right before it. "merged_with_next": it joins the gap right behind it. "contiguous": matches
-        that touch become one piece. But with "removed", gaps are pieces too.
-    invert: bool – matches and gaps change places first.
+        that touch become one piece. Except with "removed", gaps are pieces too.
+    invert: bool – swap matches and gaps first.
     """
 
     cdef readonly Splitter splitter
@@ -122,14 +119,14 @@ cdef class Regrouped(Splitter):
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef size_t begin = ends.n
         at = self.splitter.split(data, n, at, ends)
-        # Neighbours that join must not come from two calls.
+        # One call must give all ends: neighbours from two calls could not be joined.
         while at < n and self._behavior != REMOVED:
             at = self.splitter.split(data, n, at, ends)
         self._regroup(ends, begin)
         return at
 
     cdef void _regroup(self, Ends* ends, size_t begin) noexcept nogil:
-        """Replace the ends from index `begin` on by the ends of the new pieces."""
+        """Replace the ends from index `begin` on with the ends of the regrouped pieces."""
         cdef size_t i, n_kept = begin, end
         cdef bint is_gap
         for i in range(begin, ends.n):
@@ -161,8 +158,7 @@ cdef class Regrouped(Splitter):
 
 @cython.final
 cdef class StandIns(Splitter):
-    """Splitter that lets `splitter` read GPT-2's characters for bytes (`bytes_to_unicode`), one for each byte of
-    the text.
+    """Splitter that gives `splitter` GPT-2's stand-in character (`bytes_to_unicode`) for each byte of the text.
 
     So a piece may end within a character of the text.
     """
@@ -208,7 +204,7 @@ cdef class StandIns(Splitter):
         return n
 
     cdef void _bring_back(self, const uint8_t* data, Ends* ends, size_t begin) noexcept nogil:
-        """Change the ends from index `begin` on from offsets into the characters to offsets into data."""
+        """Turn the ends from index `begin` on from offsets into the stand-ins' UTF-8 into offsets into `data`."""
         cdef size_t i, at = 0, at_shown = 0, end
         for i in range(begin, ends.n):
             end = ends.items[i] & ~UNMATCHED

@@ -1,7 +1,7 @@
 """Splitter for any pattern that compiles to a program: backtracking with visited states, without the GIL.
 
-Matching is leftmost-first, as in the engines that tokenizers run on. Alternatives that are still to be tried lie
-on a stack of frames: an operation and the offset to go on from. Every operation takes a step, and so do four bytes
+Matching is leftmost-first, as in the engines that tokenizers run on. Alternatives that are not tried yet lie
+on a stack of frames: an operation and the offset to continue from. Every operation takes a step, and so do four bytes
 of a run. Steps and frames are limited, so a hostile text ends in an error and not in a hang.
 
 An attempt that takes many steps begins to remember the states (operation, offset) that have failed and enters none
@@ -61,9 +61,9 @@ cdef enum:
 
 cdef const uint32_t NO_LIMIT = 0xFFFFFFFF  # upper bound of a repetition without one
 cdef const size_t MAX_FRAMES = 1 << 22  # frames at most: 96 MB
-# A call of split() may take BASE_STEPS, and STEPS_PER_BYTE for each byte that is left: about a microsecond a byte.
-# It returns early only if it took less than a quarter of that for the bytes it has done. So a multiple of the
-# text's length also bounds all calls together. Tokenizer patterns take about 2 steps a byte.
+# A call of split() may take BASE_STEPS, and STEPS_PER_BYTE for each byte that is left: about a microsecond for each
+# byte. It returns early only if it took less than a quarter of that for the bytes it has done. So a multiple of the
+# text's length also bounds all calls together. Tokenizer patterns take about 2 steps for each byte.
 cdef const int64_t BASE_STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
 
@@ -71,7 +71,7 @@ cdef const int64_t STEPS_PER_BYTE = 256
 cdef struct Frame:
     uint32_t pc  # operation that pushed the frame, as an index into the code
     uint32_t extra  # CHOICE: next entry of its list; RUN_LAZY: repetitions left
-    size_t at  # offset to go on from; SAVE_PLACE, CLOSE: old value of a mark
+    size_t at  # offset to continue from; SAVE_PLACE, CLOSE: old value of a mark
     size_t low  # RUN_GREEDY: shortest end of the run; CLOSE: old value of the second mark
 
 
@@ -102,8 +102,8 @@ cdef class Engine(Splitter):
     pattern: str – the pattern, for errors.
     code, tables, lists, follows, set_bytes, set_index, set_blocks, n_groups: the program as
         `splitting.program.compile_program` made it; trusted.
-    track_after: int – steps after which an attempt begins to remember visited states; patterns in use never get
-        there.
+    track_after: int – steps after which an attempt begins to remember visited states; no published pattern takes
+        so many.
     keep_gaps: bool – text between matches makes pieces; False: it is a gap.
     by_neighbours: bool – the pattern is one character of a set, or a run of such characters.
     """
@@ -142,7 +142,7 @@ cdef class Engine(Splitter):
         self._sets.blocks = <const uint64_t*> PyBytes_AS_STRING(blocks)
 
     def quiet_bytes(self):
-        """Return bool by byte: no match begins with it. None if gaps are no pieces or if it is not known."""
+        """Return bool by byte: no match begins with it. None if gaps are not pieces or if it is not known."""
         if self._gap_flag or self._follows == NULL:
             return None
         return bytes([not self._follows[byte] for byte in range(256)])
@@ -343,7 +343,7 @@ cdef class Engine(Splitter):
     cdef const uint32_t* _resume(
         self, const uint8_t* data, size_t n, size_t* at, MatchState* state
     ) noexcept nogil:
-        """Return the operation to go on with after a failure, and set `at`; NULL if nothing is left to try."""
+        """Return the operation to continue with after a failure, and set `at`; NULL if nothing is left to try."""
         cdef const uint32_t* words
         cdef Frame* frame
         while state.n_frames:

@@ -40,7 +40,7 @@ class WordScanner(Splitter):
     Pieces are words, and shorter if no token holds two neighbours.
 
     code_points: CodePoints – the vocabulary.
-    path: as of a Scanner.
+    path: as for Scanner.
     """
 
     def __init__(self, code_points: CodePoints, *, path: str | None = None) -> None: ...

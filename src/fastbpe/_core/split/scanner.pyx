@@ -46,7 +46,7 @@ def paths():
 
 
 cdef const fb_path* _choose_path(str path) except NULL:
-    """Return the scanners of an instruction set; None: of the one that FASTBPE_SIMD names, or the best one."""
+    """Return the scanners of an instruction set; None: of the set that FASTBPE_SIMD names, else of the best set."""
     cdef const fb_path* chosen
     path = path or os.environ.get("FASTBPE_SIMD") or None
     chosen = fb_choose_path(NULL) if path is None else fb_choose_path(path.encode())
@@ -106,7 +106,7 @@ cdef class WordScanner(Splitter):
     Pieces are words, and shorter if no token holds two neighbours.
 
     code_points: CodePoints – the vocabulary.
-    path: as of a Scanner.
+    path: as for Scanner.
     """
 
     cdef CodePoints _code_points

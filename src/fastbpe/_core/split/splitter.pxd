@@ -6,7 +6,7 @@ cdef extern from *:
     #include <stdint.h>
     #define FB_UNMATCHED (SIZE_MAX ^ (SIZE_MAX >> 1))
     """
-    # Flag of an end: a gap ends there, text that is no piece and is passed over. No text is so long as to need
+    # Flag of an end: a gap ends there, text that is left out and is not part of a piece. No text is so long as to need
     # this bit.
     const size_t UNMATCHED "FB_UNMATCHED"
 

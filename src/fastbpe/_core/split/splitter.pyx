@@ -174,7 +174,7 @@ cdef class RegexSplitter(Splitter):
         cdef size_t at_byte = 0
         cdef double seconds = REGEX_SECONDS + REGEX_SECONDS_PER_BYTE * n
         try:
-            # Lost: findall. A list of all pieces takes a dozen times the text's memory.
+            # Not findall(): its list of all pieces takes a dozen times the memory of the text.
             for match in self._pattern.finditer(text, timeout=seconds):
                 start, end = match.span()
                 if start == end:

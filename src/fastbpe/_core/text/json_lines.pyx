@@ -93,7 +93,7 @@ def texts_of_lines(bytes block not None, str field not None):
     field: name of the field, in the outermost object of each line.
 
     texts: for each line, the string as UTF-8; None if the line is not plain.
-    others: (index, bytes) of each line that is not plain: blank; no JSON, or no object; without the field, or with
+    others: (index, bytes) of each line that is not plain: blank; not JSON, or not an object; without the field, or with
         something else than a string in it; with half a surrogate pair; nested more than 64 deep; with a number of
         more than 300 characters, or a field name of more than 256 bytes that has escapes; or in a block that is
         not UTF-8.

@@ -1,7 +1,7 @@
 """Safe cuts: positions where a text may be cut so that its parts, split one by one, give the pieces of the whole.
 
-A safe cut lies after a letter and before a character that is no letter, mark or apostrophe; or after a number and
-before a character that is no number. Every pattern that has a scanner keeps its pieces there:
+A safe cut lies after a letter and before a character that is not a letter, mark or apostrophe; or after a number and
+before a character that is not a number. Every pattern that has a scanner keeps its pieces there:
 
 - A piece ends there, whatever comes before or after. Every such pattern matches a letter as part of a word, of a
   contraction or of a sign followed by ASCII letters, and a number as part of a run of numbers. A word goes on only

@@ -14,7 +14,7 @@ class SpecialMatcher:
         it), 4 (found only where no word character touches it), 8 (passed over: no token inside it is found, nor
         itself);
         empty: no token has flags.
-    then: matcher of the tokens to be found in the rest of the text once that is normalized; None: none.
+    then: matcher of the tokens to find in the rest of the text after it is normalized; None: find no tokens.
     words: pairs of uint32 in native byte order, first and last code point of each range of word characters,
         ascending; needed for flag 4.
     """
@@ -39,7 +39,7 @@ class SpecialMatcher:
         """Return (start, end, id) of every token found, in order; offsets in bytes of the text's UTF-8."""
 
     def search(self, text: str | bytes) -> tuple[int, int, int] | None:
-        """Return (start, end, id) of the first token, whatever its flags; None without one."""
+        """Return (start, end, id) of the first token, with any flags; None if there is no token."""
 
 def use_path(path: str) -> None:
     """Use the kernels of an instruction set from now on, as FASTBPE_SIMD does at import. For tests."""

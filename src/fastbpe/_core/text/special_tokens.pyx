@@ -61,7 +61,7 @@ cdef class SpecialMatcher:
         it), 4 (found only where no word character touches it), 8 (passed over: no token inside it is found, nor
         itself);
         empty: no token has flags.
-    then: matcher of the tokens to be found in the rest of the text once that is normalized; None: none.
+    then: matcher of the tokens to find in the rest of the text after it is normalized; None: find no tokens.
     words: pairs of uint32 in native byte order, first and last code point of each range of word characters,
         ascending; needed for flag 4.
     """
@@ -180,7 +180,7 @@ cdef class SpecialMatcher:
         return NONE
 
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """Find the first token in data[at:n], whatever its flags; False without one.
+        """Find the first token in data[at:n], with any flags. False: there is no token.
 
         Requires: data[:n] is valid UTF-8.
         Ensures: on True, start, end, index and id of match are set; resume is left alone.
@@ -251,7 +251,7 @@ cdef class SpecialMatcher:
         return low < self._n_words and self._words[2 * low] <= character
 
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """Find the longest token that begins at data[at], whatever its flags; False without one.
+        """Find the longest token that begins at data[at], with any flags. False: there is no token.
 
         Ensures: on True, start, end, index and id of match are set; resume is left alone.
         """
@@ -284,7 +284,7 @@ cdef class SpecialMatcher:
             utf8_release(&view)
 
     def search(self, text):
-        """Return (start, end, id) of the first token, whatever its flags; None without one."""
+        """Return (start, end, id) of the first token, with any flags; None if there is no token."""
         cdef Utf8 view
         cdef Match match
         utf8_of(text, &view)

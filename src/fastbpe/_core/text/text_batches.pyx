@@ -25,7 +25,7 @@ cdef class TextBatches:
     cdef list next(self):
         """Return the next batch; None at the end.
 
-        An item that is no text ends its batch, and raises TypeError only at the following call: so the error of an
+        An item that is not a text ends its batch, and raises TypeError only at the following call. So the error of an
         earlier text comes first.
         """
         cdef list out

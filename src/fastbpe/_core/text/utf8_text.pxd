@@ -8,14 +8,14 @@ cdef struct Text:
     size_t n  # units
     int unit  # bytes of each: 1, 2 or 4
     bint is_utf8  # bytes, or an ASCII str; else units are code points, surrogates among them
-    uint8_t* owned  # memory to be freed by text_release(), or NULL
+    uint8_t* owned  # memory that text_release() frees, or NULL
 
 
 cdef struct Utf8:
     # View of a text as UTF-8. The object lends the memory unless `owned` is set.
     const uint8_t* data
     size_t n  # bytes
-    uint8_t* owned  # memory to be freed by utf8_release(), or NULL
+    uint8_t* owned  # memory that utf8_release() frees, or NULL
 
 
 cpdef bint has_surrogates(object text) except -1

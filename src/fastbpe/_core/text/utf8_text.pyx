@@ -4,7 +4,8 @@ An ASCII str lends its memory. Any other str is transcoded into memory of ours, 
 copy. A surrogate pair becomes the character it stands for, a lone surrogate U+FFFD. Bytes must be UTF-8.
 """
 
-# Lost: fast paths for characters of two and three bytes in UTF-8 checking: slower, for they mispredict.
+# Tried and dropped: fast paths for characters of two and three bytes in the UTF-8 check: slower by mispredicted
+# branches.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -166,7 +167,7 @@ cdef const size_t BLOCK_UNITS = 16  # units transcoded by each step of a loop wi
 
 
 cdef size_t utf8_capacity(const Text* text, size_t n_units) noexcept nogil:
-    """Return the bytes that text_utf8() may touch for so many units, 64 of them for its last vector store."""
+    """Return how many bytes text_utf8() may write for a number of units, 64 of them by its last vector store."""
     return n_units * (text.unit + 1 if text.unit < 4 else 4) + 64
 
 

@@ -22,7 +22,7 @@ class Learner(MergeLearner):
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
-    taken: bytes – names that text becomes whatever its merges are: with a base of bytes, no merge makes one.
+    taken: bytes – names that text always becomes, before any merges: with a base of bytes, no merge makes one.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ cdef class Learner(MergeLearner):
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
-    taken: bytes – names that text becomes whatever its merges are: with a base of bytes, no merge makes one.
+    taken: bytes – names that text always becomes, before any merges: with a base of bytes, no merge makes one.
     """
 
     cdef int64_t _n_pieces  # pieces in the text: the sum of the counts

@@ -12,7 +12,7 @@ class CodePointLearner(MergeLearner):
     classes: bytes, one per code point – classes of characters, as in scripts.pxd.
     n_merges: int – number of pieces to learn.
     max_length: int – characters of a piece, at most.
-    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as of a WordCounter.
+    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as for WordCounter.
     base: list of list of int – the symbols of each base piece, two or more; symbols are places in the alphabet.
     cuts: bytes – uint32 for each part of each word, in the order of the table: its characters if it is a symbol or
         a base piece; 0 for a character that ends the word. b"": words begin as characters.

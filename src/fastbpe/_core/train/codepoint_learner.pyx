@@ -12,7 +12,7 @@ are taken at the end, when no other pair is left. Their merges change nothing, s
 
 Of two pairs that make the same text, only the first becomes a piece.
 
-Base pieces. Learning may go on after the pieces of another model: words then begin as these pieces, cut as the
+Base pieces. Learning may start from the pieces of another model: words then begin as these pieces, cut as the
 caller says, and no pair makes the text of one of them again.
 """
 
@@ -55,7 +55,7 @@ cdef class CodePointLearner(MergeLearner):
     classes: bytes, one per code point – classes of characters, as in scripts.pxd.
     n_merges: int – number of pieces to learn.
     max_length: int – characters of a piece, at most.
-    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as of a WordCounter.
+    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as for WordCounter.
     base: list of list of int – the symbols of each base piece, two or more; symbols are places in the alphabet.
     cuts: bytes – uint32 for each part of each word, in the order of the table: its characters if it is a symbol or
         a base piece; 0 for a character that ends the word. b"": words begin as characters.
@@ -103,7 +103,7 @@ cdef class CodePointLearner(MergeLearner):
         self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
         while (<uint64_t> 1 << self._bits) < self._n_alphabet:
             self._bits += 1
-        # Each merge removes at least one symbol. So no array is longer than the text, whatever n_merges is.
+        # Each merge removes at least one symbol. So no array is longer than the text, even if n_merges is greater.
         n_ids = self._n_base + min(n_merges, words.n_arena)
         self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
@@ -244,7 +244,7 @@ cdef class CodePointLearner(MergeLearner):
                     id = text[0] if n == 1 else self._slots[self._slot_of_text(text, n)]
                     if id == NONE or id >= self._n_base:
                         with gil:
-                            raise ValueError("cuts name a part that is no base piece")
+                            raise ValueError("cuts name a part that is not a base piece")
                     for k in range(n):
                         cell[k].symbol = DEAD
                     cell[n - 1].symbol = id | TAIL

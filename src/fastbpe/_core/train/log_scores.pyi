@@ -1,7 +1,7 @@
 def log_scores(counts: list[int], total: int) -> list[float]:
     """Return the logarithm of each count over the total, in single precision.
 
-    counts: list of int – 0 to 2**64 - 1; 0 gives -inf.
+    counts: list of int – each 0 to 2**64 - 1; 0 gives -inf.
     total: int – 1 to 2**64 - 1.
 
     >>> log_scores([1, 2, 0], 2)

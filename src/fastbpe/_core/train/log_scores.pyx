@@ -7,9 +7,9 @@ from libc.stdint cimport uint64_t
 def log_scores(list counts not None, total):
     """Return the logarithm of each count over the total, in single precision.
 
-    The C library's logf does it, as in sentencepiece: it rounds some logarithms otherwise than Python's math.log.
+    Uses the C library's logf, as sentencepiece does. It rounds some logarithms differently from Python's math.log.
 
-    counts: list of int – 0 to 2**64 - 1; 0 gives -inf.
+    counts: list of int – each 0 to 2**64 - 1; 0 gives -inf.
     total: int – 1 to 2**64 - 1.
     """
     cdef float log_total = logf(<float> <uint64_t> total)

@@ -9,7 +9,7 @@ class MergeLearner:
     def learn(self, progress: Callable[[int], object] | None = None) -> None:
         """Learn all merges.
 
-        progress: callable or None – progress(n_ids) is called now and then, and at the end.
+        progress: callable or None – called as progress(n_ids) from time to time, and at the end.
         """
 
     def merges(self) -> list[tuple[int, int, int]]:

@@ -1,9 +1,9 @@
 """Learn merges from counted pieces: exact greedy BPE, in time near-linear in the size of the distinct pieces.
 
 Symbols. All distinct pieces lie in one array of cells, with a NONE before and after each. A symbol takes as many
-cells as it has base symbols: `length[id]`. Its first cell holds the id, its last one id | TAIL, and none
-between an id: a merge writes DEAD over the first cell of the right symbol. So the array is a doubly linked list
-without links: the right neighbour starts `length[id]` cells on, the left one ends one cell before.
+cells as it has base symbols: `length[id]`. Its first cell holds the id, its last cell id | TAIL, and the
+cells between no id: a merge writes DEAD over the first cell of the right symbol. So the array is a doubly linked list
+without links: the right neighbour starts `length[id]` cells later, and the left neighbour ends one cell before.
 
 Pairs. The first cell of a symbol also holds the index of the pair that the symbol begins, so a merge lowers the
 counts of the neighbours' pairs without a look-up. A pair that a merge creates contains the new id, so an array
@@ -12,18 +12,18 @@ holds them. A pair that may not be merged is kept like others, but never offered
 
 Choice. Counts only fall, so a waiting pair may wait with a count that is too high. When it is taken and its count
 has changed, it is offered again with its present count (a lazy priority queue). Counts below N_BUCKETS wait in
-buckets, one list a count (a bucket queue); the heap holds only larger counts and the bucket that is being merged,
-and stays small.
+buckets, one list for each count (a bucket queue); the heap holds only larger counts and the bucket that is being
+merged, and stays small.
 
 Memory. A merge reads cells, counts and weights at random. So it prefetches cells and weights of the occurrences
 ahead, and counts lie apart from the rest of a pair. Huge pages serve only arrays that are large and written from
 end to end.
-Lost: huge pages for all arrays; laying them out cost more than it saved. Prefetches of the counts ahead, and of pairs
-while their occurrences are laid out: under 3 % (docs/how/optimizations.md).
+Tried and dropped: huge pages for all arrays: getting them cost more than they saved. Prefetching counts, and pairs
+while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
 """
 
-# Lost: pieces sorted by count, so that hot ones lie together: sorting costs what it brings.
-# Lost: leaving out pairs that are too rare ever to be merged: only a tenth of all occurrences belong to them.
+# Tried and dropped: sorting pieces by count, so that frequent pieces lie together: the sort takes the time it saves.
+# Tried and dropped: leaving out pairs that are too rare ever to merge: they have only a tenth of all occurrences.
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -54,7 +54,7 @@ cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil:
 
 
 cdef int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
-    """Reallocate `items` for `capacity` items; on MemoryError they stay as they were."""
+    """Reallocate `items` for `capacity` items; on MemoryError they do not change."""
     cdef void* grown = realloc(items[0], capacity * item_size)
     if grown == NULL:
         with gil:
@@ -98,7 +98,7 @@ cdef class MergeLearner:
         return 0
 
     cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil:
-        """Tell whether a pair is merged before another one of the same count and key."""
+        """Tell whether a pair is merged before another pair of the same count and key."""
         return False
 
     cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
@@ -106,9 +106,7 @@ cdef class MergeLearner:
         return True
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Tell whether the best pair gives a new symbol. If so it is merged now; if not, it is passed over for
-        good.
-        """
+        """Tell whether the best pair gives a new symbol. If so, it is merged now; if not, never."""
         return True
 
     # Setting up
@@ -116,7 +114,7 @@ cdef class MergeLearner:
     cdef int _allocate(self, size_t n_cells, size_t n_weights, size_t n_ids) except -1:
         """Allocate the arrays.
 
-        n_cells: symbols of all distinct pieces, plus one NONE a piece, plus two.
+        n_cells: symbols of all distinct pieces, plus one NONE for each piece, plus two.
         n_weights: number of pieces.
         n_ids: number of ids to end with, at least _n_base.
 
@@ -311,7 +309,7 @@ cdef class MergeLearner:
     # Merging
 
     cdef int _merge(self, uint32_t index, uint32_t merged) except -1 nogil:
-        """LearnedMerge a pair at all its occurrences, from left to right within each piece.
+        """Merge a pair at all its occurrences, from left to right within each piece.
 
         merged: the new id.
 
@@ -367,7 +365,7 @@ cdef class MergeLearner:
         return 0
 
     cdef inline int _note_work(self, size_t n) except -1 nogil:
-        """Note that n occurrences or pairs were handled; look at signals and report progress now and then."""
+        """Note that n occurrences or pairs were handled; check signals and report progress from time to time."""
         self._work += n
         return self._report() if self._work >= WORK_PER_REPORT else 0
 
@@ -382,7 +380,7 @@ cdef class MergeLearner:
     def learn(self, progress=None):
         """Learn all merges.
 
-        progress: callable or None – progress(n_ids) is called now and then, and at the end.
+        progress: callable or None – called as progress(n_ids) from time to time, and at the end.
         """
         if self._is_learning:
             raise RuntimeError("this Learner is learning, or was interrupted while it did; make another one")

@@ -1,4 +1,4 @@
-"""Cells, pairs and occurrences, and the merge of one pair. merge_learner.pyx explains them."""
+"""Data of the merge learner (cells, pairs, occurrences), and the merge of one pair. merge_learner.pyx explains them."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -10,11 +10,11 @@ cdef extern from *:
     #define FASTBPE_TAIL UINT32_C(0x80000000)
     #define FASTBPE_DEAD (UINT32_MAX - 1)
     """
-    const uint32_t TAIL "FASTBPE_TAIL"  # set in the last cell of a symbol of several cells
-    const uint32_t DEAD "FASTBPE_DEAD"  # in a cell inside a symbol; no id, since ids stay below TAIL
+    const uint32_t TAIL "FASTBPE_TAIL"  # flag of the last cell of a symbol that has several cells
+    const uint32_t DEAD "FASTBPE_DEAD"  # value of a cell inside a symbol; never an id, since ids stay below TAIL
 
 cdef enum:
-    CELLS_AHEAD = 24  # occurrences from the present one to the one whose cells are prefetched
+    CELLS_AHEAD = 24  # distance, in occurrences, at which cells are prefetched
 
 
 cdef struct Cell:
@@ -31,33 +31,33 @@ cdef struct Pair:
     uint32_t left
     uint32_t right
     Occurrence* occurrences  # slice of the arena; NULL before the pair has one
-    uint32_t n  # occurrences counted; some may be gone by now
+    uint32_t n  # occurrences counted; later merges may have removed some
     uint32_t n_placed  # occurrences written to the slice
-    uint32_t next  # next pair of the bucket
+    uint32_t next  # next pair in the same bucket
 
 
 cdef struct NewOccurrence:
-    # An occurrence of a pair that the present merge creates: it waits for the pair's slice.
+    # An occurrence of a pair that the present merge creates. It waits until the pair has a slice.
     uint32_t pair
     Occurrence occurrence
 
 
 cdef struct QueuedPair:
     int64_t count
-    uint64_t key  # of two pairs with equal counts, the one with the smaller key is merged
+    uint64_t key  # of two pairs with equal counts, the pair with the smaller key is merged first
     uint32_t pair
 
 
 cdef struct State:
-    # Arrays that a merge works on; a struct, so that the inner loops can hold it in registers.
+    # Arrays that a merge works on. They are a struct so that the inner loops can hold its fields in registers.
     Cell* cells
     int64_t* weights  # count of each piece
     uint32_t* length  # cells of each id
     int64_t* counts  # count of each pair
     Pair* pairs
     uint32_t n_pairs
-    uint32_t* left_pair  # of id L: index of the pair (L, new id) of the present merge; NONE: it does not exist yet
-    uint32_t* right_pair  # of id R: the same for (new id, R)
+    uint32_t* left_pair  # by id L: index of the pair (L, new id) of the present merge; NONE: there is no such pair yet
+    uint32_t* right_pair  # by id R: the same for the pair (new id, R)
     NewOccurrence* new_occurrences
     size_t n_new
 
@@ -111,13 +111,13 @@ cdef inline void _note_occurrence(
 cdef inline void merge_some(
     State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to
 ) noexcept nogil:
-    """Merge a pair at its occurrences from_ to `to` (exclusive), as far as they still stand.
+    """Merge a pair at those of its occurrences from_ to `to` (exclusive) that still stand.
 
     merged: the new id.
 
-    Requires: length[merged] is set; new_occurrences has space for two per occurrence, and pairs for two per
-    occurrence or two per id.
-    Ensures: counts are right for all pairs but the merged one. New pairs have n and counts, but no slices.
+    Requires: length[merged] is set; new_occurrences has space for two items for each occurrence; pairs has space for
+    two for each occurrence or two for each id.
+    Ensures: the counts of all pairs but the merged one are right. New pairs have n and counts, but no slices yet.
     """
     cdef Cell* cells = s.cells
     cdef const uint32_t* length = s.length
@@ -150,19 +150,19 @@ cdef inline void merge_some(
             if s.left_pair[left] == NONE:
                 s.left_pair[left] = new_pair(s, left, merged)
             _note_occurrence(s, s.left_pair[left], left_at, occurrences[i].piece, weight)
-        if right != NONE:  # not the new id yet: symbols to the right are merged later
+        if right != NONE:  # `right` is never the new id: symbols to the right are merged later
             if s.right_pair[right] == NONE:
                 s.right_pair[right] = new_pair(s, merged, right)
             _note_occurrence(s, s.right_pair[right], at, occurrences[i].piece, weight)
 
 
 cdef inline bint better(const QueuedPair* a, const QueuedPair* b) noexcept nogil:
-    """Tell whether a queued pair is merged before another one; False for equal counts and keys."""
+    """Tell whether queued pair a is merged before b. False if counts and keys are equal."""
     return a.count > b.count or (a.count == b.count and a.key < b.key)
 
 
-# Index of the pairs that exist before the first merge: open addressing with linear probing, at most a quarter
-# full. Later pairs need no look-up. A slot holds no key: the caller reads the pair anyway.
+# Hash index of the pairs that exist before the first merge: open addressing with linear probing, at most a quarter
+# full. Later pairs are never looked up. A slot holds no key, since the caller reads the pair anyway.
 
 cdef struct PairIndex:
     uint32_t* slots  # NONE: empty

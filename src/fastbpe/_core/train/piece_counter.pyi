@@ -12,7 +12,7 @@ class PieceCounter(PieceTable):
     """Pieces of texts and their counts, in order of first appearance. One thread at a time may use it.
 
     splitter: Splitter – cuts the texts into pieces.
-    spill, limit: as of a PieceTable.
+    spill, limit: as for PieceTable.
     """
 
     def __new__(

@@ -31,7 +31,7 @@ cdef class PieceCounter(PieceTable):
     """Pieces of texts and their counts, in order of first appearance. One thread at a time may use it.
 
     splitter: Splitter – cuts the texts into pieces.
-    spill, limit: as of a PieceTable.
+    spill, limit: as for PieceTable.
     """
 
     def __cinit__(self, Splitter splitter not None, *, spill=None, size_t limit=0):
@@ -181,7 +181,7 @@ cdef class PieceCounter(PieceTable):
                 probe[i].line = self._entries + (key_hash(low, high, self._seed) >> self._shift << 1)
                 prefetch(probe[i].line)
             else:
-                probe[i].line = self._entries  # any valid line: this key matches none, for no length is 255
+                probe[i].line = self._entries  # any valid line: this key matches no entry, since no length is 255
                 probe[i].high = ~<uint64_t> 0
                 probe[i].low = 0
                 if not length & UNMATCHED:
@@ -198,7 +198,7 @@ cdef class PieceCounter(PieceTable):
     cdef int _count_group(
         self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
     ) except -1 nogil:
-        """Count the pieces of one group; arguments as of count_pieces.
+        """Count the pieces of one group. Takes the arguments of count_pieces().
 
         Requires: 1 <= n_ends <= GROUP_PIECES; reserve_group() was called.
         """

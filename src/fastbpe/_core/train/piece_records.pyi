@@ -18,7 +18,7 @@ def write_parts(
 def write_by_position(
     table: PieceTable, width: int, n_parts: int, write: Callable[[int, bytes], object], *, min_count: int = 1
 ) -> tuple[int, int]:
-    """Write the frequent pieces as records, divided into parts by the position at which they were met first.
+    """Write the frequent pieces as records, divided into parts by the position at which they first occur.
 
     width: int – positions of a part; the last part has the rest.
     n_parts: int – number of parts.

@@ -44,7 +44,7 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, ui
 def write_by_position(
     PieceTable table not None, uint64_t width, uint32_t n_parts, write, *, int64_t min_count=1
 ):
-    """Write the frequent pieces as records, divided into parts by the position at which they were met first.
+    """Write the frequent pieces as records, divided into parts by the position at which they first occur.
 
     width: int – positions of a part; the last part has the rest.
     n_parts: int – number of parts.

@@ -32,7 +32,7 @@ class PieceTable:
     def add_table(self, other: PieceTable, *, behind: bool = True) -> None:
         """Add the counts of another table.
 
-        behind: bool – the other's pieces were met after all of these; False: both tables counted batches of one
+        behind: bool – the other's pieces occur after all of these; False: both tables counted batches of one
             source, whose positions can be compared.
         """
 

@@ -74,7 +74,7 @@ cdef class PieceTable:
     def add_table(self, PieceTable other not None, *, bint behind=True):
         """Add the counts of another table.
 
-        behind: bool – the other's pieces were met after all of these; False: both tables counted batches of one
+        behind: bool – the other's pieces occur after all of these; False: both tables counted batches of one
             source, whose positions can be compared.
         """
         cdef size_t at = 0

@@ -1,4 +1,4 @@
-"""Views of a batch of texts, for the counters: taken once, released with the object that holds them."""
+"""Views of the texts of a batch for the counters. The object that holds the views releases them."""
 
 cimport cython
 from libc.stdint cimport uint8_t

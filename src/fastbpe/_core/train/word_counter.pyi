@@ -22,7 +22,7 @@ class WordCounter:
     allow_whitespace_only_pieces: bool – keep several spaces together.
     has_counts: bool – each line is "sentence TAB count".
     is_checked: bool – raise ValueError for bytes that are not UTF-8.
-    spill, limit: as of a PieceTable.
+    spill, limit: as for PieceTable.
     """
 
     def __new__(

@@ -62,7 +62,7 @@ cdef class WordCounter:
     allow_whitespace_only_pieces: bool – keep several spaces together.
     has_counts: bool – each line is "sentence TAB count".
     is_checked: bool – raise ValueError for bytes that are not UTF-8.
-    spill, limit: as of a PieceTable.
+    spill, limit: as for PieceTable.
     """
 
     def __cinit__(
@@ -255,7 +255,7 @@ cdef class WordCounter:
             with gil:
                 line = (<const char*> data)[:end].decode("utf-8", "replace")
                 raise SpecError(
-                    f"{line[:200]!r} is no line of tsv: expected a sentence, a tab, and how often it occurs",
+                    f"{line[:200]!r} is not a line of tsv: expected a sentence, a tab, and how often it occurs",
                     f"Input format must be: word <tab> freq. {line}",
                 )
         at = <size_t> (tab + 1 - data)

@@ -26,12 +26,12 @@ UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 
 
 class Typed(NamedTuple):
-    """A value with its type, to write.
+    """A typed value to write into a file.
 
     Attributes:
         type: number of the type; for an array, the type of its items.
-        value: int, float, bool or bytes; or a sequence of them for an array.
-        is_array: the value is an array.
+        value: int, float, bool or bytes; for an array, a sequence of one of these.
+        is_array: True: the value is an array.
     """
 
     type: int
@@ -40,16 +40,16 @@ class Typed(NamedTuple):
 
 
 def recognise(data: Buffer) -> bool:
-    """Tell whether a file begins as a GGUF file of a version below 256, in either byte order."""
+    """Tell whether a file begins like a GGUF file of a version below 256, in either byte order."""
     head = bytes(data[:8])
     return head.startswith(MAGIC) and len(head) == 8 and bytes(3) in (head[5:8], head[4:7])
 
 
 def read(data: Buffer, where: str, prefix: str) -> dict[str, Any]:
-    """Read the values of the keys that begin with a prefix. Others are passed over.
+    """Read the values of the keys that begin with a prefix, and skip the other keys.
 
     Args:
-        data: the bytes of the file; only its metadata is touched.
+        data: the bytes of the file; only the metadata are read.
         where: the name of the file in errors.
         prefix: beginning of the keys.
 
@@ -57,7 +57,7 @@ def read(data: Buffer, where: str, prefix: str) -> dict[str, Any]:
         Key → int, float, bool, bytes, or a list of one of these.
 
     Raises:
-        FormatError: a damaged file, or a version that fastbpe does not know; the message has the offset.
+        FormatError: the file is damaged, or has a version that fastbpe does not know. The message has the offset.
     """
     return _Reader(data, where).keys(prefix)
 
@@ -99,7 +99,7 @@ class _Reader:
         raise FormatError(f"{self._where}: GGUF: byte {self._at}: {reason}; get the file again")
 
     def _take(self, n: int) -> memoryview:
-        """Return the next n bytes, and go behind them."""
+        """Return the next n bytes, and move behind them."""
         at = self._at
         if n > len(self._data) - at:
             self._fail(f"the file ends here, {n - (len(self._data) - at)} bytes too early")
@@ -120,7 +120,7 @@ class _Reader:
         if kind == ARRAY:
             return self._array(key, keep)
         if kind not in _FORMATS:
-            self._fail(f"{key!r:.80} has the type {kind}, which there is not")
+            self._fail(f"{key!r:.80} has the unknown type {kind}")
         return self._number(_FORMATS[kind])
 
     def _array(self, key: str, keep: bool) -> list[Any] | None:
@@ -130,7 +130,7 @@ class _Reader:
             strings = [self._string() for _ in range(n)]
             return [bytes(text) for text in strings] if keep else None
         if kind not in _FORMATS:
-            self._fail(f"{key!r:.80} has items of the type {kind}, which no array may")
+            self._fail(f"{key!r:.80} has items of the type {kind}, which an array cannot hold")
         format = _FORMATS[kind]
         if keep:
             check_number(n, f"{self._where}: GGUF: {key!r:.80}")
@@ -139,7 +139,7 @@ class _Reader:
 
 
 def write(values: Mapping[str, Typed]) -> bytes:
-    """Return the bytes of a file with these keys, and without tensors."""
+    """Return the bytes of a file that has these keys and no tensors."""
     parts = [MAGIC, struct.pack("<IQQ", _WRITTEN_VERSION, 0, len(values))]
     for key, (kind, value, is_array) in values.items():
         parts.append(_string_of(key.encode()))

@@ -30,7 +30,7 @@ def parse(
     Args:
         data: the bytes of the file; tensors are not touched.
         where: the name of the file in errors.
-        pattern: split pattern from the caller, for a file whose pre-tokenizer is none of PRE_TOKENIZERS.
+        pattern: split pattern from the caller, for a file whose pre-tokenizer is not in PRE_TOKENIZERS.
         special_tokens: name → id, in place of those in the file; byte level only.
 
     Raises:
@@ -88,7 +88,7 @@ class _Keys:
         return bool(value)
 
     def items(self, key: str, kind: type, n: int | None, default: list[Any] | None = None) -> list[Any]:
-        """Return an array of values of one type; n: the number there must be."""
+        """Return an array of values of one type. n: the required number of values; None: any."""
         value = self._values.get(PREFIX + key, default)
         if not isinstance(value, list) or (value and type(value[0]) is not kind):
             self.fail(key, f"expected an array of {kind.__name__}, found {type(value).__name__}")
@@ -101,11 +101,11 @@ class _Keys:
         types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)
         wrong = next((i for i, one in enumerate(types) if one not in _TYPES), None)
         if wrong is not None:
-            self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which there is not")
+            self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which llama.cpp does not have")
         return types
 
     def role_ids(self, n: int) -> dict[str, int]:
-        """Return role → id; an id that is none of a token is passed over, as llama.cpp does."""
+        """Return role → id. Like llama.cpp, leave out an id without a token."""
         found = {role: self._values.get(PREFIX + key) for role, key in ROLES.items()}
         return {role: value for role, value in found.items() if type(value) is int and 0 <= value < n}
 

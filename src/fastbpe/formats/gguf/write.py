@@ -35,7 +35,7 @@ def dump_byte_level(
     """Return the bytes of a file of the kind "gpt2".
 
     Args:
-        tokens: bytes by id; b"" if an id is no ordinary token.
+        tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: pairs of ids, best first.
         pre: name of the split pattern.
         special_tokens: name → id.

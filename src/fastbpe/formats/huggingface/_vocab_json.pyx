@@ -89,11 +89,11 @@ cdef class Entries:
 
         Args:
             named: tokens that text reaches by their names alone. They are left out unless a merge uses them.
-            strict: give up if a byte is no token, or a token holds a character that stands for no byte.
+            strict: give up if a byte is not a token, or a token holds a character that stands for no byte.
 
         Returns:
             (token_bytes, token_ends, merges, misses_bytes): the first three as `Model` has them, and whether a
-            byte is no token. None if the slow twin is to read the file.
+            byte is not a token. None if the slow twin must read the file.
         """
         cdef uint8_t* is_dropped = <uint8_t*> calloc(self._n + 1, 1)
         cdef uint32_t found
@@ -177,7 +177,7 @@ cdef class Entries:
     def pieces(self):
         """Return (piece_bytes, piece_ends, merges) as `CodePointModel` has them.
 
-        None if an id is not taken or a piece is empty: the slow twin is to read the file.
+        None if an id is not taken or a piece is empty: the slow twin must read the file.
         """
         cdef uint32_t token_id, end = 0
         cdef size_t n_bytes = 0
@@ -438,7 +438,7 @@ cdef class Entries:
             are_distinct: set to False if two merges make the same token.
 
         Returns:
-            False if one is no token.
+            False if one is not a token.
         """
         cdef int i
         cdef uint32_t left, right
@@ -488,7 +488,7 @@ cdef bint _stands_for_byte(str text) noexcept:
 
 
 def read(data):
-    """Read a tokenizer.json; None if the slow twin is to read it."""
+    """Read a tokenizer.json; None if the slow twin must read it."""
     cdef Entries entries = Entries()
     entries._data = bytes(data)
     return entries if entries._read() else None

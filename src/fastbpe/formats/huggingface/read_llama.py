@@ -53,7 +53,7 @@ def _parse_slowly(raw: bytes, where: str) -> CodePointModel:
 
 
 def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointModel | None:
-    """Make the model of a parsed file; arguments and result as of `read._model`."""
+    """Make the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
@@ -84,7 +84,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     if symbols is not None:
         _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
     if METASPACE not in vocabulary:
-        model.fail(f"{METASPACE!r}, which stands for a space, is no token", "vocab")
+        model.fail(f"{METASPACE!r}, which stands for a space, is not a token", "vocab")
     if PieceType.BYTE in types:  # no character is unknown, so `fuses` changes nothing
         conventions = replace(conventions, fuses=True)
     more, more_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
@@ -100,7 +100,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
         int.from_bytes(os.urandom(8), "little"),
     )
     if not (say_it or merges):
-        model.fail("there is none, and so no text becomes a token of several characters", "merges")
+        model.fail("there are no merges, so no text becomes a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
     around = templates.read(top.part("post_processor"))
     return CodePointModel(
@@ -172,8 +172,8 @@ def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spac
     spaces = llama_spaces.read(steps)
     if spaces is None and [step for step in steps if step != PREPEND] not in ([ESCAPE], [] if marks else [ESCAPE]):
         top.fail(
-            "neither byte-level, for want of a ByteLevel pre-tokenizer, nor of the Llama kind, whose normalizers "
-            "are Prepend and Replace: spaces must become U+2581, and nothing else may change",
+            "it is not byte-level, since it has no ByteLevel pre-tokenizer, and not of the Llama kind, which has "
+            "the normalizers Prepend and Replace: spaces must become U+2581, and nothing else may change",
             "normalizer",
         )
     if spaces is None and steps:
@@ -258,7 +258,7 @@ def _splits_at_spaces(part: Part) -> bool:
 def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
     """Return (kind of decoder as Conventions has it, whether it drops a space at the start)."""
     if part is None:
-        top.fail("there is none: tokenizers would put a space between all tokens", "decoder")
+        top.fail("there is no decoder: tokenizers would put a space between all tokens", "decoder")
     steps = [*part.parts("decoders")] if part.value.get("type") == "Sequence" else [part]
     if len(steps) == 1 and steps[0].value.get("type") == "Metaspace":
         return "Metaspace", _scheme(steps[0]) != "never"
@@ -293,7 +293,7 @@ def _types(
     named = [i for i in byte_ids if i >= 0]
     if named and len(named) < 256:
         missing = _BYTE_NAMES[byte_ids.index(-1)]
-        model.fail(f"with byte_fallback, all 256 bytes must be tokens or none: {missing!r} is none", "vocab")
+        model.fail(f"with byte_fallback, all 256 bytes or no byte must be tokens: {missing!r} is missing", "vocab")
     for i in named:
         types[i] = PieceType.BYTE
     unknown = _unknown(model, vocabulary)
@@ -308,7 +308,7 @@ def _types(
             types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
     for name in (model.get("unk_token", str, ""), *(_BYTE_NAMES if named else ())):
         if _is_made(name, vocabulary, merges):
-            model.fail(f"one makes {name!r:.60}, which stands for what is no token", "merges")
+            model.fail(f"a merge makes {name!r:.60}, which stands for text without a token", "merges")
     return types
 
 
@@ -318,7 +318,7 @@ def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
     if not name:
         return -1
     if name not in vocabulary:
-        model.fail(f"{name!r:.60} is no token", "unk_token")
+        model.fail(f"{name!r:.60} is not a token", "unk_token")
     if len(name) == 1:
         model.fail(f"{name!r} is not supported: it is a character, which text may hold", "unk_token")
     return vocabulary.get(name, -1)

@@ -90,7 +90,7 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
 
     used = sorted({item for item in (*templates.single, *templates.pair) if item >= 0})
     if used and used[-1] >= len(names):
-        raise FormatError(f"the template has the id {used[-1]}, which is no token; export it as native")
+        raise FormatError(f"the template has the id {used[-1]}, which is not a token; export it as native")
     n_behind = len(split(templates.single)[1])
 
     def items(template: Sequence[int]) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePoi
 
 
 def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return role → token for the ids of a generation_config.json. Ids without a special token are passed over."""
+    """Return role → token for the ids of a generation_config.json. Ids without a special token are left out."""
     found: dict[str, str] = {}
     for role in ("bos", "eos", "pad"):
         value = config.get(f"{role}_token_id")

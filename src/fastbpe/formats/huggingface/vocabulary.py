@@ -61,7 +61,7 @@ def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, i
     for number, (left, right) in _pairs(model):
         for token in (left, right, left + right):
             if not token or token not in vocabulary:
-                model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is no token", f"merges[{number}]")
+                model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is not a token", f"merges[{number}]")
         pair = vocabulary[left], vocabulary[right]
         merges.pop(pair, None)
         merges[pair] = vocabulary[left + right]
@@ -147,7 +147,7 @@ def _take_all(
 
 
 def _is_token(top: Part, number: int, value: Any, ids: Mapping[str, int]) -> bool:
-    """Return False for an empty or repeated token, which tokenizers skips. FormatError if it is no token."""
+    """Return False for an empty or repeated token, which tokenizers skips. FormatError if it is not a token."""
     part = _added(top, number, value)
     content: str = part.get("content", str)
     part.get("id", int)
@@ -198,7 +198,7 @@ def lay_out(
     """Lay out the tables of a Model.
 
     Returns:
-        (bytes of each ordinary id, b"" for others; packed merges; whether a byte is no token).
+        (bytes of each ordinary id, b"" for others; packed merges; whether a byte is not a token).
 
     Raises:
         FormatError: a token that is not written in characters for bytes, or a gap among the ids.
@@ -225,7 +225,7 @@ def lay_out(
 
 
 def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_first: bool) -> bool:
-    """Tell whether some byte is no token, so that encoding drops it.
+    """Tell whether some byte is not a token, so that encoding drops it.
 
     Raises:
         FormatError: the file has an unknown token for such bytes, or its ignore_merges needs all bytes.

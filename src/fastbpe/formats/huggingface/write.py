@@ -26,7 +26,7 @@ def dump(
 
     Args:
         model: the vocabulary.
-        tokens: bytes by id; b"" if an id is no ordinary token.
+        tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: pairs of ids, best first.
         pre_tokenizers: steps that split text, ByteLevel among them.
         all_made: merging makes every token, so ignore_merges is not needed. It is left out where it would turn a

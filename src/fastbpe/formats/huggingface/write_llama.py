@@ -66,7 +66,7 @@ def _symbols(
     added: list[AddedToken],
     conventions: Conventions,
 ) -> dict[str, Any] | None:
-    """Return the pre-tokenizer that finds user-defined pieces which are no added tokens, or None."""
+    """Return the pre-tokenizer that finds user-defined pieces which are not added tokens, or None."""
     if not conventions.symbols:
         return None
     described, bad = llama_symbols.pre_tokenizer(
@@ -211,13 +211,13 @@ def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
 
 
 def _check_characters(ids: Mapping[str, int]) -> None:
-    """Refuse a piece that sentencepiece merges from a character which is no piece."""
+    """Refuse a piece that sentencepiece merges from a character which is not a piece."""
     missing = {character for piece in ids for character in piece} - ids.keys()
     for piece in ids if missing else ():
         for cut in range(1, len(piece)):
             parts = piece[:cut], piece[cut:]
             if all(part in ids or len(part) == 1 for part in parts) and not missing.isdisjoint(parts):
-                _cannot(f"the piece {piece!r}, of whose characters one is no piece,")
+                _cannot(f"the piece {piece!r}, which has a character that is not a piece,")
 
 
 def _check_writable(model: CodePointModel, spaces: Spaces) -> None:

@@ -11,8 +11,8 @@ def read(data: Buffer, at: int, n_before: int) -> tuple[int, bytes, bytes, bytes
         n_before: bytes of text in the pieces before; ends count from it.
 
     Returns:
-        (offset of the first field that is no plain piece, texts end to end, end of each text as uint32, scores as
-        little-endian float32, types as bytes).
+        (offset of the first field that is not a plain piece, texts end to end, end of each text as uint32, scores
+        as little-endian float32, types as bytes).
     """
 
 def first_repeated(text: bytes, ends: bytes, seed: int) -> tuple[int, int] | None:
@@ -25,7 +25,7 @@ def first_repeated(text: bytes, ends: bytes, seed: int) -> tuple[int, int] | Non
     """
 
 def ids_of(types: bytes, wanted: int) -> list[int]:
-    """Return the ids of one type, ascending. types: one byte an id."""
+    """Return the ids of one type, ascending. types: one byte for each id."""
 
 def of_type(text: bytes, ends: bytes, types: bytes, wanted: int) -> dict[int, bytes]:
     """Return id → piece of one type.
@@ -33,7 +33,7 @@ def of_type(text: bytes, ends: bytes, types: bytes, wanted: int) -> dict[int, by
     Args:
         text: pieces end to end.
         ends: the end of each, as uint32.
-        types: one byte an id.
+        types: one byte for each id.
         wanted: the type.
     """
 

@@ -16,7 +16,7 @@ cdef enum:
     NORMAL = 1  # PieceType.NORMAL: the type of a piece without one
     LAST_TYPE = 6  # the greatest PieceType
     MAX_PIECE_BYTES = 7999  # sentencepiece's limit
-    COPY_BYTES = 16  # copied at once, whatever the length of a short piece
+    COPY_BYTES = 16  # always copied at once for a short piece, even if it is shorter
     HASHED_BYTES = 16  # pieces up to here are hashed as two words of 8 bytes
     TEXT_TAG = 0x0A  # field 1, bytes; also the tag of a piece in the file
     SCORE_TAG = 0x15  # field 2, fixed32
@@ -54,7 +54,7 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
         n_before: bytes of text in the pieces before; ends count from it.
 
     Returns:
-        (offset of the first field that is no plain piece, texts end to end, end of each text as uint32, scores as
+        (offset of the first field that is not a plain piece, texts end to end, end of each text as uint32, scores as
         little-endian float32, types as bytes).
     """
     cdef size_t n = <size_t> data.shape[0], n_pieces = 0, n_bytes = 0, i, end = 0, behind = at
@@ -186,7 +186,7 @@ cdef inline uint64_t _hash_of(const uint8_t* text, size_t n, size_t n_readable, 
     Args:
         text: n bytes.
         n_readable: bytes that may be read from `text` on.
-        seed: of the hash.
+        seed: seed of the hash.
     """
     cdef uint64_t[2] words
     if n > HASHED_BYTES:
@@ -199,7 +199,7 @@ cdef inline uint64_t _hash_of(const uint8_t* text, size_t n, size_t n_readable, 
 
 
 def ids_of(bytes types not None, uint8_t wanted):
-    """Return the ids of one type, ascending. types: one byte an id."""
+    """Return the ids of one type, ascending. types: one byte for each id."""
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(types)
     cdef size_t n = <size_t> len(types), i = 0
     cdef const uint8_t* found
@@ -220,7 +220,7 @@ def of_type(bytes text not None, bytes ends not None, bytes types not None, uint
     Args:
         text: pieces end to end.
         ends: the end of each, as uint32.
-        types: one byte an id.
+        types: one byte for each id.
         wanted: the type.
     """
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)

@@ -18,7 +18,7 @@ _SHORT, _LONG = 5, 10  # most bytes of a varint: tags and lengths have 32 bits, 
 
 
 class Damaged(Exception):
-    """Error for bytes that are no message. at: the offset at which reading failed."""
+    """Error for bytes that are not a message. at: the offset at which reading failed."""
 
     def __init__(self, at: int, reason: str) -> None:
         super().__init__(reason)
@@ -51,7 +51,7 @@ def fields(data: bytes | memoryview, at: int, end: int) -> Iterator[Field]:
     [1, 2]
 
     Raises:
-        Damaged: the bytes are no message.
+        Damaged: the bytes are not a message.
     """
     while at < end:
         found = field(data, at, end)
@@ -71,7 +71,7 @@ def _field(data: bytes | memoryview, at: int, end: int, depth: int) -> Field:
     tag, start = _varint(data, at, end, _SHORT)
     number, wire = tag >> 3, tag & 7
     if tag >> 32 or not number:
-        raise Damaged(at, f"{number} is no field number")
+        raise Damaged(at, f"{number} is not a field number")
     if wire == VARINT:
         value, to = _varint(data, start, end, _LONG)
         return Field(number, wire, at, start, to, value)
@@ -85,7 +85,7 @@ def _field(data: bytes | memoryview, at: int, end: int, depth: int) -> Field:
     elif wire == END_GROUP:
         to = start
     else:
-        raise Damaged(at, f"{wire} is no wire type")
+        raise Damaged(at, f"{wire} is not a wire type")
     if to > end:
         raise Damaged(at, f"field {number} is said to end at byte {to}, beyond the end at {end}")
     return Field(number, wire, at, start, to, 0)

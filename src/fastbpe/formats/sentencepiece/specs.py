@@ -104,7 +104,7 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
     """Read the spec in a message. The last of two values of an option counts.
 
     Raises:
-        protobuf.Damaged: the bytes are no message.
+        protobuf.Damaged: the bytes are not a message.
     """
     values: dict[str, Any] = {}
     unknown = []

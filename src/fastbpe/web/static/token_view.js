@@ -85,7 +85,7 @@ export class TokenView {
     return this.draw();
   }
 
-  /** Guess the heights of all blocks anew. */
+  /** Guess the heights of all blocks again. */
   guess() {
     this.width = this.list.clientWidth;
     this.heights = new Heights(this.blocks, Math.max(10, this.width / UNIT_WIDTH), LINE_HEIGHT);
@@ -116,7 +116,7 @@ export class TokenView {
     });
   }
 
-  /** Draw the blocks in view; tokens that are met for the first time are asked for before. */
+  /** Draw the blocks in view; tokens that are new to the page are requested first. */
   async draw() {
     const { tokens } = this;
     const { first, last } = this.heights.visible(this.list.scrollTop, this.list.clientHeight);
