@@ -31,9 +31,7 @@ LEFT_OUT = {"Enum", "List", "Tuple", "Union", "tokenizers"}  # what the original
 TEXTS = ["ab abc é", "", "<s>ab <s> 12", "  \n a", "漢 Ġa"]
 #: Components that are checked by name here and have no counterpart without the original.
 ABSENT = {
-    "normalizers": {"BertNormalizer", "ByteLevel", "Nmt", "Precompiled"},
-    "pre_tokenizers": {"BertPreTokenizer", "FixedLength", "UnicodeScripts"},
-    "decoders": {"CTC", "WordPiece"},
+    "normalizers": {"Precompiled"},
     "models": {"Unigram", "WordLevel", "WordPiece"},
 }
 
@@ -86,9 +84,12 @@ def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str
     template = rng.choice(["[S] $A", "$A:1 [S]:2", "$0", "[S] [S] $1", "$ [S]"])
     pair = rng.choice([None, "$A $B", "$B:1 [S]:3 $A", "[S] $A [S] $B:1 [S]:1"])
     meta = {"prepend_scheme": rng.choice(["first", "never", "always"]), "split": flag}
+    bert = {key: rng.random() < 0.5 for key in ("clean_text", "handle_chinese_chars", "lowercase")}
     known: dict[str, list[Any]] = {
         "normalizers": [
             *[(name, [], {}) for name in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents")],
+            *[(name, [], {}) for name in ("ByteLevel", "Nmt", "BertNormalizer")],
+            ("BertNormalizer", [], {**bert, "strip_accents": rng.choice([None, True, False])}),
             ("Strip", [], {"left": flag}),
             ("Prepend", [text], {}),
             ("Replace", [pattern, text], {}),
@@ -98,6 +99,8 @@ def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str
                 (name, [], {})
                 for name in ("Whitespace", "WhitespaceSplit", "ByteLevel", "Metaspace", "Punctuation")
             ],
+            *[(name, [], {}) for name in ("BertPreTokenizer", "UnicodeScripts", "FixedLength")],
+            ("FixedLength", [rng.randint(1, 4)], {}),
             ("ByteLevel", [], {**byte_level, "use_regex": flag}),
             ("Digits", [flag], {}),
             ("Punctuation", [behavior], {}),
@@ -111,6 +114,8 @@ def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str
                 for name in ("ByteLevel", "ByteFallback", "Fuse", "BPEDecoder", "Metaspace", "Strip")
             ],
             ("BPEDecoder", ["</w>"], {}),
+            ("WordPiece", [rng.choice(["##", "", "a"]), flag], {}),
+            ("CTC", [rng.choice(["<pad>", "", "a"]), rng.choice(["|", "", "Ġ"])], {"cleanup": flag}),
             ("Metaspace", ["▁"], meta),
             ("Strip", ["a", rng.randint(0, 2), rng.randint(0, 2)], {}),
             ("Replace", [pattern, text], {}),
@@ -168,7 +173,25 @@ def test_random_components_are_like_the_original(kind: str, seed: int) -> None:
         for text in [random_text(rng) for _ in range(5)]:
             twins.check(lambda c, t=text: c.pre_tokenize_str(t), (described, text))
     if kind == "decoders":
-        tokens = ["a", "Ġb", "▁", "▁a", "<0xC3>", "<0xA9>", "<0xFF>", "Ã", "©", "aab</w>", "é", "", " "]
+        tokens = [
+            "a",
+            "Ġb",
+            "▁",
+            "▁a",
+            "<0xC3>",
+            "<0xA9>",
+            "<0xFF>",
+            "Ã",
+            "©",
+            "aab</w>",
+            "é",
+            "",
+            " ",
+            "##a",
+            "|",
+            "<pad>",
+        ]
+        tokens += [".", " !", "n't", " n't", "'m", " do not", "' ", " '", "'s"]
         for some in [rng.choices(tokens, k=rng.randint(0, 6)) for _ in range(8)]:
             twins.check(lambda c, s=some: c.decode(s), (described, some))
     if kind == "processors":
@@ -391,9 +414,9 @@ def test_models_on_this_machine_are_found_and_others_are_an_error(
     ("part", "value", "named"),
     [
         ("model", {"type": "WordPiece", "vocab": {}, "unk_token": "a"}, "the model 'WordPiece'"),
-        ("normalizer", {"type": "Nmt"}, "the normalizer 'Nmt'"),
-        ("pre_tokenizer", {"type": "UnicodeScripts"}, "the pre-tokenizer 'UnicodeScripts'"),
-        ("decoder", {"type": "CTC"}, "the decoder 'CTC'"),
+        ("normalizer", {"type": "Precompiled", "precompiled_charsmap": ""}, "the normalizer 'Precompiled'"),
+        ("pre_tokenizer", {"type": "Newer"}, "the pre-tokenizer 'Newer'"),
+        ("decoder", {"type": "Newer"}, "the decoder 'Newer'"),
     ],
 )
 def test_parts_of_other_models_say_what_to_install(part: str, value: Any, named: str) -> None:
@@ -410,6 +433,15 @@ def test_a_bpe_that_fastbpe_does_not_run_says_why() -> None:
 
 def test_alphabet_is_that_of_the_original() -> None:
     assert sorted(own.pre_tokenizers.ByteLevel.alphabet()) == sorted(SHOWN)
+
+
+def test_scripts_and_punctuation_of_every_code_point_split_like_the_original() -> None:
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    for name in ("UnicodeScripts", "BertPreTokenizer"):
+        ours, theirs = (getattr(module.pre_tokenizers, name)().pre_tokenize_str for module in (own, stock))
+        for start in range(0, len(characters), 5000):
+            text = "".join(f"a{character}漢{character}" for character in characters[start : start + 5000])
+            assert ours(text) == theirs(text)
 
 
 def test_llama_kinds_of_objects_are_those_of_files() -> None:

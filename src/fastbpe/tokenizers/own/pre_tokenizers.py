@@ -9,12 +9,12 @@ from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.tokenizers.own.components import (
     Component,
     Indexed,
-    absent,
     character,
     field,
     finder,
     flat,
     needs_tokenizers,
+    number,
     of_type,
     pattern,
     plain,
@@ -175,6 +175,12 @@ class Punctuation(PreTokenizer):
 Whitespace = plain(
     PreTokenizer, "Whitespace", "Splits into words and the characters between, without white space."
 )
+BertPreTokenizer = plain(
+    PreTokenizer,
+    "BertPreTokenizer",
+    "Splits at white space, which is left out, and around each punctuation character.",
+)
+UnicodeScripts = plain(PreTokenizer, "UnicodeScripts", "Splits where the script changes; Japanese is one script.")
 WhitespaceSplit = plain(PreTokenizer, "WhitespaceSplit", "Splits at white space, which is left out.")
 
 
@@ -192,6 +198,23 @@ class CharDelimiterSplit(PreTokenizer):
         self._set(delimiter=character(delimiter))
 
     delimiter = field("delimiter", "The character.")
+
+
+class FixedLength(PreTokenizer):
+    """Splits after every so many characters.
+
+    Args:
+        length: characters of a piece.
+    """
+
+    kind = "FixedLength"
+    fields: ClassVar[Mapping[str, type]] = {"length": int}
+    defaults: ClassVar[Mapping[str, Any]] = {"length": 5}
+
+    def __init__(self, length: int = 5) -> None:
+        self._set(length=number(length))
+
+    length = field("length", "Characters of a piece.")
 
 
 def scheme(value: Any) -> str:
@@ -246,10 +269,6 @@ class Sequence(Indexed, PreTokenizer):
         super().__init__(pre_tokenizers)
 
 
-BertPreTokenizer = absent(PreTokenizer, "pre_tokenizers.BertPreTokenizer")
-FixedLength = absent(PreTokenizer, "pre_tokenizers.FixedLength")
-UnicodeScripts = absent(PreTokenizer, "pre_tokenizers.UnicodeScripts")
-
 _KNOWN: tuple[type[PreTokenizer], ...] = (
     ByteLevel,
     Split,
@@ -258,6 +277,9 @@ _KNOWN: tuple[type[PreTokenizer], ...] = (
     Whitespace,
     WhitespaceSplit,
     CharDelimiterSplit,
+    BertPreTokenizer,
+    FixedLength,
+    UnicodeScripts,
     Metaspace,
 )
 find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "pre-tokenizer")
