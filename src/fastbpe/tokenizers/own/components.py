@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from operator import index
+from struct import pack, unpack
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from fastbpe.errors import FormatError
@@ -225,6 +226,18 @@ def number(value: Any) -> int:
     return found
 
 
+def single(value: float) -> float:
+    """Return a number as 32 bits hold it."""
+    found: float = unpack("f", pack("f", value))[0]
+    return found
+
+
+def shortest(value: float) -> float:
+    """Return the number of the fewest digits that 32 bits hold in the same way, as a tokenizer.json has it."""
+    near = (float(f"{value:.{n}g}") for n in range(1, 10))
+    return next((one for one in near if single(one) == single(value)), value)
+
+
 def character(value: Any) -> str:
     """Return a str of one character. Raises TypeError or ValueError for others."""
     if len(of_type(value, str)) != 1:
@@ -278,6 +291,8 @@ def show(value: Any, limits: Limits, key: str = "") -> str:
         left, right = "()" if key in ("sep", "cls", "merge") else "[]"
         shown = [show(item, limits, _ITEMS.get(key, "")) for item in value[: limits.n_items]]
         return f"{left}{_listed(shown, limits)}{right}"
+    if isinstance(value, float):
+        return f"{single(value):.17g}" if single(value).is_integer() else repr(single(value))
     if not isinstance(value, Mapping):
         return repr(value)
     if isinstance(value.get("type"), str):

@@ -14,6 +14,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns, of_ids
+from fastbpe.tokenizers.own.plain_engine import PlainEngine
 from fastbpe.tokenizers.own.processors import PostProcessor, process
 
 
@@ -34,7 +35,7 @@ class Around(NamedTuple):
 class Setup(NamedTuple):
     """Settings of a tokenizer.
 
-    native: fastbpe's tokenizer, without the post-processor.
+    native: fastbpe's tokenizer, or the engine in Python, without the post-processor.
     names: token of each id.
     post: the post-processor; it is not changed.
     truncation, padding: settings as the properties of the tokenizer give them; None: there is none.
@@ -42,7 +43,7 @@ class Setup(NamedTuple):
     around: as `find_around` gives it.
     """
 
-    native: Tokenizer
+    native: Tokenizer | PlainEngine
     names: Mapping[int, str]
     post: PostProcessor | None
     around: Around | None
@@ -233,9 +234,15 @@ def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) ->
 def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) -> Encoding:
     """Encode a text. word: its number, if it is a word."""
     allowed: Any = frozenset() if setup.splits_special else "all"
+    if isinstance(setup.native, PlainEngine):
+        made = setup.native.columns(one, allowed)
+        if not fast:
+            words = made.words if word is None else [word] * len(made.ids)
+            return _encoding(made.ids, made.tokens, words, made.spans, type_id)
+        return _ids_alone(made.ids, type_id)
     ids, spans = setup.native.encode_with_offsets(one, allowed_special=allowed, disallowed_special=())
     if fast:
-        return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
+        return _ids_alone(ids, type_id)
     names = setup.names
     tokens = [names[token_id] for token_id in ids]
     found = find_words(setup.native, one, ids, tokens, allowed_special=allowed)
@@ -245,6 +252,10 @@ def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) ->
         tokens[i] = its_text
     numbers = found.numbers if word is None else [word] * len(ids)
     return _encoding(ids, tokens, numbers, spans, type_id)
+
+
+def _ids_alone(ids: list[int], type_id: int) -> Encoding:
+    return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
 
 
 def _encoding(

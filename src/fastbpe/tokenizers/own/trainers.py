@@ -31,9 +31,11 @@ class BpeTrainer(Trainer):
         show_progress: show a bar on a terminal.
         progress_format: without effect.
         special_tokens: list of str or `AddedToken`, which get the first ids.
-        limit_alphabet: must be None where fastbpe trains.
+        limit_alphabet: most characters that are tokens, the frequent ones; of equally frequent ones, the first in
+            Unicode's order. (tokenizers picks any of them.)
         initial_alphabet: list of str, whose first characters are tokens even if no text has them.
-        continuing_subword_prefix, end_of_word_suffix: must be None where fastbpe trains.
+        continuing_subword_prefix: text before each character of a word but the first.
+        end_of_word_suffix: text behind the last character of a word.
         max_token_length: length from which no token is made.
 
     Raises:
@@ -61,8 +63,9 @@ class BpeTrainer(Trainer):
         self.special_tokens = checked([] if special_tokens == () else special_tokens, special=True)
         self.limit_alphabet = None if limit_alphabet is None else number(limit_alphabet)
         self.initial_alphabet = self._first_characters(initial_alphabet)
-        self.continuing_subword_prefix = continuing_subword_prefix
-        self.end_of_word_suffix = end_of_word_suffix
+        text = (str, type(None))
+        self.continuing_subword_prefix: str | None = of_type(continuing_subword_prefix, text)
+        self.end_of_word_suffix: str | None = of_type(end_of_word_suffix, text)
         self.max_token_length = None if max_token_length is None else number(max_token_length)
 
     @staticmethod
