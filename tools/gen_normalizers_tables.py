@@ -80,6 +80,8 @@ def shown(first: int, last: int) -> str:
 
 def constant(name: str, comment: str, words: Iterable[str]) -> str:
     lines = textwrap.wrap(" ".join(words), 108, break_on_hyphens=False, break_long_words=False)
+    if not lines[1:]:
+        return f'# {comment}\n{name} = "{lines[0]} "'
     return "\n".join([f"# {comment}", f"{name} = (", *(f'    "{line} "' for line in lines), ")"])
 
 
