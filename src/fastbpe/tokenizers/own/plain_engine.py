@@ -8,6 +8,7 @@ pre-tokenizer's steps (`pieces`), and the merges of each piece (`word_merging`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
@@ -20,6 +21,7 @@ from fastbpe.tokenizers.own.pieces import Piece, Span, split_piece
 from fastbpe.tokenizers.own.word_merging import WordMerger
 
 _CHARACTERS = sorted(BYTE_OF_CHARACTER)  # the carrier's token of each id
+_BYTES = [BYTE_OF_CHARACTER[character] for character in _CHARACTERS]
 _STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 
 
@@ -85,7 +87,14 @@ class PlainEngine:
 
     def encode(self, text: str, *, allowed_special: Special) -> list[int]:
         """Return the ids of a text."""
-        return self.columns(text, allowed_special).ids
+        ids: list[int] = []
+        for section in self._sections(text, allowed_special):
+            if isinstance(section, _Found):
+                ids.append(section.id)
+            else:
+                for piece in split_piece(section, self._steps):
+                    ids += self._merger.merge(piece.text).ids
+        return ids
 
     def encode_batch(self, texts: Sequence[str], *, allowed_special: Special) -> list[list[int]]:
         """Return the ids of texts."""
@@ -118,7 +127,7 @@ class PlainEngine:
         made.ids.extend(ids)
         made.tokens.extend(map(self._names.__getitem__, ids))
         made.words.extend([word] * len(ids))
-        places = [i for i, character in enumerate(piece.text) for _ in character.encode()]
+        places = _places(piece.text)
         start = 0
         for end in ends:
             if end <= len(places):
@@ -133,22 +142,25 @@ class PlainEngine:
         words = find_words(self._carrier, text, ids, [""] * len(ids), allowed_special=allowed)
         assert words is not None  # it is a byte-level one
         at = 0
-        while at < len(ids):
+        for _, group in groupby(words.numbers):  # an added token is a word of its own
+            end = at + sum(1 for _ in group)
             if at in words.found:
                 yield _Found(self._ids[ids[at]], words.found[at], spans[at])
-                at += 1
-                continue
-            end = at
-            while end < len(ids) and end not in words.found and words.numbers[end] == words.numbers[at]:
-                end += 1
-            data = bytes(BYTE_OF_CHARACTER[_CHARACTERS[one]] for one in ids[at:end])
-            yield _piece(data, spans[at:end])
+            else:
+                yield _piece(bytes(map(_BYTES.__getitem__, ids[at:end])), spans[at:end])
             at = end
+
+
+def _places(text: str) -> Sequence[int]:
+    """Return the index of the character of each byte of a text."""
+    if text.isascii():
+        return range(len(text))
+    return [i for i, character in enumerate(text) for _ in character.encode()]
 
 
 def _characters(text: str, start: int, end: int) -> Span:
     """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it."""
-    places = [i for i, character in enumerate(text) for _ in character.encode()]
+    places = _places(text)
     if start >= len(places):
         return start, end
     if end < len(places):
@@ -159,8 +171,7 @@ def _characters(text: str, start: int, end: int) -> Span:
 def _piece(data: bytes, spans: Sequence[Span]) -> Piece:
     """Return the piece of some bytes of UTF-8 with the span of each."""
     text = data.decode()
-    starts, at = [], 0
-    for character in text:
-        starts.append(at)
-        at += len(character.encode())
+    if len(text) == len(data):
+        return Piece(text, [*spans])
+    starts = accumulate((len(character.encode()) for character in text[:-1]), initial=0)
     return Piece(text, [spans[start] for start in starts])
