@@ -205,6 +205,61 @@ def test_random_components_are_like_the_original(kind: str, seed: int) -> None:
         OwnTwins(*pairs).check(lambda p: [p[1].process(e, p[0][0], adds) for e in p[0]], described)
 
 
+def settable(module: Any) -> list[Any]:
+    """Return an object of each class with attributes."""
+    normalizers, steps, decoders = module.normalizers, module.pre_tokenizers, module.decoders
+    processors = module.processors
+    return [
+        normalizers.BertNormalizer(),
+        normalizers.Strip(),
+        normalizers.Prepend("a"),
+        normalizers.Replace("a", "b"),
+        steps.ByteLevel(),
+        steps.Split("a", "removed"),
+        steps.Digits(),
+        steps.Punctuation(),
+        steps.CharDelimiterSplit("a"),
+        steps.Metaspace(),
+        steps.FixedLength(),
+        decoders.WordPiece(),
+        decoders.CTC(),
+        decoders.Strip(),
+        decoders.Replace("a", "b"),
+        decoders.Metaspace(),
+        decoders.BPEDecoder(),
+        processors.ByteLevel(),
+        processors.RobertaProcessing(("a", 1), ("b", 2)),
+        processors.BertProcessing(("a", 1), ("b", 2)),
+        processors.TemplateProcessing("$A"),
+        module.models.BPE(),
+        module.trainers.BpeTrainer(),
+        module.AddedToken("a"),
+    ]
+
+
+#: Attributes that the original cannot tell, that have no effect here, or that are checked here at once.
+NOT_COMPARED = {"pattern", "progress_format", "dropout"}
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_attributes_are_set_like_the_original(number: int) -> None:
+    values: list[Any] = [True, None, 5, "a", "ab", "", ["a"], ["ab"], "removed", "merged_with_next", "always", -1]
+    values += [1 << 70, 0.5, ("a", 1), ("$A", "x:1")]
+    names = public(settable(stock)[number]) - NOT_COMPARED
+    for name, value in itertools.product(sorted(names), values):
+        twins = OwnTwins(settable(own)[number], settable(stock)[number])
+        if callable(getattr(twins.theirs, name)):
+            continue
+        is_trainer = number == 22  # whose repr here is that of its JSON
+
+        def call(one: Any, name: str = name, value: Any = value, is_trainer: bool = is_trainer) -> Any:
+            before = str(getattr(one, name))
+            setattr(one, name, value)
+            return before, str(getattr(one, name)), "" if is_trainer else repr(one)
+
+        twins.check(call, (name, value))
+
+
 def test_changes_of_components_reach_the_tokenizer() -> None:
     def run(module: Any) -> Any:
         tokenizer = module.Tokenizer.from_str(small_text())

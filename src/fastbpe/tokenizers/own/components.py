@@ -111,14 +111,15 @@ def plain(base: type[_Some], kind: str, doc: str) -> type[_Some]:
     return type(kind, (base,), body)
 
 
-def field(name: str, doc: str) -> Any:
-    """Return a property for a field of the JSON."""
+def field(name: str, doc: str, check: Callable[[Any], Any] | None = None) -> Any:
+    """Return a property for a field of the JSON. check: returns the value that is set, or raises an error."""
 
     def get(self: Component) -> Any:
         return self._state[name]
 
     def set(self: Component, value: Any) -> None:
-        self._state = {**self._state, name: of_type(value, self.fields[name])}
+        checked = of_type(value, self.fields[name]) if check is None else check(value)
+        self._state = {**self._state, name: checked}
         n_changes[0] += 1
 
     return property(get, set, None, doc)
@@ -218,7 +219,7 @@ def of_type(value: Any, kind: Any) -> Any:
 
 def number(value: Any) -> int:
     """Return an int that has no sign and 64 bits. Raises TypeError or OverflowError for others."""
-    found = index(value)
+    found = int(index(value))
     if found < 0:
         raise OverflowError("can't convert negative int to unsigned")
     if found >= 1 << 64:

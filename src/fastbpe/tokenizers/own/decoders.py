@@ -145,9 +145,9 @@ class Strip(Decoder):
     def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
         self._set(content=character(content), start=number(left), stop=number(right))
 
-    content = field("content", "The character.")
-    start = field("start", "Most of them at the start.")
-    stop = field("stop", "Most of them at the end.")
+    content = field("content", "The character.", character)
+    start = field("start", "Most of them at the start.", number)
+    stop = field("stop", "Most of them at the end.", number)
 
     def chain(self, tokens: list[str]) -> list[str]:
         """Return the tokens without these characters."""
@@ -207,8 +207,8 @@ class Metaspace(Decoder):
         """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
         return super().from_state(metaspace_values(described))
 
-    replacement = field("replacement", "The character that stands for spaces.")
-    prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.")
+    replacement = field("replacement", "The character that stands for spaces.", character)
+    prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.", scheme)
     split = field("split", "Without effect here.")
 
     def chain(self, tokens: list[str]) -> list[str]:

@@ -103,6 +103,19 @@ class ByteLevel(PreTokenizer):
         return [*BYTE_OF_CHARACTER]
 
 
+def _behavior(value: Any) -> str:
+    if of_type(value, str) not in _BEHAVIORS:
+        known = ", ".join(_BEHAVIORS)
+        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
+    return _BEHAVIORS[value]
+
+
+def _behavior_field(doc: str) -> Any:
+    """Return a property for a behavior, which is told in lower case."""
+    plain = field("behavior", doc, _behavior)
+    return property(lambda self: str(plain.fget(self)).lower(), plain.fset, None, doc)
+
+
 class Split(PreTokenizer):
     """Splits texts at a text, or at matches of a `Regex`.
 
@@ -118,22 +131,12 @@ class Split(PreTokenizer):
     def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
         self._set(pattern=_pattern(pattern), behavior=_behavior(behavior), invert=invert)
 
-    @property
-    def behavior(self) -> str:
-        """Fate of the text at which is split."""
-        return str(self._state["behavior"]).lower()
+    behavior = _behavior_field("Fate of the text at which is split.")
 
     invert = field("invert", "Split at what lies between.")
 
 
 _pattern = pattern
-
-
-def _behavior(value: Any) -> str:
-    if of_type(value, str) not in _BEHAVIORS:
-        known = ", ".join(_BEHAVIORS)
-        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
-    return _BEHAVIORS[value]
 
 
 class Digits(PreTokenizer):
@@ -166,10 +169,7 @@ class Punctuation(PreTokenizer):
     def __init__(self, behavior: str = "isolated") -> None:
         self._set(behavior=_behavior(behavior))
 
-    @property
-    def behavior(self) -> str:
-        """Fate of punctuation."""
-        return str(self._state["behavior"]).lower()
+    behavior = _behavior_field("Fate of punctuation.")
 
 
 Whitespace = plain(
@@ -197,7 +197,7 @@ class CharDelimiterSplit(PreTokenizer):
     def __init__(self, delimiter: str) -> None:
         self._set(delimiter=character(delimiter))
 
-    delimiter = field("delimiter", "The character.")
+    delimiter = field("delimiter", "The character.", character)
 
 
 class FixedLength(PreTokenizer):
@@ -214,7 +214,7 @@ class FixedLength(PreTokenizer):
     def __init__(self, length: int = 5) -> None:
         self._set(length=number(length))
 
-    length = field("length", "Characters of a piece.")
+    length = field("length", "Characters of a piece.", number)
 
 
 def scheme(value: Any) -> str:
@@ -250,8 +250,8 @@ class Metaspace(PreTokenizer):
         """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
         return super().from_state(metaspace_values(described))
 
-    replacement = field("replacement", "The character that stands for spaces.")
-    prepend_scheme = field("prepend_scheme", "Texts that get a space.")
+    replacement = field("replacement", "The character that stands for spaces.", character)
+    prepend_scheme = field("prepend_scheme", "Texts that get a space.", scheme)
     split = field("split", "Split before each.")
 
 
