@@ -21,7 +21,7 @@ from itertools import groupby
 from pathlib import Path
 
 import tokenizers
-from tokenizers import normalizers
+from tokenizers import normalizers, pre_tokenizers
 
 PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "normalization" / "huggingface_tables.py"
 VERSION = "0.23"
@@ -39,6 +39,14 @@ def ask(name: str, texts: Iterable[str]) -> list[str]:
 
 def changed_by(name: str) -> list[int]:
     return [c for c, made in zip(CODE_POINTS, ask(name, map(chr, CODE_POINTS)), strict=True) if made != chr(c)]
+
+
+def becomes(normalizer: normalizers.Normalizer, result: str) -> Iterator[str]:
+    """Yield the ranges of characters that become a text, of all but surrogates."""
+    every = [*CODE_POINTS, 0x0A]
+    yield from (
+        shown(*run) for run in runs(c for c in every if normalizer.normalize_str(f"a{chr(c)}b") == f"a{result}b")
+    )
 
 
 def orders() -> dict[int, int]:
@@ -72,6 +80,8 @@ def shown(first: int, last: int) -> str:
 
 def constant(name: str, comment: str, words: Iterable[str]) -> str:
     lines = textwrap.wrap(" ".join(words), 108, break_on_hyphens=False, break_long_words=False)
+    if not lines[1:]:
+        return f'# {comment}\n{name} = "{lines[0]} "'
     return "\n".join([f"# {comment}", f"{name} = (", *(f'    "{line} "' for line in lines), ")"])
 
 
@@ -79,6 +89,18 @@ def packed(name: str, comment: str, texts: Iterable[str]) -> str:
     data = base64.b85encode(zlib.compress("\0".join(texts).encode(), 9)).decode()
     lines = textwrap.wrap(data, 108, break_on_hyphens=False)
     return "\n".join([f"# {comment}", f"{name} = (", *(f'    "{line}"' for line in lines), ")"])
+
+
+def bert(**options: bool) -> normalizers.Normalizer:
+    """Return a BertNormalizer of these steps alone."""
+    off = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False)
+    return normalizers.BertNormalizer(**{**off, **options})
+
+
+def has_no_script(character: str) -> bool:
+    """Tell whether UnicodeScripts keeps a character with what is before it, whatever that is."""
+    split = pre_tokenizers.UnicodeScripts().pre_tokenize_str
+    return all(len(split(before + character)) == 1 for before in ("a", "\u6f22"))
 
 
 def generate() -> str:
@@ -121,6 +143,30 @@ def generate() -> str:
             "ACCENTS",
             "Characters that StripAccents removes.",
             (shown(*run) for run in runs(changed_by("StripAccents"))),
+        ),
+        constant(
+            "MARKS", "Characters that BertNormalizer removes as accents.", becomes(bert(strip_accents=True), "")
+        ),
+        constant(
+            "UNCLEAN", "Characters that BertNormalizer removes as no text.", becomes(bert(clean_text=True), "")
+        ),
+        constant("BLANKS", "Characters that BertNormalizer makes a space.", becomes(bert(clean_text=True), " ")),
+        constant(
+            "IDEOGRAPHS",
+            "Characters that BertNormalizer puts spaces around.",
+            (
+                shown(*run)
+                for run in runs(
+                    c for c in CODE_POINTS if len(bert(handle_chinese_chars=True).normalize_str(chr(c))) > 1
+                )
+            ),
+        ),
+        constant("NMT_REMOVED", "Characters that Nmt removes.", becomes(normalizers.Nmt(), "")),
+        constant("NMT_SPACES", "Characters that Nmt makes a space.", becomes(normalizers.Nmt(), " ")),
+        constant(
+            "NO_SCRIPT",
+            "Characters that UnicodeScripts puts into no script.",
+            (shown(*run) for run in runs(c for c in CODE_POINTS if c != 0x20 and has_no_script(chr(c)))),
         ),
         packed(
             "LOWER",

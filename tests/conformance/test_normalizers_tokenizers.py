@@ -33,8 +33,26 @@ def change(*described: dict[str, Any]):
     return made
 
 
+def bert(clean: bool, ideographs: bool, accents: bool | None, lower: bool) -> tuple[dict[str, Any], Any]:
+    """Return a BertNormalizer as a file describes it, and the same of tokenizers."""
+    names = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+    described = dict(zip(names, (clean, ideographs, accents, lower), strict=True))
+    return {"type": "BertNormalizer", **described}, peers.BertNormalizer(**described)
+
+
+BERTS = {
+    "Bert clean": bert(True, False, False, False),
+    "Bert ideographs": bert(False, True, False, False),
+    "Bert accents": bert(False, False, True, False),
+    "Bert lower": bert(False, False, None, True),
+    "Bert lower with accents": bert(True, True, False, True),
+    "Bert": bert(True, True, None, True),
+}
+#: Normalizers that change each character by itself, or between line feeds.
+BY_CHARACTER = (*FORMS, "Lowercase", "StripAccents", "Nmt", "ByteLevel", *BERTS)
 PLAIN: dict[str, tuple[dict[str, Any], Any]] = {
-    **{name: ({"type": name}, getattr(peers, name)()) for name in (*FORMS, "Lowercase", "StripAccents")},
+    **{name: ({"type": name}, getattr(peers, name)()) for name in BY_CHARACTER if name not in BERTS},
+    **BERTS,
     "Strip": ({"type": "Strip", "strip_left": True, "strip_right": True}, peers.Strip()),
     "Strip left": ({"type": "Strip", "strip_left": True, "strip_right": False}, peers.Strip(True, False)),
     "Prepend": ({"type": "Prepend", "prepend": "ab"}, peers.Prepend("ab")),
@@ -47,7 +65,7 @@ PLAIN: dict[str, tuple[dict[str, Any], Any]] = {
 def test_every_code_point_is_normalized_as_by_tokenizers(name: str) -> None:
     described, peer = PLAIN[name]
     ours = change(described)
-    if name in (*FORMS, "Lowercase", "StripAccents"):  # one call for all: the separators do not interact
+    if name in BY_CHARACTER:  # one call for all: the separators do not interact
         text = "\n".join(CODE_POINTS)
         assert ours(text) == peer.normalize_str(text)
         return

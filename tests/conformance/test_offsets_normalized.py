@@ -123,8 +123,17 @@ def assert_same(file: dict[str, Any], texts: list[str], context: str) -> None:
             assert found == theirs, f"{context}: {text!a} by {json.dumps({**file, 'model': 0})}"
 
 
+BERT: dict[str, Any] = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": True,
+    "strip_accents": None,
+    "lowercase": True,
+}
 NORMALIZERS: list[dict[str, Any]] = [
-    *({"type": name} for name in (*FORMS, "Lowercase", "StripAccents")),
+    *({"type": name} for name in (*FORMS, "Lowercase", "StripAccents", "Nmt", "ByteLevel")),
+    BERT,
+    {**BERT, "strip_accents": True, "lowercase": False},
     {"type": "Strip", "strip_left": True, "strip_right": True},
     {"type": "Strip", "strip_left": False, "strip_right": True},
     {"type": "Prepend", "prepend": "éb"},
@@ -162,13 +171,14 @@ def test_offsets_of_random_files_equal_tokenizers(part: int, capfd: pytest.Captu
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("name", [*FORMS, "Lowercase", "StripAccents"])
+@pytest.mark.parametrize("name", [*FORMS, "Lowercase", "StripAccents", "Nmt", "BertNormalizer"])
 def test_offsets_of_every_changed_character_equal_tokenizers(name: str) -> None:
-    change = make_change([{"type": name}])
+    described = BERT if name == "BertNormalizer" else {"type": name}
+    change = make_change([described])
     assert change is not None
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     some = characters if FULL else [c for c in characters if change(c) != c or unicodedata.combining(c)]
     rng = random.Random(SEED)
     for context in ("{}", "e{}", "{}\u0301", "\u1100{}\u11a8", "e\u0323{}"):
         shown = some if FULL else rng.sample(some, min(len(some), 700))
-        assert_same(small(normalizer={"type": name}), ["\n".join(map(context.format, shown))], context)
+        assert_same(small(normalizer=described), ["\n".join(map(context.format, shown))], context)

@@ -53,6 +53,26 @@ def test_a_program_runs_without_tokenizers(tmp_path: Path) -> None:
     ]
 
 
+def test_kinds_of_tokenizers_train_and_encode_without_tokenizers() -> None:
+    code = """
+from fastbpe.tokenizers import ByteLevelBPETokenizer, CharBPETokenizer, SentencePieceBPETokenizer
+told = []
+for kind in (ByteLevelBPETokenizer, CharBPETokenizer, SentencePieceBPETokenizer):
+    made = kind()
+    made.train_from_iterator(["The cat sat", "on the mat"] * 20, vocab_size=290, show_progress=False)
+    found = made.encode("The mat\u00e9")
+    told.append([found.tokens, found.offsets, made.decode(found.ids)])
+import json
+print(json.dumps(told))
+"""
+    told = json.loads(run_python(BLOCKED + code))
+    assert told == [
+        [["The", "\u0120mat", "\u00c3", "\u00a9"], [[0, 3], [3, 7], [7, 8], [7, 8]], "The mat\u00e9"],
+        [["The</w>", "m", "a", "t", "<unk>"], [[0, 3], [4, 5], [5, 6], [6, 7], [7, 8]], "The mat"],
+        [["\u2581The", "\u2581mat", "<unk>"], [[0, 3], [3, 7], [7, 8]], "The mat"],
+    ]
+
+
 def test_other_models_say_what_to_install() -> None:
     code = "for make in (tokenizers.models.WordPiece, tokenizers.BertWordPieceTokenizer):\n"
     code += "    try:\n        make()\n    except ImportError as error:\n        print(error)"

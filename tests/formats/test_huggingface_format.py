@@ -302,6 +302,11 @@ def test_tiktoken_export_refuses_extras(tmp_path: Path) -> None:
 # Damage.
 
 
+def with_space_first(vocab: dict[str, int]) -> dict[str, int]:
+    """Return the vocabulary with a token for a space, which tokenizers never uses, before all others."""
+    return {token: i for i, token in enumerate([" ", *vocab])}
+
+
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     made = small([added(262, "<s>", special=True)])
     change(made)
@@ -371,6 +376,19 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         changed(lambda made: made.update(added_tokens="x")),
         "added_tokens: must be a list",
     ),
+    "a space before the token of its byte": (
+        changed(
+            lambda made: (
+                made["model"].update(vocab=with_space_first(made["model"]["vocab"])),
+                made.update(added_tokens=[]),
+            )
+        ),
+        r"model\.vocab: token ' ' is not written in GPT-2's stand-ins of bytes, 'Ġ'",
+    ),
+    "a vocabulary without tokens": (
+        changed(lambda made: (made["model"].update(vocab={}, merges=[]), made.update(added_tokens=[]))),
+        r"model\.vocab: it has no tokens that text becomes",
+    ),
     "a normalizer": (
         changed(lambda made: made.update(normalizer={"type": "Precompiled", "precompiled_charsmap": ""})),
         "normalizer: the normalizer 'Precompiled' is not supported",
@@ -378,10 +396,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a normalizer within": (
         changed(
             lambda made: made.update(
-                normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "BertNormalizer"}]}
+                normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Precompiled"}]}
             )
         ),
-        r"normalizer\.normalizers\[1\]: the normalizer 'BertNormalizer'",
+        r"normalizer\.normalizers\[1\]: the normalizer 'Precompiled'",
     ),
     "a pre-tokenizer": (
         changed(lambda made: made.update(pre_tokenizer=sequence({"type": "UnicodeScripts"}, BYTE_LEVEL))),

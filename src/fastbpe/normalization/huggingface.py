@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, Protocol
 
 from fastbpe._core.normalize.unicode_forms import Form, Front
+from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import PatternError
 from fastbpe.splitting.charset import blanks
 
@@ -60,7 +61,7 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
         return None
     if len(normalizers) == 1 and normalizers[0]["type"] in FORMS:
         return Front(form=form(normalizers[0]["type"]), prefix_space=prefix_space)
-    steps = [_step(described) for described in normalizers]
+    steps = make_steps(normalizers)
     if not steps:
         return Front(prefix_space=prefix_space)
     return Front(
@@ -82,7 +83,7 @@ def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
     >>> make_change([{"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}])("A")
     'b'
     """
-    steps = [_step(described) for described in normalizers]
+    steps = make_steps(normalizers)
     if not steps:
         return None
     return lambda text: _changed(steps, text)
@@ -104,6 +105,29 @@ def sources(steps: Sequence[Step], text: str) -> Sources:
     return out
 
 
+def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
+    """Make the steps that a tokenizer.json describes."""
+    made: list[Step] = []
+    for described in normalizers:
+        made += _bert(described) if described["type"] == "BertNormalizer" else [_step(described)]
+    return made
+
+
+def _bert(described: Mapping[str, Any]) -> list[Step]:
+    """Make the steps of a BertNormalizer, in its order. Accents go with lower case unless it says otherwise."""
+    strips, lowers = described["strip_accents"], described["lowercase"]
+    steps: list[Step] = []
+    if described["clean_text"]:
+        steps.append(_Each(_spaces_and_gone("BLANKS", "UNCLEAN")))
+    if described["handle_chinese_chars"]:
+        steps.append(_Each(_spaced_ideographs()))
+    if lowers if strips is None else strips:
+        steps += [_Form(form("NFD")), _Each(_removed("MARKS"))]
+    if lowers:
+        steps.append(_Each(lower_case()))
+    return steps
+
+
 def _step(described: Mapping[str, Any]) -> Step:
     """Make the step that a tokenizer.json describes."""
     match described:
@@ -113,6 +137,10 @@ def _step(described: Mapping[str, Any]) -> Step:
             return _Each(lower_case())
         case {"type": "StripAccents"}:
             return _Each(accents())
+        case {"type": "Nmt"}:
+            return _Each(_spaces_and_gone("NMT_SPACES", "NMT_REMOVED"))
+        case {"type": "ByteLevel"}:
+            return _Bytes()
         case {"type": "Strip", "strip_left": left, "strip_right": right}:
             return _Strip(left, right)
         case {"type": "Prepend", "prepend": prefix}:
@@ -154,6 +182,17 @@ class _Each:
         for i, character in enumerate(text):
             out += [i] * len(self.table.get(ord(character), character) or "")
         return out
+
+
+class _Bytes:
+    """Replaces characters by GPT-2's characters for their bytes."""
+
+    def __call__(self, text: str) -> str:
+        shown = bytes_to_unicode()
+        return "".join(map(shown.__getitem__, text.encode()))
+
+    def sources(self, text: str, normalized: str) -> Sources:
+        return [i for i, character in enumerate(text) for _ in character.encode()]
 
 
 class _Strip:
@@ -280,9 +319,32 @@ def lower_case() -> Mapping[int, str | None]:
 @cache
 def accents() -> Mapping[int, str | None]:
     """Return the table of StripAccents: code point → None for each character that it removes."""
-    from fastbpe.normalization.huggingface_tables import ACCENTS
+    return _removed("ACCENTS")
 
-    return dict.fromkeys(_characters(ACCENTS))
+
+def without_script() -> Collection[int]:
+    """Return the code points without a script in tokenizers, but for the space."""
+    return _removed("NO_SCRIPT")
+
+
+@cache
+def _removed(name: str) -> dict[int, str | None]:
+    """Return code point → None for each character in a table."""
+    from fastbpe.normalization import huggingface_tables as tables
+
+    return dict.fromkeys(_characters(getattr(tables, name)))
+
+
+@cache
+def _spaces_and_gone(spaces: str, gone: str) -> Mapping[int, str | None]:
+    """Return code point → a space for each character in a table, None for each in another."""
+    return _removed(gone) | dict.fromkeys(_removed(spaces), " ")
+
+
+@cache
+def _spaced_ideographs() -> Mapping[int, str | None]:
+    """Return code point → the character between two spaces, for each Chinese character as BERT counts them."""
+    return {code: f" {chr(code)} " for code in _removed("IDEOGRAPHS")}
 
 
 def _characters(ranges: str) -> Iterator[int]:

@@ -21,6 +21,9 @@ _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
     "NFKD": {},
     "Lowercase": {},
     "StripAccents": {},
+    "BertNormalizer": {"clean_text": bool, "handle_chinese_chars": bool, "strip_accents": bool, "lowercase": bool},
+    "ByteLevel": {},
+    "Nmt": {},
     "Strip": {"strip_left": bool, "strip_right": bool},
     "Prepend": {"prepend": str},
     "Replace": {"pattern": dict, "content": str},
@@ -153,7 +156,12 @@ def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> 
         step.fail(f"the {what} {kind!r} is not supported; it knows {', '.join(known)} and Sequence")
     out: dict[str, Any] = {"type": kind}
     for key, type_ in known[kind].items():
-        out[key] = step.pattern() if key == "pattern" else step.get(key, type_)
+        if key == "pattern":
+            out[key] = step.pattern()
+        elif key == "strip_accents" and step.value.get(key) is None:  # as `lowercase` says
+            out[key] = None
+        else:
+            out[key] = step.get(key, type_)
     return out
 
 

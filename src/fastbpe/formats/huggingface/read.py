@@ -31,6 +31,8 @@ _OFF: Mapping[str, tuple[Any, ...]] = {
     "continuing_subword_prefix": (None, ""),
     "end_of_word_suffix": (None, ""),
 }
+#: Bytes of ASCII that another character stands for.
+_UNSEEN = (*range(0x21), 0x7F)
 
 
 def recognise(data: Buffer) -> bool:
@@ -85,6 +87,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
     tokens, tables = None, None
     vocabulary = vocabulary_.check_vocabulary(model) if entries is None else entries
     added = vocabulary_.read_added_tokens(top, vocabulary)
+    _check_spaces(model, vocabulary, {token.content for token in added})
     if entries is not None:
         strict = whole_piece_first or model.value.get("unk_token") is not None
         laid_out = entries.lay_out(vocabulary_.found_by_name(added), strict)
@@ -121,6 +124,18 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
         roles={"unk": unknown} if unknown else {},
         huggingface=_kept(top, vocabulary),
     )
+
+
+def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) -> None:
+    """Refuse a space or control character that would be taken for the token of its byte, which no text becomes."""
+    for byte in _UNSEEN:
+        token = chr(byte)
+        found = -1 if token in added else vocabulary.get(token, -1)
+        if found >= 0 and not found > vocabulary.get(text_of(token.encode()), -1) >= 0:
+            model.fail(
+                f"token {token!r} is not written in GPT-2's stand-ins of bytes, {text_of(token.encode())!r}",
+                "vocab",
+            )
 
 
 def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:

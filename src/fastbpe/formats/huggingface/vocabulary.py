@@ -214,6 +214,8 @@ def lay_out(
             model.fail(f"token {token!r:.60} is not written in GPT-2's stand-ins of bytes", "vocab")
         tokens[token_id] = token.encode() if data is None else data
     misses_bytes = check_missing_bytes(model, tokens.values(), whole_piece_first)
+    if not tokens:
+        model.fail("it has no tokens that text becomes", "vocab")
     listed = [b""] * (max(tokens) + 1)
     for token_id, data in tokens.items():
         listed[token_id] = data

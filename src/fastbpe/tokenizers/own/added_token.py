@@ -36,10 +36,25 @@ class AddedToken:
     ) -> None:
         self._content: str = of_type(content, str)
         self._special: bool = of_type(special, bool)
-        self.single_word: bool = of_type(single_word, bool)
-        self.lstrip: bool = of_type(lstrip, bool)
-        self.rstrip: bool = of_type(rstrip, bool)
+        self._single_word: bool = of_type(single_word, bool)
+        self._lstrip: bool = of_type(lstrip, bool)
+        self._rstrip: bool = of_type(rstrip, bool)
         self._normalized: bool | None = None if normalized is None else of_type(normalized, bool)
+
+    @property
+    def single_word(self) -> bool:
+        """The token is found only as a word of its own."""
+        return self._single_word
+
+    @property
+    def lstrip(self) -> bool:
+        """The token takes white space before it."""
+        return self._lstrip
+
+    @property
+    def rstrip(self) -> bool:
+        """The token takes white space behind it."""
+        return self._rstrip
 
     @property
     def content(self) -> str:

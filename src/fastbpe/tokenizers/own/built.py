@@ -9,6 +9,8 @@ from fastbpe.errors import FastbpeError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import components, decoders, document
+from fastbpe.tokenizers.own.models import BPE
+from fastbpe.tokenizers.own.plain_engine import PlainEngine
 
 #: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
 _LLAMA_DECODER = {
@@ -25,22 +27,23 @@ class Built(NamedTuple):
     """fastbpe's tokenizer.
 
     state: all for which it was made.
-    native: the tokenizer.
+    native: the tokenizer; or, for what fastbpe's core does not run, the engine in Python.
     decodes: it decodes as the decoder asks.
     names: token of each id.
     """
 
     state: tuple[Any, ...]
-    native: Native
+    native: Native | PlainEngine
     decodes: bool
     names: dict[int, str]
 
 
-def build(described: Mapping[str, Any], names: dict[int, str], state: tuple[Any, ...]) -> Built:
+def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state: tuple[Any, ...]) -> Built:
     """Make fastbpe's tokenizer.
 
     Args:
         described: JSON of the whole tokenizer, without settings and post-processor.
+        model: its model.
         names, state: for the result.
 
     Raises:
@@ -52,16 +55,17 @@ def build(described: Mapping[str, Any], names: dict[int, str], state: tuple[Any,
         tries = [(decoders.ByteLevel().state(), "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"})]
     else:
         tries = [(own_decoder, True), (_LLAMA_DECODER, False)]
-    errors = []
     for decoder, decodes in tries:
         try:
             native = load(document.to_bytes({**described, "decoder": decoder}))
-        except FastbpeError as error:
-            errors.append(error)
-        else:
-            return Built(state, native, decodes, names)
-    reason = str(errors[-1]).removeprefix("<bytes>: ")
-    raise ImportError(
-        f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
-        "pip install 'tokenizers>=0.23,<0.24'"
-    ) from errors[-1]
+        except FastbpeError:
+            continue
+        return Built(state, native, decodes, names)
+    try:
+        return Built(state, PlainEngine(described, model, names), False, names)
+    except FastbpeError as error:
+        reason = str(error).removeprefix("<bytes>: ")
+        raise ImportError(
+            f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
+            "pip install 'tokenizers>=0.23,<0.24'"
+        ) from error

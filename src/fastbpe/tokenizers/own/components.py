@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from operator import index
+from struct import pack, unpack
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from fastbpe.errors import FormatError
@@ -110,14 +111,15 @@ def plain(base: type[_Some], kind: str, doc: str) -> type[_Some]:
     return type(kind, (base,), body)
 
 
-def field(name: str, doc: str) -> Any:
-    """Return a property for a field of the JSON."""
+def field(name: str, doc: str, check: Callable[[Any], Any] | None = None) -> Any:
+    """Return a property for a field of the JSON. check: returns the value that is set, or raises an error."""
 
     def get(self: Component) -> Any:
         return self._state[name]
 
     def set(self: Component, value: Any) -> None:
-        self._state = {**self._state, name: of_type(value, self.fields[name])}
+        checked = of_type(value, self.fields[name]) if check is None else check(value)
+        self._state = {**self._state, name: checked}
         n_changes[0] += 1
 
     return property(get, set, None, doc)
@@ -217,12 +219,24 @@ def of_type(value: Any, kind: Any) -> Any:
 
 def number(value: Any) -> int:
     """Return an int that has no sign and 64 bits. Raises TypeError or OverflowError for others."""
-    found = index(value)
+    found = int(index(value))
     if found < 0:
         raise OverflowError("can't convert negative int to unsigned")
     if found >= 1 << 64:
         raise OverflowError("int too big to convert")
     return found
+
+
+def single(value: float) -> float:
+    """Return a number as 32 bits hold it."""
+    found: float = unpack("f", pack("f", value))[0]
+    return found
+
+
+def shortest(value: float) -> float:
+    """Return the number of the fewest digits that 32 bits hold in the same way, as a tokenizer.json has it."""
+    near = (float(f"{value:.{n}g}") for n in range(1, 10))
+    return next((one for one in near if single(one) == single(value)), value)
 
 
 def character(value: Any) -> str:
@@ -278,6 +292,8 @@ def show(value: Any, limits: Limits, key: str = "") -> str:
         left, right = "()" if key in ("sep", "cls", "merge") else "[]"
         shown = [show(item, limits, _ITEMS.get(key, "")) for item in value[: limits.n_items]]
         return f"{left}{_listed(shown, limits)}{right}"
+    if isinstance(value, float):
+        return f"{single(value):.17g}" if single(value).is_integer() else repr(single(value))
     if not isinstance(value, Mapping):
         return repr(value)
     if isinstance(value.get("type"), str):

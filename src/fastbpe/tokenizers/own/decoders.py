@@ -10,6 +10,7 @@ import copy
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
+from itertools import groupby
 from typing import Any, ClassVar
 
 from fastbpe.formats.huggingface.vocabulary import decoded
@@ -17,7 +18,6 @@ from fastbpe.normalization.huggingface import make_change
 from fastbpe.tokenizers.own.components import (
     Component,
     Steps,
-    absent,
     character,
     field,
     finder,
@@ -145,9 +145,9 @@ class Strip(Decoder):
     def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
         self._set(content=character(content), start=number(left), stop=number(right))
 
-    content = field("content", "The character.")
-    start = field("start", "Most of them at the start.")
-    stop = field("stop", "Most of them at the end.")
+    content = field("content", "The character.", character)
+    start = field("start", "Most of them at the start.", number)
+    stop = field("stop", "Most of them at the end.", number)
 
     def chain(self, tokens: list[str]) -> list[str]:
         """Return the tokens without these characters."""
@@ -207,8 +207,8 @@ class Metaspace(Decoder):
         """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
         return super().from_state(metaspace_values(described))
 
-    replacement = field("replacement", "The character that stands for spaces.")
-    prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.")
+    replacement = field("replacement", "The character that stands for spaces.", character)
+    prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.", scheme)
     split = field("split", "Without effect here.")
 
     def chain(self, tokens: list[str]) -> list[str]:
@@ -258,10 +258,93 @@ class Sequence(Steps, Decoder):
         return tokens
 
 
-CTC = absent(Decoder, "decoders.CTC")
-WordPiece = absent(Decoder, "decoders.WordPiece")
+#: English that WordPiece and CTC join again, in order.
+_JOINED = (
+    (" .", "."),
+    (" ?", "?"),
+    (" !", "!"),
+    (" ,", ","),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+)
 
-_KNOWN: tuple[Any, ...] = (ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace, BPEDecoder)
+
+def _cleaned(text: str) -> str:
+    for apart, joined in _JOINED:
+        text = text.replace(apart, joined)
+    return text
+
+
+class WordPiece(Decoder):
+    """Joins the parts of words, and puts spaces between words.
+
+    Args:
+        prefix: text before a part that goes on with a word.
+        cleanup: leave spaces out before punctuation and English short forms.
+    """
+
+    kind = "WordPiece"
+    fields: ClassVar[Mapping[str, type]] = {"prefix": str, "cleanup": bool}
+
+    def __init__(self, prefix: str = "##", cleanup: bool = True) -> None:
+        self._set(prefix=prefix, cleanup=cleanup)
+
+    prefix = field("prefix", "Text before a part that goes on with a word.")
+    cleanup = field("cleanup", "Leave spaces out before punctuation.")
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens with spaces, or without the prefix."""
+        prefix = self.prefix
+        made = [
+            token if not i else token[len(prefix) :] if token.startswith(prefix) else f" {token}"
+            for i, token in enumerate(tokens)
+        ]
+        return [*map(_cleaned, made)] if self.cleanup else made
+
+
+class CTC(Decoder):
+    """Leaves repeated tokens and padding out, as connectionist temporal classification needs it.
+
+    Args:
+        pad_token: text of padding.
+        word_delimiter_token: text between words.
+        cleanup: make that a space, and leave spaces out before punctuation and English short forms.
+    """
+
+    kind = "CTC"
+    fields: ClassVar[Mapping[str, type]] = {"pad_token": str, "word_delimiter_token": str, "cleanup": bool}
+
+    def __init__(self, pad_token: str = "<pad>", word_delimiter_token: str = "|", cleanup: bool = True) -> None:
+        self._set(pad_token=pad_token, word_delimiter_token=word_delimiter_token, cleanup=cleanup)
+
+    pad_token = field("pad_token", "Text of padding.")
+    word_delimiter_token = field("word_delimiter_token", "Text between words.")
+    cleanup = field("cleanup", "Make that a space, and leave spaces out before punctuation.")
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens that are left."""
+        made = [token.replace(self.pad_token, "") for token, _ in groupby(tokens)]
+        if self.cleanup:
+            made = [_cleaned(token).replace(self.word_delimiter_token, " ") for token in made]
+        return [token for token in made if token]
+
+
+_KNOWN: tuple[Any, ...] = (
+    ByteLevel,
+    ByteFallback,
+    Fuse,
+    Strip,
+    Replace,
+    Metaspace,
+    BPEDecoder,
+    WordPiece,
+    CTC,
+)
 find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "decoder")
 Sequence.find = staticmethod(find)
 

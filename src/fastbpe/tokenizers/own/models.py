@@ -21,6 +21,8 @@ from fastbpe.tokenizers.own.components import (
     needs_tokenizers,
     number,
     of_type,
+    shortest,
+    single,
 )
 from fastbpe.tokenizers.own.trainers import BpeTrainer
 
@@ -79,8 +81,8 @@ class BPE(Model):
             raise TypeError(f"BPE() got an unexpected keyword argument {min(unknown)!r}")
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
-        self._take(vocab or {}, [[*merge] for merge in of_type([] if merges is None else merges, (list, tuple))])
         self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
+        self._take(vocab or {}, [[*merge] for merge in of_type([] if merges is None else merges, (list, tuple))])
 
     def _set_options(self, options: Mapping[str, Any]) -> None:
         self._state: dict[str, Any] = {"type": "BPE"}
@@ -88,8 +90,8 @@ class BPE(Model):
             value = options[name]
             if value is None and kind is not bool:
                 self._state[name] = None
-            elif kind is float and type(value) is int:
-                self._state[name] = float(value)
+            elif kind is float and type(value) in (int, float):
+                self._state[name] = shortest(float(value))
             else:
                 self._state[name] = of_type(value, kind)
         dropout = self._state["dropout"]
@@ -107,11 +109,30 @@ class BPE(Model):
             raise OverflowError("an id does not fit in 32 bits without a sign")
         self.vocab: dict[str, int] = dict(sorted(vocab.items(), key=itemgetter(1)))
         self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
+        self._n_prefix = len((self._state["continuing_subword_prefix"] or "").encode())
         self.merges = self._checked(merges)
+
+    def joined(self, left: str, right: str) -> str:
+        """Return the token of two, of which the second loses the bytes of a prefix.
+
+        Raises:
+            ValueError: it has fewer bytes than the prefix, or half a character would be left.
+        """
+        if not self._n_prefix:
+            return left + right
+        data = right.encode()
+        if len(data) < self._n_prefix:
+            raise ValueError(f"the token {right!r:.60} of a merge is shorter than continuing_subword_prefix")
+        return left + data[self._n_prefix :].decode()
 
     def _checked(self, merges: list[Any]) -> list[list[str]]:
         """Return the merges, each once. Raises TypeError or FormatError for what is no merge of two tokens."""
-        if {*map(type, merges)} <= {list} and {*map(len, merges)} <= {2} and len(self.names) == len(self.vocab):
+        if (
+            not self._n_prefix
+            and {*map(type, merges)} <= {list}
+            and {*map(len, merges)} <= {2}
+            and len(self.names) == len(self.vocab)
+        ):
             pairs = {*map(tuple, merges)}
             used = {*chain.from_iterable(merges)}
             if len(pairs) == len(merges) and {*map(type, used)} <= {str} and "" not in used:
@@ -121,13 +142,26 @@ class BPE(Model):
         for merge in merges:
             if len(merge) != 2 or not all(isinstance(token, str) for token in merge):
                 raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
+        if self._n_prefix:
+            return self._checked_with_prefix(merges)
         listed = read_merges(Part({"merges": merges}, "BPE", "model"), self.vocab)
         return [[self.names[left], self.names[right]] for left, right, _ in listed]
 
-    def replace(self, vocab: dict[str, int], merges: list[Any]) -> None:
-        """Take another vocabulary, as training does, and keep the options but for prefix and suffix."""
+    def _checked_with_prefix(self, merges: list[Any]) -> list[list[str]]:
+        found: dict[tuple[str, str], None] = {}
+        for n, (left, right) in enumerate(merges):
+            known = left in self.vocab and right in self.vocab
+            if not known or self.joined(left, right) not in self.vocab:
+                named = f"{left!r:.60} and {right!r:.60}"
+                raise FormatError(f"BPE: model.merges[{n}]: {named}: they or what they become is no token")
+            found.pop((left, right), None)
+            found[left, right] = None
+        return [[*pair] for pair in found]
+
+    def replace(self, vocab: dict[str, int], merges: list[Any], prefix: str | None, suffix: str | None) -> None:
+        """Take another vocabulary, as training does, with its prefix and suffix, and keep the other options."""
+        self._state = {**self._state, "continuing_subword_prefix": prefix, "end_of_word_suffix": suffix}
         self._take(vocab, merges)
-        self._state = {**self._state, "continuing_subword_prefix": None, "end_of_word_suffix": None}
         n_changes[0] += 1
 
     def state(self) -> dict[str, Any]:
@@ -146,10 +180,10 @@ class BPE(Model):
         listed = part.get("merges", list)
         split = [[*one.split(" ")] if isinstance(one, str) else one for one in listed if not _is_version(one)]
         try:
-            made._take(part.get("vocab", dict), split)
             made._set_options(
                 {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
             )
+            made._take(part.get("vocab", dict), split)
         except (TypeError, OverflowError) as error:
             raise FormatError(f"BPE: {error}") from None
         return made
@@ -226,7 +260,7 @@ class BPE(Model):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> BPE:
         made = BPE.__new__(BPE)
-        made._state, made.vocab, made.names, made.merges = {**self._state}, self.vocab, self.names, self.merges
+        made.__dict__.update(self.__dict__, _state={**self._state})
         return made
 
 
@@ -250,12 +284,16 @@ def token_id(value: Any) -> int:
 def _option(name: str) -> Any:
     """Return a property for an option."""
     plain = field(name, "")
+    get = plain.fget
+
+    def widened(self: BPE) -> float | None:
+        return None if get(self) is None else single(get(self))
 
     def set(self: BPE, value: Any) -> None:
         BPE._set_options(self, {**self._state, name: value})
         n_changes[0] += 1
 
-    return property(plain.fget, set, None, f"Option {name}.")
+    return property(widened if _OPTIONS[name][0] is float else get, set, None, f"Option {name}.")
 
 
 for _name in _OPTIONS:

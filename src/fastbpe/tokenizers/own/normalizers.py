@@ -76,6 +76,47 @@ NFKC = plain(Normalizer, "NFKC", "Unicode's form NFKC.")
 NFKD = plain(Normalizer, "NFKD", "Unicode's form NFKD.")
 Lowercase = plain(Normalizer, "Lowercase", "Lower case.")
 StripAccents = plain(Normalizer, "StripAccents", "Leaves marks out, such as those that NFD separates.")
+ByteLevel = plain(Normalizer, "ByteLevel", "GPT-2's characters for the bytes of each character.")
+Nmt = plain(Normalizer, "Nmt", "Control characters left out, and spaces for those that part words.")
+
+
+class BertNormalizer(Normalizer):
+    """Normalizer of BERT.
+
+    Args:
+        clean_text: leave control characters out, and make all white space spaces.
+        handle_chinese_chars: put spaces around Chinese characters.
+        strip_accents: leave accents out; None: as lowercase says.
+        lowercase: make lower case.
+    """
+
+    kind = "BertNormalizer"
+    fields: ClassVar[Mapping[str, Any]] = {
+        "clean_text": bool,
+        "handle_chinese_chars": bool,
+        "strip_accents": (bool, type(None)),
+        "lowercase": bool,
+    }
+    defaults: ClassVar[Mapping[str, Any]] = {"strip_accents": None}
+
+    def __init__(
+        self,
+        clean_text: bool = True,
+        handle_chinese_chars: bool = True,
+        strip_accents: bool | None = None,
+        lowercase: bool = True,
+    ) -> None:
+        self._set(
+            clean_text=clean_text,
+            handle_chinese_chars=handle_chinese_chars,
+            strip_accents=strip_accents,
+            lowercase=lowercase,
+        )
+
+    clean_text = field("clean_text", "Leave control characters out.")
+    handle_chinese_chars = field("handle_chinese_chars", "Put spaces around Chinese characters.")
+    strip_accents = field("strip_accents", "Leave accents out; None: as lowercase says.")
+    lowercase = field("lowercase", "Make lower case.")
 
 
 class Strip(Normalizer):
@@ -149,14 +190,25 @@ class Sequence(Indexed, Normalizer):
         return len(self._steps)
 
 
-BertNormalizer = absent(Normalizer, "normalizers.BertNormalizer")
-ByteLevel = absent(Normalizer, "normalizers.ByteLevel")
-Nmt = absent(Normalizer, "normalizers.Nmt")
 Precompiled = absent(Normalizer, "normalizers.Precompiled")
 
+_KNOWN: tuple[type[Normalizer], ...] = (
+    NFC,
+    NFD,
+    NFKC,
+    NFKD,
+    Lowercase,
+    StripAccents,
+    ByteLevel,
+    Nmt,
+    BertNormalizer,
+    Strip,
+    Prepend,
+    Replace,
+)
 find = finder(
     {
-        **{cls.kind: cls for cls in (NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, Replace)},
+        **{cls.kind: cls for cls in _KNOWN},
         "Sequence": Sequence,
     },
     "normalizer",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from fastbpe._core.encode.offsets import pieces
+from fastbpe._core.split.splitter import Splitter
 from fastbpe.formats.byte_level import text_of
-from fastbpe.splitting.steps import ByteLevel, make_sequence, step_of
+from fastbpe.splitting.steps import Punctuation, Step, WhitespaceSplit, make_sequence, step_of
+from fastbpe.tokenizers.own import components
+from fastbpe.tokenizers.own.scripts import script_starts
 
 Span = tuple[int, int]
 
@@ -41,7 +47,13 @@ def split(text: str, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
 
     Raises PatternError for a pattern that fastbpe does not run.
     """
-    made = [Piece(text, [(i, i + 1) for i in range(len(text))])] if text or not steps else []
+    whole = Piece(text, [(i, i + 1) for i in range(len(text))])
+    return split_piece(whole, steps) if text or not steps else []
+
+
+def split_piece(piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
+    """Split a piece as `split` does a text."""
+    made = [piece]
     for step in steps:
         made = [part for piece in made for part in _apply(piece, step) if part.text]
     return made
@@ -50,18 +62,45 @@ def split(text: str, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
 def _apply(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
     if step["type"] == "Metaspace":
         return _metaspace(piece, step)
+    if step["type"] in _CUTS:
+        starts = [*_CUTS[step["type"]](piece.text, step), len(piece.text)]
+        return [piece.part(start, end) for start, end in pairwise(starts)]
     if step["type"] != "ByteLevel":
-        return [piece.part(*span) for span in pieces(make_sequence([step_of(step)]), piece.text)]
+        return [piece.part(*span) for span in pieces(_splitter(components.compact(step)), piece.text)]
     if step["add_prefix_space"] and not piece.text.startswith(" "):
         piece = piece.behind(" ")
-    spans = pieces(make_sequence([ByteLevel(use_regex=step["use_regex"])]), piece.text)
+    spans = pieces(_splitter(components.compact(step)), piece.text)
     return [_shown(piece.part(*span)) for span in spans]
+
+
+@lru_cache(maxsize=64)
+def _splitter(described: bytes) -> Splitter:
+    """Return the splitter of a step, or of the steps that it stands for."""
+    step = json.loads(described)
+    steps: list[Step] = (
+        [WhitespaceSplit(), Punctuation()] if step["type"] == "BertPreTokenizer" else [step_of(step)]
+    )
+    return make_sequence(steps)
+
+
+def _lengths(text: str, step: Mapping[str, Any]) -> Iterable[int]:
+    if not step["length"]:
+        raise ValueError("FixedLength: a piece of length 0")
+    return range(0, len(text), step["length"])
+
+
+#: Steps that are told by the places where their pieces begin.
+_CUTS: Mapping[str, Callable[[str, Mapping[str, Any]], Iterable[int]]] = {
+    "FixedLength": _lengths,
+    "UnicodeScripts": lambda text, _: script_starts(text),
+}
 
 
 def _shown(piece: Piece) -> Piece:
     """Return the piece in GPT-2's characters for bytes."""
     shown = [text_of(character.encode()) for character in piece.text]
-    return Piece("".join(shown), [span for one, span in zip(shown, piece.spans, strict=True) for _ in one])
+    spans = [span for one, span in zip(shown, piece.spans, strict=True) for _ in one]
+    return Piece("".join(shown), spans)
 
 
 def _metaspace(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
@@ -73,4 +112,4 @@ def _metaspace(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
     if not step["split"]:
         return [piece]
     starts = [i for i, character in enumerate(piece.text) if character == mark or not i]
-    return [piece.part(start, end) for start, end in zip(starts, [*starts[1:], len(piece.text)], strict=True)]
+    return [piece.part(start, end) for start, end in pairwise([*starts, len(piece.text)])]

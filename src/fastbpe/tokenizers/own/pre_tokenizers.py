@@ -9,12 +9,12 @@ from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.tokenizers.own.components import (
     Component,
     Indexed,
-    absent,
     character,
     field,
     finder,
     flat,
     needs_tokenizers,
+    number,
     of_type,
     pattern,
     plain,
@@ -103,6 +103,19 @@ class ByteLevel(PreTokenizer):
         return [*BYTE_OF_CHARACTER]
 
 
+def _behavior(value: Any) -> str:
+    if of_type(value, str) not in _BEHAVIORS:
+        known = ", ".join(_BEHAVIORS)
+        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
+    return _BEHAVIORS[value]
+
+
+def _behavior_field(doc: str) -> Any:
+    """Return a property for a behavior, which is told in lower case."""
+    plain = field("behavior", doc, _behavior)
+    return property(lambda self: str(plain.fget(self)).lower(), plain.fset, None, doc)
+
+
 class Split(PreTokenizer):
     """Splits texts at a text, or at matches of a `Regex`.
 
@@ -118,22 +131,12 @@ class Split(PreTokenizer):
     def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
         self._set(pattern=_pattern(pattern), behavior=_behavior(behavior), invert=invert)
 
-    @property
-    def behavior(self) -> str:
-        """Fate of the text at which is split."""
-        return str(self._state["behavior"]).lower()
+    behavior = _behavior_field("Fate of the text at which is split.")
 
     invert = field("invert", "Split at what lies between.")
 
 
 _pattern = pattern
-
-
-def _behavior(value: Any) -> str:
-    if of_type(value, str) not in _BEHAVIORS:
-        known = ", ".join(_BEHAVIORS)
-        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
-    return _BEHAVIORS[value]
 
 
 class Digits(PreTokenizer):
@@ -166,15 +169,18 @@ class Punctuation(PreTokenizer):
     def __init__(self, behavior: str = "isolated") -> None:
         self._set(behavior=_behavior(behavior))
 
-    @property
-    def behavior(self) -> str:
-        """Fate of punctuation."""
-        return str(self._state["behavior"]).lower()
+    behavior = _behavior_field("Fate of punctuation.")
 
 
 Whitespace = plain(
     PreTokenizer, "Whitespace", "Splits into words and the characters between, without white space."
 )
+BertPreTokenizer = plain(
+    PreTokenizer,
+    "BertPreTokenizer",
+    "Splits at white space, which is left out, and around each punctuation character.",
+)
+UnicodeScripts = plain(PreTokenizer, "UnicodeScripts", "Splits where the script changes; Japanese is one script.")
 WhitespaceSplit = plain(PreTokenizer, "WhitespaceSplit", "Splits at white space, which is left out.")
 
 
@@ -191,7 +197,24 @@ class CharDelimiterSplit(PreTokenizer):
     def __init__(self, delimiter: str) -> None:
         self._set(delimiter=character(delimiter))
 
-    delimiter = field("delimiter", "The character.")
+    delimiter = field("delimiter", "The character.", character)
+
+
+class FixedLength(PreTokenizer):
+    """Splits after every so many characters.
+
+    Args:
+        length: characters of a piece.
+    """
+
+    kind = "FixedLength"
+    fields: ClassVar[Mapping[str, type]] = {"length": int}
+    defaults: ClassVar[Mapping[str, Any]] = {"length": 5}
+
+    def __init__(self, length: int = 5) -> None:
+        self._set(length=number(length))
+
+    length = field("length", "Characters of a piece.", number)
 
 
 def scheme(value: Any) -> str:
@@ -227,8 +250,8 @@ class Metaspace(PreTokenizer):
         """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
         return super().from_state(metaspace_values(described))
 
-    replacement = field("replacement", "The character that stands for spaces.")
-    prepend_scheme = field("prepend_scheme", "Texts that get a space.")
+    replacement = field("replacement", "The character that stands for spaces.", character)
+    prepend_scheme = field("prepend_scheme", "Texts that get a space.", scheme)
     split = field("split", "Split before each.")
 
 
@@ -246,10 +269,6 @@ class Sequence(Indexed, PreTokenizer):
         super().__init__(pre_tokenizers)
 
 
-BertPreTokenizer = absent(PreTokenizer, "pre_tokenizers.BertPreTokenizer")
-FixedLength = absent(PreTokenizer, "pre_tokenizers.FixedLength")
-UnicodeScripts = absent(PreTokenizer, "pre_tokenizers.UnicodeScripts")
-
 _KNOWN: tuple[type[PreTokenizer], ...] = (
     ByteLevel,
     Split,
@@ -258,6 +277,9 @@ _KNOWN: tuple[type[PreTokenizer], ...] = (
     Whitespace,
     WhitespaceSplit,
     CharDelimiterSplit,
+    BertPreTokenizer,
+    FixedLength,
+    UnicodeScripts,
     Metaspace,
 )
 find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "pre-tokenizer")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fastbpe.splitting.charset import blanks
-from fastbpe.tokenizers.own.components import Component, Indexed, field, finder, number, of_type
+from fastbpe.tokenizers.own.components import Component, Indexed, field, finder, n_changes, number, of_type
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns
 
 __all__ = [
@@ -137,6 +138,18 @@ class ByteLevel(PostProcessor):
         return encodings
 
 
+def _token(value: Any) -> list[Any]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError("it must be a tuple of a token and its id")
+    return [of_type(value[0], str), number(value[1])]
+
+
+def _token_field(name: str, doc: str) -> Any:
+    """Return a property for a token and its id, told as a tuple."""
+    plain = field(name, doc, _token)
+    return property(lambda self: tuple(plain.fget(self)), plain.fset, None, doc)
+
+
 class _Pair(PostProcessor):
     """Base of BERT's and RoBERTa's: a token before a text, and one behind."""
 
@@ -146,17 +159,8 @@ class _Pair(PostProcessor):
     def _n_between(self) -> int:
         return 0
 
-    @property
-    def sep(self) -> tuple[str, int]:
-        """Token and id behind each text."""
-        token, token_id = self._state["sep"]
-        return token, token_id
-
-    @property
-    def cls(self) -> tuple[str, int]:
-        """Token and id before the first text."""
-        token, token_id = self._state["cls"]
-        return token, token_id
+    sep = _token_field("sep", "Token and id behind each text.")
+    cls = _token_field("cls", "Token and id before the first text.")
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
         """Put the tokens around each text."""
@@ -183,12 +187,6 @@ class _Pair(PostProcessor):
         encoding.set_sequence_id(min(i, 1))
         encoding.columns["special_tokens_mask"][:] = [0] * len(encoding)
         encoding.columns["attention_mask"][:] = [1] * len(encoding)
-
-
-def _token(value: Any) -> list[Any]:
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise TypeError("it must be a tuple of a token and its id")
-    return [of_type(value[0], str), number(value[1])]
 
 
 class BertProcessing(_Pair):
@@ -297,8 +295,18 @@ class TemplateProcessing(PostProcessor):
 
     @property
     def single(self) -> str:
-        """Template of one text, as `repr` shows it."""
-        return str(self._state["single"])
+        """Template of one text, as tokenizers shows it."""
+        shown = []
+        for item in self._state["single"]:
+            [(kind, inner)] = item.items()
+            name = inner["id"] if kind == "Sequence" else json.dumps(inner["id"], ensure_ascii=False)
+            shown.append(f"{kind} {{ id: {name}, type_id: {inner['type_id']} }}")
+        return f"Template([{', '.join(shown)}])"
+
+    @single.setter
+    def single(self, value: Any) -> None:
+        self._state = {**self._state, "single": _pieces(value)}
+        n_changes[0] += 1
 
     def n_added(self, is_pair: bool) -> int:
         """Return the number of ids that are added to a text, or to two."""
@@ -334,7 +342,7 @@ def _special(token: Any) -> dict[str, Any]:
 
 
 def _pieces(template: Any) -> list[dict[str, Any]]:
-    items = template.split(" ") if isinstance(template, str) else of_type(template, list)
+    items = template.split(" ") if isinstance(template, str) else of_type(template, (list, tuple))
     return [_piece(of_type(item, str)) for item in items]
 
 

@@ -15,6 +15,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns, of_ids
+from fastbpe.tokenizers.own.plain_engine import PlainEngine
 from fastbpe.tokenizers.own.processors import PostProcessor, process
 
 
@@ -35,7 +36,7 @@ class Around(NamedTuple):
 class Setup(NamedTuple):
     """Settings of a tokenizer.
 
-    native: fastbpe's tokenizer, without the post-processor.
+    native: fastbpe's tokenizer, or the engine in Python, without the post-processor.
     names: token of each id.
     post: the post-processor; it is not changed.
     truncation, padding: settings as the properties of the tokenizer give them; None: there is none.
@@ -43,7 +44,7 @@ class Setup(NamedTuple):
     around: as `find_around` gives it.
     """
 
-    native: Tokenizer
+    native: Tokenizer | PlainEngine
     names: Mapping[int, str]
     post: PostProcessor | None
     around: Around | None
@@ -154,7 +155,10 @@ def _rows_of_ids(setup: Setup, rows: list[Row], adds_special: bool, fast: bool) 
         return None
     limit, is_left = cut
     texts = [row.first for row in rows]
-    batch = _encode_texts(setup, texts) if is_left else _encode_beginnings(setup, texts, limit)
+    if is_left or isinstance(setup.native, PlainEngine):
+        batch = _encode_texts(setup, texts)
+    else:
+        batch = _encode_beginnings(setup, setup.native, texts, limit)
     made = [
         [*around.before, *(ids if len(ids) <= limit else ids[-limit:] if is_left else ids[:limit]), *around.behind]
         for ids in batch
@@ -181,12 +185,12 @@ def _rows_of_ids(setup: Setup, rows: list[Row], adds_special: bool, fast: bool) 
     return [of_ids(ids, maker(row)) for ids, row in zip(made, rows, strict=True)]
 
 
-def _encode_beginnings(setup: Setup, texts: Sequence[str], limit: int) -> list[list[int]]:
+def _encode_beginnings(setup: Setup, native: Tokenizer, texts: Sequence[str], limit: int) -> list[list[int]]:
     """Encode texts, each at least as far as its first `limit` ids go."""
     return encode_beginnings(
         lambda texts: _encode_texts(setup, texts),
         lambda batch: [*map(len, batch)],
-        setup.native,
+        native,
         texts,
         limit,
         splits_special=setup.splits_special,
@@ -249,9 +253,15 @@ def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) ->
 def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) -> Encoding:
     """Encode a text. word: its number, if it is a word."""
     allowed: Any = frozenset() if setup.splits_special else "all"
+    if isinstance(setup.native, PlainEngine):
+        made = setup.native.columns(one, allowed)
+        if not fast:
+            words = made.words if word is None else [word] * len(made.ids)
+            return _encoding(made.ids, made.tokens, words, made.spans, type_id)
+        return _ids_alone(made.ids, type_id)
     ids, spans = setup.native.encode_with_offsets(one, allowed_special=allowed, disallowed_special=())
     if fast:
-        return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
+        return _ids_alone(ids, type_id)
     names = setup.names
     tokens = [names[token_id] for token_id in ids]
     found = find_words(setup.native, one, ids, tokens, allowed_special=allowed)
@@ -261,6 +271,10 @@ def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) ->
         tokens[i] = its_text
     numbers = found.numbers if word is None else [word] * len(ids)
     return _encoding(ids, tokens, numbers, spans, type_id)
+
+
+def _ids_alone(ids: list[int], type_id: int) -> Encoding:
+    return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
 
 
 def _encoding(

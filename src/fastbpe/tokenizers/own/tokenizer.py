@@ -267,7 +267,7 @@ class Tokenizer:
         except ImportError:
             return None
         assert self._built is not None
-        return native if self._built.decodes else None
+        return native if self._built.decodes and isinstance(native, Native) else None
 
     def _decode_slowly(self, ids: list[int], skips: bool) -> str:
         """Decode ids token by token."""
@@ -477,7 +477,8 @@ class Tokenizer:
     def _train(self, texts: Iterable[str], trainer: Any) -> None:
         chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
         steps = [None if one is None else one.state() for one in (self.normalizer, self.pre_tokenizer)]
-        self._model.replace(*training.learn(texts, chosen, *steps))
+        vocab, merges = training.learn(texts, chosen, *steps)
+        self._model.replace(vocab, merges, chosen.continuing_subword_prefix, chosen.end_of_word_suffix)
         self._add([token.copied() for token in chosen.special_tokens])
 
     # In threads of their own
@@ -531,7 +532,7 @@ class Tokenizer:
         described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
         described["added_tokens"] = added.found()
         names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
-        self._built = build(described, names, state)
+        self._built = build(described, model, names, state)
         return self._built
 
     def __repr__(self) -> str:

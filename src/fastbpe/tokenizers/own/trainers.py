@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastbpe.tokenizers.own.added_token import AddedToken, checked
-from fastbpe.tokenizers.own.components import Component, absent, number, of_type
+from fastbpe.tokenizers.own.components import Component, absent, character, number, of_type
 
 __all__ = [
     "BpeTrainer",
@@ -22,6 +22,30 @@ class Trainer(Component):
     """Base of all trainers."""
 
 
+def _option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
+    """Return a property for an option. check: returns the value that is set, or raises an error."""
+
+    def set(self: BpeTrainer, value: Any) -> None:
+        self._options[name] = check(value)
+
+    return property(lambda self: self._options[name], set, None, doc)
+
+
+def _number_or_none(value: Any) -> int | None:
+    return None if value is None else number(value)
+
+
+def _text_or_none(value: Any) -> str | None:
+    found: str | None = of_type(value, (str, type(None)))
+    return found
+
+
+def _characters(values: Any) -> list[str]:
+    if isinstance(values, str):
+        raise TypeError("Can't extract `str` to `Vec`")
+    return [*dict.fromkeys(map(character, of_type(values, (list, tuple))))]
+
+
 class BpeTrainer(Trainer):
     """Options of training.
 
@@ -31,9 +55,11 @@ class BpeTrainer(Trainer):
         show_progress: show a bar on a terminal.
         progress_format: without effect.
         special_tokens: list of str or `AddedToken`, which get the first ids.
-        limit_alphabet: must be None where fastbpe trains.
+        limit_alphabet: most characters that are tokens, the frequent ones; of equally frequent ones, the first in
+            Unicode's order. (tokenizers picks any of them.)
         initial_alphabet: list of str, whose first characters are tokens even if no text has them.
-        continuing_subword_prefix, end_of_word_suffix: must be None where fastbpe trains.
+        continuing_subword_prefix: text before each character of a word but the first.
+        end_of_word_suffix: text behind the last character of a word.
         max_token_length: length from which no token is made.
 
     Raises:
@@ -54,16 +80,33 @@ class BpeTrainer(Trainer):
         end_of_word_suffix: str | None = None,
         max_token_length: int | None = None,
     ) -> None:
-        self.vocab_size = number(vocab_size)
-        self.min_frequency = number(min_frequency)
-        self.show_progress: bool = of_type(show_progress, bool)
+        self._options: dict[str, Any] = {}
+        self.vocab_size = vocab_size
+        self.min_frequency = min_frequency
+        self.show_progress = show_progress
         self.progress_format: str = of_type(progress_format, str)
-        self.special_tokens = checked([] if special_tokens == () else special_tokens, special=True)
-        self.limit_alphabet = None if limit_alphabet is None else number(limit_alphabet)
+        self.special_tokens = [] if special_tokens == () else special_tokens
+        self.limit_alphabet = limit_alphabet
         self.initial_alphabet = self._first_characters(initial_alphabet)
         self.continuing_subword_prefix = continuing_subword_prefix
         self.end_of_word_suffix = end_of_word_suffix
-        self.max_token_length = None if max_token_length is None else number(max_token_length)
+        self.max_token_length = max_token_length
+
+    vocab_size = _option("vocab_size", "Tokens to end with.", number)
+    min_frequency = _option("min_frequency", "Occurrences below which a pair is not merged.", number)
+    show_progress = _option("show_progress", "Show a bar on a terminal.", lambda value: of_type(value, bool))
+    special_tokens = _option(
+        "special_tokens", "`AddedToken`s with the first ids.", lambda value: checked(value, special=True)
+    )
+    limit_alphabet = _option("limit_alphabet", "Most characters that are tokens, or None.", _number_or_none)
+    initial_alphabet = _option("initial_alphabet", "Characters that are tokens in any case.", _characters)
+    continuing_subword_prefix = _option(
+        "continuing_subword_prefix", "Text before each character of a word but the first, or None.", _text_or_none
+    )
+    end_of_word_suffix = _option(
+        "end_of_word_suffix", "Text behind the last character of a word, or None.", _text_or_none
+    )
+    max_token_length = _option("max_token_length", "Length from which no token is made, or None.", _number_or_none)
 
     @staticmethod
     def _first_characters(texts: Any) -> list[str]:

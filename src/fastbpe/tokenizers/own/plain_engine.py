@@ -1,0 +1,177 @@
+"""Engine of the tokenizers that fastbpe's core does not run: right, and slow.
+
+A tokenizer of single bytes with the same normalizer and the same added tokens, a carrier, runs in the core. It
+finds the added tokens and normalizes the text between them, with the place of each byte. The rest is Python: the
+pre-tokenizer's steps (`pieces`), and the merges of each piece (`word_merging`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
+from typing import Any, NamedTuple
+
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Special
+from fastbpe.tokenizer.words import find_words
+from fastbpe.tokenizers.own import components, document
+from fastbpe.tokenizers.own.models import BPE
+from fastbpe.tokenizers.own.pieces import Piece, Span, split_piece
+from fastbpe.tokenizers.own.word_merging import WordMerger
+
+_CHARACTERS = sorted(BYTE_OF_CHARACTER)  # the carrier's token of each id
+_BYTES = [BYTE_OF_CHARACTER[character] for character in _CHARACTERS]
+_STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+
+
+class Columns(NamedTuple):
+    """Columns of an encoding, of one item an id."""
+
+    ids: list[int]
+    tokens: list[str]
+    words: list[int]
+    spans: list[Span]
+
+
+class _Found(NamedTuple):
+    """Added token in a text."""
+
+    id: int
+    text: str
+    span: Span
+
+
+class PlainEngine:
+    """Encoder of a tokenizer, with the methods of fastbpe's that encodings need.
+
+    Args:
+        described: JSON of the whole tokenizer, without settings and post-processor.
+        model: its model.
+        names: token of each id.
+
+    Raises:
+        FastbpeError: the core does not run the normalizer or a pattern.
+        ImportError: the model has dropout.
+    """
+
+    def __init__(self, described: Mapping[str, Any], model: BPE, names: Mapping[int, str]) -> None:
+        if model.options()["dropout"]:
+            components.needs_tokenizers("encoding with dropout")
+        carried = []
+        following = len(_CHARACTERS)
+        self._ids: dict[int, int] = {}
+        for token in described["added_tokens"]:
+            is_byte = token["content"] in BYTE_OF_CHARACTER
+            i = _CHARACTERS.index(token["content"]) if is_byte else following
+            following += not is_byte
+            carried.append({**token, "id": i})
+            self._ids[i] = token["id"]
+        vocab = {character: i for i, character in enumerate(_CHARACTERS)}
+        self._carrier = load(
+            document.to_bytes(
+                {
+                    **described,
+                    "added_tokens": carried,
+                    "pre_tokenizer": _STEP,
+                    "decoder": {**_STEP, "use_regex": True},
+                    "model": {"type": "BPE", "vocab": vocab, "merges": []},
+                }
+            )
+        )
+        pre_tokenizer = described["pre_tokenizer"]
+        self._steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
+        split_piece(Piece("a", [(0, 1)]), self._steps)  # raises an error for what cannot be run
+        self._merger = WordMerger(model)
+        self._names = names
+
+    def encode(self, text: str, *, allowed_special: Special) -> list[int]:
+        """Return the ids of a text."""
+        ids: list[int] = []
+        for section in self._sections(text, allowed_special):
+            if isinstance(section, _Found):
+                ids.append(section.id)
+            else:
+                for piece in split_piece(section, self._steps):
+                    ids += self._merger.merge(piece.text).ids
+        return ids
+
+    def encode_batch(self, texts: Sequence[str], *, allowed_special: Special) -> list[list[int]]:
+        """Return the ids of texts."""
+        return [self.encode(text, allowed_special=allowed_special) for text in texts]
+
+    def encode_ordinary_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of texts, in which special tokens are text."""
+        return self.encode_batch(texts, allowed_special=frozenset())
+
+    def columns(self, text: str, allowed_special: Special) -> Columns:
+        """Return the ids of a text, the token and the word of each, and its start and end in characters."""
+        made = Columns([], [], [], [])
+        word = 0
+        for section in self._sections(text, allowed_special):
+            if isinstance(section, _Found):
+                made.ids.append(section.id)
+                made.tokens.append(section.text)
+                made.words.append(word)
+                made.spans.append(section.span)
+                word += 1
+                continue
+            for piece in split_piece(section, self._steps):
+                self._add(made, piece, word, text)
+                word += 1
+        return made
+
+    def _add(self, made: Columns, piece: Piece, word: int, text: str) -> None:
+        """Add the tokens of a piece of a text."""
+        ids, ends = self._merger.merge(piece.text)
+        made.ids.extend(ids)
+        made.tokens.extend(map(self._names.__getitem__, ids))
+        made.words.extend([word] * len(ids))
+        places = _places(piece.text)
+        start = 0
+        for end in ends:
+            if end <= len(places):
+                made.spans.append((piece.spans[places[start]][0], piece.spans[places[end - 1]][1]))
+            else:  # bytes of a prefix or suffix: tokenizers takes the place in the piece for one in the text
+                made.spans.append(_characters(text, start, end))
+            start = end
+
+    def _sections(self, text: str, allowed: Special) -> Iterator[Piece | _Found]:
+        """Yield the added tokens of a text and, normalized, the text between them."""
+        ids, spans = self._carrier.encode_with_offsets(text, allowed_special=allowed, disallowed_special=())
+        words = find_words(self._carrier, text, ids, [""] * len(ids), allowed_special=allowed)
+        assert words is not None  # it is a byte-level one
+        at = 0
+        for _, group in groupby(words.numbers):  # an added token is a word of its own
+            end = at + sum(1 for _ in group)
+            if at in words.found:
+                yield _Found(self._ids[ids[at]], words.found[at], spans[at])
+            else:
+                yield _piece(bytes(map(_BYTES.__getitem__, ids[at:end])), spans[at:end])
+            at = end
+
+
+def _places(text: str) -> Sequence[int]:
+    """Return the index of the character of each byte of a text."""
+    if text.isascii():
+        return range(len(text))
+    return [i for i, character in enumerate(text) for _ in character.encode()]
+
+
+def _characters(text: str, start: int, end: int) -> Span:
+    """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it."""
+    places = _places(text)
+    if start >= len(places):
+        return start, end
+    if end < len(places):
+        return places[start], places[end]
+    return places[start], (places[end - 1] if end - 1 < len(places) else places[start] + 1) + 1
+
+
+def _piece(data: bytes, spans: Sequence[Span]) -> Piece:
+    """Return the piece of some bytes of UTF-8 with the span of each."""
+    text = data.decode()
+    if len(text) == len(data):
+        return Piece(text, [*spans])
+    starts = accumulate((len(character.encode()) for character in text[:-1]), initial=0)
+    return Piece(text, [spans[start] for start in starts])
