@@ -238,7 +238,7 @@ def settable(module: Any) -> list[Any]:
 
 
 #: Attributes that the original cannot tell, that have no effect here, or that are checked here at once.
-NOT_COMPARED = {"pattern", "progress_format", "dropout"}
+NOT_COMPARED = {"pattern", "dropout"}
 
 
 @pytest.mark.parametrize("number", range(24))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,21 @@ def test_attributes_of_trainers_equal_the_original() -> None:
     for name in dir(theirs):
         if not name.startswith("_") and name != "get_word_count":
             assert repr(getattr(ours, name)) == repr(getattr(theirs, name))
+
+
+def told(capfd: pytest.CaptureFixture[str], module: Any, **options: Any) -> str:
+    """Train with a trainer of the module, and return what it wrote to stderr."""
+    tokenizer = module.Tokenizer(module.models.BPE())
+    tokenizer.pre_tokenizer = module.pre_tokenizers.Whitespace()
+    tokenizer.train_from_iterator(["a cat sat"] * 9, module.trainers.BpeTrainer(vocab_size=20, **options))
+    return capfd.readouterr().err
+
+
+def test_progress_format_chooses_what_is_written_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    for module in (own, stock):
+        lines = [json.loads(line) for line in told(capfd, module, progress_format="json").splitlines()]
+        assert lines
+        assert all(line.keys() == {"stage", "current", "total"} for line in lines)
+        assert told(capfd, module, progress_format="silent") == ""
+        assert told(capfd, module, progress_format="json", show_progress=False)
+        assert told(capfd, module, show_progress=False) == ""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import TrainingError, TrainingWarning
-from fastbpe.tokenizers.own.trainers import BpeTrainer
+from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
 
 _UNLIMITED = 1 << 62
 _COUNTS = 1 << 64  # a count below 0 is taken for a great one, as in tokenizers
@@ -102,7 +102,7 @@ def _core_merges(
                 vocab_size=trainer.vocab_size,
                 ties="pair",
                 min_count=max(trainer.min_frequency, 1),
-                progress=None if trainer.show_progress else False,
+                progress=progress_of(trainer),
                 **options,
             )
         except TrainingError:

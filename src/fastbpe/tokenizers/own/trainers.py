@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fastbpe._utils.progress import Progress
 from fastbpe.tokenizers.own.added_token import AddedToken, checked
 from fastbpe.tokenizers.own.components import Component, absent, character, number, of_type
 
@@ -46,6 +49,15 @@ def _characters(values: Any) -> list[str]:
     return [*dict.fromkeys(map(character, of_type(values, (list, tuple))))]
 
 
+def _progress_format(value: Any) -> str:
+    return value if of_type(value, str) in ("json", "silent") else "indicatif"
+
+
+def _print_json(stage: str, n_done: int, n_total: int | None) -> None:
+    """Print the progress of a stage as a line of JSON on stderr."""
+    print(json.dumps({"stage": stage, "current": n_done, "total": n_total}), file=sys.stderr)
+
+
 class BpeTrainer(Trainer):
     """Options of training.
 
@@ -53,7 +65,8 @@ class BpeTrainer(Trainer):
         vocab_size: tokens to end with, with the special tokens and the alphabet.
         min_frequency: occurrences below which a pair is not merged.
         show_progress: show a bar on a terminal.
-        progress_format: without effect.
+        progress_format: "indicatif": a bar; "json": lines of JSON on stderr with stage, current and total, also
+            without show_progress; "silent": nothing. Another str means "indicatif".
         special_tokens: list of str or `AddedToken`, which get the first ids.
         limit_alphabet: most characters that are tokens, the frequent ones; of equally frequent ones, the first in
             Unicode's order. (tokenizers picks any of them.)
@@ -84,7 +97,7 @@ class BpeTrainer(Trainer):
         self.vocab_size = vocab_size
         self.min_frequency = min_frequency
         self.show_progress = show_progress
-        self.progress_format: str = of_type(progress_format, str)
+        self.progress_format = progress_format
         self.special_tokens = [] if special_tokens == () else special_tokens
         self.limit_alphabet = limit_alphabet
         self.initial_alphabet = self._first_characters(initial_alphabet)
@@ -95,6 +108,7 @@ class BpeTrainer(Trainer):
     vocab_size = _option("vocab_size", "Tokens to end with.", number)
     min_frequency = _option("min_frequency", "Occurrences below which a pair is not merged.", number)
     show_progress = _option("show_progress", "Show a bar on a terminal.", lambda value: of_type(value, bool))
+    progress_format = _option("progress_format", "Form of the progress.", _progress_format)
     special_tokens = _option(
         "special_tokens", "`AddedToken`s with the first ids.", lambda value: checked(value, special=True)
     )
@@ -140,3 +154,10 @@ ParityBpeTrainer = absent(Trainer, "trainers.ParityBpeTrainer")
 UnigramTrainer = absent(Trainer, "trainers.UnigramTrainer")
 WordLevelTrainer = absent(Trainer, "trainers.WordLevelTrainer")
 WordPieceTrainer = absent(Trainer, "trainers.WordPieceTrainer")
+
+
+def progress_of(trainer: BpeTrainer) -> Progress:
+    """Return the progress that a trainer shows, as `fastbpe.train` takes it."""
+    if trainer.progress_format == "json":
+        return _print_json
+    return None if trainer.show_progress and trainer.progress_format == "indicatif" else False

@@ -20,7 +20,7 @@ from fastbpe.tokenizers.own import components, decoders, document, pre_tokenizer
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.learning import learn_words
 from fastbpe.tokenizers.own.pieces import Piece, split_piece
-from fastbpe.tokenizers.own.trainers import BpeTrainer
+from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
 
 #: Steps that cut texts, and change nothing.
 _CUTTING = frozenset({"Split", "Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit"})
@@ -84,7 +84,7 @@ def _counted(texts: Iterable[str], carrier: Native, trainer: BpeTrainer) -> Iter
 
     options = ByteOptions(vocab_size=carrier.vocab_size, **add_pattern_of_base(carrier, {}))
     start = vocabulary_of_base(carrier, "keep", options)
-    reporter = Reporter(None if trainer.show_progress else False)
+    reporter = Reporter(progress_of(trainer))
     counts = count_source(iter(texts), options.pattern, (), ReadingOptions(), reporter, start.texts)
     found: Iterable[tuple[bytes, int]] = counts.items()
     return found
