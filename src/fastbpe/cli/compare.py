@@ -20,7 +20,7 @@ from fastbpe.cli.comparison import (
     folder_of,
     script_of,
 )
-from fastbpe.cli.failures import FAILURE, MENDABLE, describe
+from fastbpe.cli.failures import FAILURE, MENDABLE, Complaints
 from fastbpe.cli.options import Named, add_model, load_models
 from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible, visible_text
@@ -99,7 +99,7 @@ def _count(
 ) -> tuple[dict[str, Counts], int]:
     """Count by group. A file that cannot be read is reported and counts nowhere. Returns also the exit status."""
     groups: dict[str, Counts] = {}
-    status = 0
+    complaints = Complaints()
     with Reporter(None).phase("comparing", None, unit=" texts") as phase:
 
         def seen(text: Text) -> None:
@@ -108,22 +108,19 @@ def _count(
             phase.update(1)
 
         for argument in args.files or [streams.STDIN]:
-            try:
+            names: list[str] = []
+            with complaints.reported():
                 names = documents.files_of(argument)
-            except MENDABLE as error:
-                streams.complain(describe(error))
-                status = FAILURE
-                continue
             for name in names:
                 before = None if differences is None else differences.state
-                try:
-                    count(_texts_of(name, argument, args), models, seen, groups)
-                except MENDABLE as error:
-                    if differences is not None and before is not None:
-                        differences.state = before
-                    streams.complain(describe(error))
-                    status = FAILURE
-    return groups, status
+                with complaints.reported():
+                    try:
+                        count(_texts_of(name, argument, args), models, seen, groups)
+                    except MENDABLE:
+                        if differences is not None and before is not None:
+                            differences.state = before
+                        raise
+    return groups, complaints.status
 
 
 def _print(args: argparse.Namespace, rows: list[dict[str, Any]], differences: Differences | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Phase, Reporter
 from fastbpe.cli import documents, streams
-from fastbpe.cli.failures import FAILURE, MENDABLE, describe
+from fastbpe.cli.failures import Complaints
 from fastbpe.cli.options import Named, add_model, load_models
 from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible_text
@@ -53,21 +53,15 @@ def run(args: argparse.Namespace) -> int:
     documents.separator_of(args)
     models = load_models(args)
     rows: list[tuple[list[int], str]] = []
-    status = n_names = 0
+    complaints, n_names = Complaints(), 0
     with Reporter(None).phase("counting", None, unit="B", unit_scale=True) as phase:
         for argument in args.files or [streams.STDIN]:
-            try:
+            names: list[str] = []
+            with complaints.reported():
                 names = documents.files_of(argument)
-            except MENDABLE as error:
-                streams.complain(describe(error))
-                status = FAILURE
-                continue
             for name in names:
-                try:
+                with complaints.reported():
                     rows.append((_count(models, name, args, phase), name))
-                except MENDABLE as error:
-                    streams.complain(describe(error))
-                    status = FAILURE
             n_names += len(names)
     if args.json:
         found = [
@@ -76,12 +70,12 @@ def run(args: argparse.Namespace) -> int:
             for model, n_tokens in zip(models, counts, strict=True)
         ]
         streams.say_json(found)
-        return status
+        return complaints.status
     if rows and max(len(args.files), n_names) > 1:
         rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
     if rows:
         _print(rows, [visible_text(model.name) for model in models], named=bool(args.files))
-    return status
+    return complaints.status
 
 
 def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool) -> None:

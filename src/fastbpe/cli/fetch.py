@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fastbpe.cli import streams
-from fastbpe.cli.failures import FAILURE, MENDABLE, describe
+from fastbpe.cli.failures import Complaints
 from fastbpe.known_vocabularies import VOCABULARIES
 from fastbpe.published.fetch import fetch
 
@@ -39,14 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Download each vocabulary and print its path. Returns the exit status."""
-    status = 0
+    complaints = Complaints()
     rows = []
     for name in args.names:
-        try:
+        found = None
+        with complaints.reported():
             found = fetch(name)
-        except MENDABLE as error:
-            streams.complain(describe(error))
-            status = FAILURE
+        if found is None:
             continue
         rows.append(
             {
@@ -64,4 +63,4 @@ def run(args: argparse.Namespace) -> int:
         streams.tell(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
     if args.json:
         streams.say_json(rows)
-    return status
+    return complaints.status
