@@ -115,7 +115,7 @@ def runs(tokenizer: Any) -> bool:
         tokenizer.encode("a")
     except ImportError:
         return False
-    except ValueError:  # the unknown token is no token
+    except ValueError:  # the unknown token is not in the vocabulary
         return True
     return True
 

@@ -29,7 +29,7 @@ class Regex:
         pattern: the expression.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: it is not a str.
     """
 
     def __init__(self, pattern: str) -> None:

@@ -57,7 +57,7 @@ class Decoder(Component):
             tokens: list of str, as the vocabulary spells them.
 
         Raises:
-            TypeError: it is no list of str.
+            TypeError: it is not a list of str.
 
         >>> from fastbpe.tokenizers.own import decoders
         >>> decoders.ByteLevel().decode(["a", "Ġb"])

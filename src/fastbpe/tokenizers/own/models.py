@@ -126,7 +126,7 @@ class BPE(Model):
         return left + data[self._n_prefix :].decode()
 
     def _checked(self, merges: list[Any]) -> list[list[str]]:
-        """Return the merges, each once. Raises TypeError or FormatError for what is no merge of two tokens."""
+        """Return the merges, each once. Raises TypeError or FormatError for an item other than two tokens."""
         if (
             not self._n_prefix
             and {*map(type, merges)} <= {list}
@@ -153,7 +153,9 @@ class BPE(Model):
             known = left in self.vocab and right in self.vocab
             if not known or self.joined(left, right) not in self.vocab:
                 named = f"{left!r:.60} and {right!r:.60}"
-                raise FormatError(f"BPE: model.merges[{n}]: {named}: they or what they become is no token")
+                raise FormatError(
+                    f"BPE: model.merges[{n}]: {named}: the vocabulary lacks one of them, or what they become"
+                )
             found.pop((left, right), None)
             found[left, right] = None
         return [[*pair] for pair in found]
@@ -217,7 +219,7 @@ class BPE(Model):
 
         Raises:
             OSError: a file cannot be opened.
-            FormatError: a line is no merge, or the vocabulary no JSON object.
+            FormatError: a line is not a merge, or the vocabulary is not a JSON object.
         """
         with open(vocab, encoding="utf-8") as file:
             read = json.load(file)

@@ -50,7 +50,7 @@ class Normalizer(Component):
             sequence: the text.
 
         Raises:
-            TypeError: it is no str.
+            TypeError: it is not a str.
             PatternError: a pattern that fastbpe does not run.
 
         >>> from fastbpe.tokenizers.own import normalizers

@@ -58,7 +58,7 @@ class PreTokenizer(Component):
             s: the text.
 
         Raises:
-            TypeError: it is no str.
+            TypeError: it is not a str.
             PatternError: a pattern that fastbpe does not run.
 
         >>> from fastbpe.tokenizers.own import pre_tokenizers

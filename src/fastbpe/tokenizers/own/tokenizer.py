@@ -232,7 +232,7 @@ class Tokenizer:
             skip_special_tokens: leave special tokens out.
 
         Raises:
-            TypeError, OverflowError: an id is no int, or beyond 32 bits.
+            TypeError, OverflowError: an id is not an int, or beyond 32 bits.
         """
         if isinstance(ids, str):
             raise TypeError("Can't extract `str` to `Vec`")

@@ -92,7 +92,7 @@ class WordMerger:
             yield waiting
 
     def _in_bytes(self, spelled: str) -> list[int] | None:
-        """Return the tokens of the bytes of a text; None if one of them is no token."""
+        """Return the tokens of the bytes of a text; None if one of them is not a token."""
         found = [self._vocab.get(f"<0x{byte:02X}>") for byte in spelled.encode()]
         known = [one for one in found if one is not None]
         return known if len(known) == len(found) else None
@@ -101,7 +101,7 @@ class WordMerger:
         found = self._vocab.get(self._unknown)
         if found is None:
             raise ValueError(
-                f"unk_token={self._unknown!r:.60} is no token of the vocabulary, and a text needs it; add it"
+                f"unk_token={self._unknown!r:.60} is not a token of the vocabulary, and a text needs it; add it"
             )
         return found
 
