@@ -43,7 +43,7 @@ def around(before: Sequence[int], behind: Sequence[int]) -> Templates:
 
     Args:
         before: ids before each text.
-        behind: ids behind each text.
+        behind: ids after each text.
 
     >>> around([1], [2])
     Templates(single=(1, -1, 2), pair=(1, -1, 2, 1, -2, 2))
@@ -62,7 +62,7 @@ class AddedToken(NamedTuple):
     special: bool – found only if the caller allows it; False: found everywhere.
     normalized: bool – searched in normalized text, between the other added tokens; False: in the original text.
     lstrip: bool – takes the white space before it along.
-    rstrip: bool – takes the white space behind it along.
+    rstrip: bool – takes the white space after it along.
     single_word: bool – not found next to a letter, digit or underscore.
 
     >>> AddedToken("<extra>", lstrip=True)[:2]
@@ -97,7 +97,7 @@ class Model:
         normalizers: steps of a tokenizer.json that change text before it is split.
         prefix_space: bool – put a space before text that does not begin with one.
         added_tokens: special tokens with options of their own, and added tokens that are not special.
-        template: (ids before a text, ids behind it), for callers that ask for them.
+        template: (ids before a text, ids after it), for callers that ask for them.
         pair_template: ids around two texts, with TEXT and PAIR in their positions.
         roles: "bos", "eos", "pad", "unk" → token that the file names for it; decides no ids.
         huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
@@ -167,7 +167,7 @@ class Conventions:
 
     Attributes:
         prefix: str – places of the space that is put before text without one: "first": at the start of the whole
-            text; "always": also behind an added token; "": nowhere.
+            text; "always": also after an added token; "": nowhere.
         escapes: bool – spaces are already U+2581 when normalized added tokens are searched.
         splits: bool – a U+2581 begins a new piece.
         fuses: bool – consecutive unknown characters are one id.

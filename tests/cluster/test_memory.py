@@ -183,7 +183,7 @@ def test_ids_of_a_task_that_lacks_memory_once_equal_those_of_one_machine(
 
 
 def one_row(tokenizer: Tokenizer, kind: Any) -> Any:
-    """Return the ids of all texts one behind the other, as an Arrow array."""
+    """Return the ids of all texts one after the other, as an Arrow array."""
     pyarrow = pytest.importorskip("pyarrow")
     return pyarrow.concat_arrays([pyarrow.array(tokenizer.encode_to_numpy(text), kind) for text in TEXTS])
 

@@ -47,7 +47,7 @@ def result(call: Callable[[], Any]) -> Any:
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         kinds = [kind for kind in (ValueError, IndexError, TypeError, RuntimeError) if isinstance(error, kind)]
         reason = re.sub(r"^\w+: (\S+\.cc\(\d+\) )?", "", str(error)).rstrip()  # without the place in the source
-        return kinds[0], reason.split("] ")[-1]  # the condition that failed counts if nothing stands behind it
+        return kinds[0], reason.split("] ")[-1]  # the condition that failed counts if nothing stands after it
 
 
 def trained(module: Any, sentences: Sequence[str | bytes], **options: Any) -> Any:

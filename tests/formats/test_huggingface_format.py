@@ -652,7 +652,7 @@ def test_published_files_keep_pre_tokenizers_and_template() -> None:
 
 
 def extended(tmp_path: Path, **flags: bool) -> Tokenizer:
-    """Make a tokenizer with " ab", which no merge makes, <s> with the id 258, and a learned token behind it."""
+    """Make a tokenizer with " ab", which no merge makes, <s> with the id 258, and a learned token after it."""
     alphabet = {byte_level.text_of(bytes([byte])): byte for byte in range(256)}
     step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     document = {

@@ -25,7 +25,7 @@ class Block(NamedTuple):
     """A block of a page.
 
     language: "python" or "sh".
-    needs: names of packages and commands that the block cannot do without, as they stand behind the language.
+    needs: names of packages and commands that the block cannot do without, as they stand after the language.
     line: number of its first line in the page.
     code: its lines, without indent.
     """

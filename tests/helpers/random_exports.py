@@ -132,7 +132,7 @@ def random_tokens(rng: random.Random) -> list[bytes]:
 
 
 def random_special(rng: random.Random, first: int) -> dict[str, int]:
-    """Special tokens with ids behind the vocabulary's, now and then with a gap."""
+    """Special tokens with ids after the vocabulary's, now and then with a gap."""
     names = rng.sample(NAMES, rng.choice([0, 0, 0, 1, 2, 3]))
     gap = rng.choice([0, 0, 0, 5])
     return {name: first + gap + i for i, name in enumerate(names)}

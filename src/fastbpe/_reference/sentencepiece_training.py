@@ -131,7 +131,7 @@ class Trainer:
         return sorted(alphabet, key=lambda c: (-characters[c], c))
 
     def words(self, text: str) -> list[str]:
-        """Cut a normalized text into words, which no merge crosses, each with its U+2581 before or behind it."""
+        """Cut a normalized text into words, which no merge crosses, each with its U+2581 before or after it."""
         words = []
         for at, character in enumerate(text):
             if at == 0 or self._word_begins(text[at - 1], character):

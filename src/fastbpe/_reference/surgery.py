@@ -84,7 +84,7 @@ def without_listed(
 ) -> tuple[list[Pair], list[bytes]]:
     """Remove tokens where a list of pairs decides.
 
-    A token that has lost its makers gets a new pair behind all others if merging leaves two parts of it; shorter
+    A token that has lost its makers gets a new pair after all others if merging leaves two parts of it; shorter
     tokens first.
 
     Returns:
@@ -135,7 +135,7 @@ def pruned(
 def joined(
     first: Mapping[bytes, float], second: Mapping[bytes, float], cut: Cut = each_byte
 ) -> tuple[dict[bytes, float], list[bytes]]:
-    """Put the tokens of two vocabularies of ranks behind each other.
+    """Put the tokens of two vocabularies of ranks after each other.
 
     Returns:
         The new ranks, and the tokens of several symbols of the second that merging does not make.

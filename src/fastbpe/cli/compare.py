@@ -233,7 +233,7 @@ def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
         bars = axes.barh(places, costs, height, label=plots.label(model), color=colour)
         axes.bar_label(bars, fmt="%.2f", padding=2)
     places = [position + 0.4 - height / 2 for position in range(len(groups))]
-    axes.margins(x=0.1)  # room for the figure behind the longest bar
+    axes.margins(x=0.1)  # room for the figure after the longest bar
     axes.set_yticks(places, [plots.label(group) for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel("tokens, as a multiple of the best tokenizer's")

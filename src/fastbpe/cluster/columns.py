@@ -120,7 +120,7 @@ def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
 
 
 def with_ids(table: Any, encoding: Encoding) -> Any:
-    """Return an Arrow table or record batch with a column of ids behind the others; a null text has null ids.
+    """Return an Arrow table or record batch with a column of ids after the others; a null text has null ids.
 
     Raises:
         TypeError: the column holds no texts.

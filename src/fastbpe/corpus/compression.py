@@ -91,7 +91,7 @@ def _is_whole(file: IO[bytes]) -> bool:
     at = file.seek(0)
 
     def number(n: int) -> int:
-        """Read the n bytes at `at`, little-endian, and move behind them."""
+        """Read the n bytes at `at`, little-endian, and move past them."""
         nonlocal at
         at += n
         return int.from_bytes(file.read(n), "little")

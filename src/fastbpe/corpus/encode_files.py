@@ -94,7 +94,7 @@ class Job:
         identity: description of the tokenizer, which the output's metadata holds.
         dtype: str – "uint16" or "uint32".
         before: tuple of int – ids in front of each document.
-        after: tuple of int – ids behind each document.
+        after: tuple of int – ids after each document.
         separator: str or None – text between the documents of a txt file; None: the file is one document.
         text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
         on_error: str – "raise" an error for a line or row without text, or "skip" it.

@@ -63,7 +63,7 @@ def details_of(token: ShownToken, details: Details) -> list[str]:
 
 
 def lines_of(tokens: Sequence[ShownToken], details: Details, *, gap: str, width: int) -> Iterator[Line]:
-    """Lay tokens out in lines. A line ends behind a token with a line end.
+    """Lay tokens out in lines. A line ends after a token with a line end.
 
     Without details the tokens follow each other, and the terminal wraps long lines. With details each token is a
     column of its own, and lines are wrapped at the width.

@@ -105,7 +105,7 @@ cdef bint _read_vocab(Files* files, const uint8_t* at, size_t n_bytes) noexcept 
 
 
 cdef const uint8_t* _read_entry(Files* files, const uint8_t* at, const uint8_t* end, uint8_t** to) noexcept nogil:
-    """Read a token, a colon and an id. Returns the position of the sign behind them, or NULL."""
+    """Read a token, a colon and an id. Returns the position of the sign after them, or NULL."""
     cdef Token* token = &files.tokens[files.n]
     at = _read_token(at, end, to, token)
     if at != NULL:

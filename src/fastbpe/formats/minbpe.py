@@ -60,7 +60,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
 
 
 def _special_tokens(lines: Sequence[str], where: str) -> tuple[dict[str, int], int]:
-    """Return (special tokens, index of the line behind them)."""
+    """Return (special tokens, index of the line after them)."""
     n = lines[2].strip()
     if not _NUMBER.fullmatch(n):
         raise FormatError(f"{where}:3: expected the number of special tokens, found {lines[2][:40]!r}")

@@ -1,6 +1,6 @@
 """Mistral's `tekken.json`: the split pattern, the special tokens, and tokens in base64 by rank.
 
-Special tokens have the first ids, and the id of an ordinary token is its rank behind them. A file may list more
+Special tokens have the first ids, and the id of an ordinary token is its rank after them. A file may list more
 tokens than `default_vocab_size` takes, and fewer special tokens than `default_num_special_tokens`: the rest are
 called <SPECIAL_20> and so on. Files of the first versions list none: theirs are known.
 """
@@ -20,7 +20,7 @@ from fastbpe.formats.tiktoken import check_tokens
 from fastbpe.model import Buffer, Model, around
 from fastbpe.patterns import Pattern
 
-_HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or behind them
+_HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or after them
 _PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # in a tokenizer.json the value is an object, of a token a number
 _N_BYTES = 256
 _FILLER = "<SPECIAL_{}>"

@@ -153,7 +153,7 @@ class StoredIds(Sequence[Any]):
 
         Args:
             start: first id, from 0 to n_ids.
-            end: id behind the last, from start to n_ids. None: n_ids.
+            end: id after the last, from start to n_ids. None: n_ids.
 
         Raises:
             IndexError: the range is not within the ids.

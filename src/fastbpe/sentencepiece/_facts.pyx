@@ -120,7 +120,7 @@ cdef class Facts:
         return out
 
     cdef list _around(self, list items, object first, object last, bint reverse):
-        """Reverse a list in place if asked, and put items before and behind it; None: no item."""
+        """Reverse a list in place if asked, and put items before and after it; None: no item."""
         if reverse:
             items.reverse()
         if first is not None:

@@ -209,7 +209,7 @@ def _documents(paths: Iterable[str]) -> Iterator[bytes]:
 
 
 def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
-    """Yield the sentences of an iterator, without line ends behind them."""
+    """Yield the sentences of an iterator, without line ends after them."""
     is_first = True
     while True:
         try:

@@ -91,7 +91,7 @@ class Atomic:
 
 @dataclass(frozen=True)
 class Look:
-    """The child matches, or does not, right behind the position, or right before it; nothing is consumed."""
+    """The child matches, or does not, right after the position, or right before it; nothing is consumed."""
 
     child: Node
     behind: bool

@@ -45,7 +45,7 @@ class Split:
     Attributes:
         pattern: a regex, read as tokenizers reads it (see `from_oniguruma`).
         behavior: a match is a piece of its own ("isolated"), is left out ("removed"), joins the text between
-            matches right before it ("merged_with_previous") or right behind it ("merged_with_next"), or becomes
+            matches right before it ("merged_with_previous") or right after it ("merged_with_next"), or becomes
             one piece with the matches that touch it ("contiguous").
         invert: matches, and the text between them, change places first.
         literal: the pattern is not a regex but the text to find.

@@ -165,7 +165,7 @@ def with_reserved(
     reserved_name: str,
     pad_to_multiple_of: int | None,
 ) -> list[AddedToken]:
-    """Put reserved special tokens behind the new ones.
+    """Put reserved special tokens after the new ones.
 
     Args:
         new: the new tokens.

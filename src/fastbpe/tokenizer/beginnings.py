@@ -1,4 +1,4 @@
-"""Beginnings of texts of which only the first ids are wanted: what lies behind them is not encoded."""
+"""Beginnings of texts of which only the first ids are wanted: what lies after them is not encoded."""
 
 from __future__ import annotations
 

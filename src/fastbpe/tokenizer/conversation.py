@@ -1,7 +1,7 @@
 """Texts that grow and are edited, with their ids at any time: `Tokenizer.conversation`.
 
 The text is kept as segments that end at cuts (`stream_cuts` has the proof). The two characters
-beside a position decide whether it is a cut. So an edit leaves the cuts before its first and behind its last
+beside a position decide whether it is a cut. So an edit leaves the cuts before its first and after its last
 character, and only the segments between these two are encoded again. Segments are found from the nearer end.
 """
 
@@ -25,7 +25,7 @@ _SEGMENT_CHARACTERS = 256  # a longer segment ends at its first cut
 _BEFORE = "a"  # takes the place of the text before a cut, which no step reads
 _UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_NOWHERE = sys.maxsize  # behind every text
+_NOWHERE = sys.maxsize  # after every text
 
 
 class _Segment(NamedTuple):
@@ -185,7 +185,7 @@ class Conversation:
         return first.n_ids, old_ids, new_ids
 
     def _find(self, position: int) -> _Place:
-        """Find the segment of a character: the first one for -1, the last one behind the text."""
+        """Find the segment of a character: the first one for -1, the last one after the text."""
         segments, n_segments = self._segments, len(self._segments)
         if 2 * position < self._n_characters:
             index = n_characters = n_ids = 0

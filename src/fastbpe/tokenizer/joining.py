@@ -1,7 +1,7 @@
 """Comparison of two texts' ids with the ids of both together: `Tokenizer.joins`.
 
 Only the text around the joint is encoded: from the last cut of the first text, as a part and joined, and up to the
-first cut of the second one. Before and behind these cuts, ids are the same: `stream_cuts` says why.
+first cut of the second one. Before and after these cuts, ids are the same: `stream_cuts` says why.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     changes its text, and b's did not.
 
     - Byte level: new tokens merge after the tokens of a, in b's order. If a list of merges decides in one of the
-      two, the lists follow each other, and a token that they leave in two parts gets a merge behind them.
+      two, the lists follow each other, and a token that they leave in two parts gets a merge after them.
     - Code points: a longest run of pieces that both have in the same order are anchors, and b's pieces stand
       between them as late as that allows. If a piece of a would no longer be made, the pieces of b in its way go
-      behind all of a's. New scores are 0, -1, -2, … in that order; pieces of the same score keep one score.
+      after all of a's. New scores are 0, -1, -2, … in that order; pieces of the same score keep one score.
 
     Args:
         a: Tokenizer – the first one.

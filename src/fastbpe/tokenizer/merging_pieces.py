@@ -120,7 +120,7 @@ def _scored(model: CodePointModel) -> CodePointModel:
 def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[bytes]:
     """List the pieces that merging makes by score, the best first; pieces of the same score are one level.
 
-    Pieces of one character, which nothing makes, stand behind all others. among: leave others out.
+    Pieces of one character, which nothing makes, stand after all others. among: leave others out.
     """
     kinds = mergeable(model)
     scores = struct.unpack(f"<{model.n_pieces}f", model.scores)

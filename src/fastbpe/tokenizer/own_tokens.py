@@ -34,7 +34,7 @@ def find_roles(
 
     Args:
         named: the token of each role that the file names.
-        template: the ids before a text, and those behind it.
+        template: the ids before a text, and those after it.
         special_tokens: name to id.
         id_of_token: finds the id of any token, special or not.
 
@@ -53,7 +53,7 @@ def find_roles(
 
 
 def split_template(templates: Templates) -> tuple[list[int], list[int]]:
-    """Give the ids before a single text, and those behind it."""
+    """Give the ids before a single text, and those after it."""
     single = templates.single
     at = single.index(TEXT)
     return [*single[:at]], [*single[at + 1 :]]

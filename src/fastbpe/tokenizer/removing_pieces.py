@@ -39,7 +39,7 @@ class PieceRemoval:
 
     @property
     def ranked(self) -> list[int]:
-        """Ids of all pieces, the best priority first; behind them those that merging does not make."""
+        """Ids of all pieces, the best priority first; after them those that merging does not make."""
         return [*dict.fromkeys((*self.makers, *range(self.n_vocab)))]
 
     @cached_property

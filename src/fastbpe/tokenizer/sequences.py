@@ -441,7 +441,7 @@ def check_base_size(base_size: object) -> int:
 def model_of_merges(
     base_size: int, merges: Sequence[tuple[int, int, int]], training: Mapping[str, Any], before: bytes = b""
 ) -> file.SequenceModel:
-    """Make a model of learned merges, (left id, right id, count) each, behind the packed merges `before`."""
+    """Make a model of learned merges, (left id, right id, count) each, after the packed merges `before`."""
     flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
     return file.SequenceModel(base_size, before + _little_endian(flat), training)
 

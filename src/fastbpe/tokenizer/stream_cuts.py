@@ -60,7 +60,7 @@ class PairCuts:
     def near(self, text: str, start: int, near: int) -> int:
         """Find the last cut in (start, near], or else the next one nearby, or else the text's length.
 
-        Nearby: among the NEARBY_CHARACTERS places behind the later of start and near.
+        Nearby: among the NEARBY_CHARACTERS places after the later of start and near.
 
         >>> PairCuts([b"ab", b"bc"]).near("abcabc", 0, 5)
         3

@@ -1782,7 +1782,7 @@ class Tokenizer(Encoder):
         token that was made of one is remade of what is left, if merging its bytes gives it again:
 
         - with ranks (and with scores) any two neighbours that spell it will do;
-        - in a list of merges, two parts that are left get a new merge, behind all others;
+        - in a list of merges, two parts that are left get a new merge, after all others;
         - else it stays if a text of its own makes it as a whole piece, where those are looked up first;
         - else it goes, too. The report names it.
 

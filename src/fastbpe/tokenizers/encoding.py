@@ -120,7 +120,7 @@ class Encoding:
         return self._whole().word_to_chars(word_index, sequence_index)  # type: ignore[no-any-return]
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return the indices of the first token of a word and of the token behind it."""
+        """Return the indices of the first token of a word and of the token after it."""
         return self._whole().word_to_tokens(word_index, sequence_index)  # type: ignore[no-any-return]
 
     def pad(

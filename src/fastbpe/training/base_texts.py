@@ -57,7 +57,7 @@ def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
 
 
 class Twin:
-    """Make a copy of a byte-level tokenizer that neither merges nor splits. Its bytes get ids behind all others.
+    """Make a copy of a byte-level tokenizer that neither merges nor splits. Its bytes get ids after all others.
 
     base: the tokenizer.
     """

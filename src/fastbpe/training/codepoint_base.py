@@ -128,7 +128,7 @@ class CodePointBase:
 
         Args:
             learned: the learned pieces, best first.
-            new_characters: characters that become pieces behind them.
+            new_characters: characters that become pieces after them.
             merges: the two texts of each learned piece, for a model that lists its merges.
 
         Raises:

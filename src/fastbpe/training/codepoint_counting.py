@@ -263,7 +263,7 @@ def _line_ranges(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _line_end(document: Document, position: int) -> int:
-    """Return the position behind the line end of the line that holds a position."""
+    """Return the position after the line end of the line that holds a position."""
     found = document.find("\n", position) if isinstance(document, str) else document.find(b"\n", position)
     return found + 1 if found >= 0 else len(document)
 

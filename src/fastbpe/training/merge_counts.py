@@ -6,7 +6,7 @@ passes, each over a part of the pieces at a time:
 1. Read file after file into one table. A table beyond its limit goes to temporary files by hash (`Spill`), so that
    all counts of a piece are in the same file. Each piece keeps its place among the rows of all files.
 2. Add up one hash file after another. Drop rare pieces. Write the rest as a run, ordered by place.
-3. Read one stretch of places from all runs, sort it, and write it behind the last. A place belongs to one row, so
+3. Read one stretch of places from all runs, sort it, and write it after the last. A place belongs to one row, so
    the places of a stretch bound its pieces.
 
 Tried and dropped: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file would

@@ -26,7 +26,7 @@ class Frame(NamedTuple):
     """Items in order.
 
     n_added: how many ids they add.
-    before, behind: ids before the first text, and behind it, in a frame of one text.
+    before, behind: ids before the first text, and after it, in a frame of one text.
     padding_sequence: number of the text to which `sequence_ids` counts padding; None: it counts to none.
     """
 

@@ -124,7 +124,7 @@ class IdMap:
 
         Args:
             matrix: array of shape (n_old, …), of any numeric type: embeddings, the output layer, a bias.
-            padded: bool – allow rows behind the first n_old. They are padding: no id has them, so they count in no
+            padded: bool – allow rows after the first n_old. They are padding: no id has them, so they count in no
                 mean, and the result has no such rows.
 
         Returns:

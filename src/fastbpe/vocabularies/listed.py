@@ -1,6 +1,6 @@
-"""Listed merges after tokens were removed: a token without makers gets a new merge behind all others.
+"""Listed merges after tokens were removed: a token without makers gets a new merge after all others.
 
-A merge behind all others changes no token that is made without it: while the bytes of such a token are merged, a
+A merge after all others changes no token that is made without it: while the bytes of such a token are merged, a
 better pair is there until they are one token. So new merges need not be examined again.
 """
 

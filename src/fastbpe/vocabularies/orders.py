@@ -37,7 +37,7 @@ def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
     """Put the members that only `second` has between the levels of `first`, whose order stays.
 
     A longest run of members that both have in the same order are the anchors. A new member stands before the
-    anchor that follows it in `second`, as late as that allows, and behind all of `first` if none follows.
+    anchor that follows it in `second`, as late as that allows, and after all of `first` if none follows.
     """
     level_of = {member: number for number, level in enumerate(first) for member in level}
     shared = [member for level in second for member in level if member in level_of]
@@ -61,7 +61,7 @@ def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
 
 
 def moved_behind(levels: Levels[T], members: Mapping[T, object] | set[T]) -> Levels[T]:
-    """Move some members behind all others, and keep their order."""
+    """Move some members after all others, and keep their order."""
     left = [[member for member in level if member not in members] for level in levels]
     moved = [[member for member in level if member in members] for level in levels]
     return [level for level in (*left, *moved) if level]

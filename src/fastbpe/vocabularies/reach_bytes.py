@@ -14,7 +14,7 @@ from fastbpe.splitting.piece_language import PieceLanguage, States
 from fastbpe.vocabularies.material import Described, Kind, Material
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
-# Text to put before and behind a candidate, so that look-arounds of the split pattern see something.
+# Text to put before and after a candidate, so that look-arounds of the split pattern see something.
 _CONTEXTS = ("", "a", " ", "\n", "A", "1", "!", "'", "\u4e2d", " a", "\na", "/", ".")
 _MAX_TEXTS = 24  # most candidate texts for a token
 _MAX_LOOKS = 1 << 20  # most neighbours to examine for a token; then it is undecided
@@ -33,7 +33,7 @@ class _Place:
     begun: bytes = b""
 
 
-#: Token that may come next: its id, the bytes up to its end, the place behind it.
+#: Token that may come next: its id, the bytes up to its end, the place after it.
 _Way = tuple[int, bytes, _Place]
 _Key = tuple[int, States | None, int | bytes]
 
@@ -149,7 +149,7 @@ class ByteSearch:
             inside = self._read(_Place(self._language.anywhere), token)
             if inside is None or next(self._behind(token_id, inside, looks), None) is None:
                 return
-        dead: set[_Place] = set()  # places behind the token from which no piece ends
+        dead: set[_Place] = set()  # places after the token from which no piece ends
         for before, inside in self._before(token_id, token, dead, looks):
             dead.add(inside)
             for behind in self._behind(token_id, inside, looks):
@@ -162,7 +162,7 @@ class ByteSearch:
     def _before(
         self, token_id: int, token: bytes, dead: set[_Place], looks: _Looks
     ) -> Iterator[tuple[bytes, _Place]]:
-        """Yield bytes that may stand before a token in its piece, with the place behind the token.
+        """Yield bytes that may stand before a token in its piece, with the place after the token.
 
         First come bytes with which a piece begins: they make texts to try. Then come tokens at any place of a
         piece, so that the proof leaves out no piece.
@@ -184,7 +184,7 @@ class ByteSearch:
                     yield before, inside
 
     def _begun(self, begin: States) -> Iterator[_Way]:
-        """Yield the tokens of whole characters that may come next at a place: (id, bytes, the place behind it)."""
+        """Yield the tokens of whole characters that may come next at a place: (id, bytes, the place after it)."""
         if begin not in self._known_begun:
             self._known_begun[begin] = ([], self._read_each(begin))
         known, rest = self._known_begun[begin]
@@ -206,7 +206,7 @@ class ByteSearch:
                 yield other, token, place
 
     def _opened(self, begin: States) -> Iterator[_Way]:
-        """Yield the ways to begin a character at a place by tokens: (last id, bytes, the place behind them).
+        """Yield the ways to begin a character at a place by tokens: (last id, bytes, the place after them).
 
         Ways of one token come first. Ways of several tokens are searched when a token needs them, and kept.
         """
@@ -232,7 +232,7 @@ class ByteSearch:
                     todo.append(ways[-1])
 
     def _going_on(self, last: int, here: _Place) -> Iterator[_Way]:
-        """Yield the tokens that may come next inside a character: (id, bytes, the place behind it)."""
+        """Yield the tokens that may come next inside a character: (id, bytes, the place after it)."""
         missing = _n_bytes(here.begun[0]) - len(here.begun)
         for head, other, token in self._continuations:
             if head == missing or head == len(token) < missing:
@@ -241,7 +241,7 @@ class ByteSearch:
                     yield other, token, after
 
     def _behind(self, token_id: int, place: _Place, looks: _Looks) -> Iterator[bytes]:
-        """Yield bytes that may stand behind a token up to the end of its piece, by tokens that stay apart."""
+        """Yield bytes that may stand after a token up to the end of its piece, by tokens that stay apart."""
         if not place.begun and self._language.may_end(place.states):
             yield b""
         todo = deque([(token_id, place, b"")])
@@ -261,7 +261,7 @@ class ByteSearch:
                     todo.append((other, after, behind + token))
 
     def _coming(self, last: int, here: _Place) -> Iterator[_Way]:
-        """Yield the tokens that may come next between two characters: (id, bytes, the place behind it)."""
+        """Yield the tokens that may come next between two characters: (id, bytes, the place after it)."""
         for other in self._short_first:
             token = self._material.tokens[other]
             after = self._read(here, token)
@@ -269,7 +269,7 @@ class ByteSearch:
                 yield other, token, after
 
     def _key(self, last: int, place: _Place) -> _Key:
-        """Return a key that ways share if the same tokens can follow, with the same places behind them.
+        """Return a key that ways share if the same tokens can follow, with the same places after them.
 
         Two bytes or more of a character: any bytes may complete it, so that only their number matters, unless the
         pattern tells the characters apart that begin so.

@@ -1,7 +1,7 @@
 """Judge for each piece of a code-point vocabulary whether some text gives it.
 
 `reach` states the proofs. A character that stands in no other piece parts what is before it from what is
-behind it, so that a piece that merging makes of its own characters has a text nearly always: that character, and
+after it, so that a piece that merging makes of its own characters has a text nearly always: that character, and
 the piece.
 """
 

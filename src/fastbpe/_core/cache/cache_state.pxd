@@ -13,7 +13,7 @@ cdef enum:
 
 cdef extern from "simd/entries.h" nogil:
     ctypedef struct Entry "fb_entry":
-        # Entry of the first table, for a piece of up to 15 bytes. The key is the piece itself, zeros behind it,
+        # Entry of the first table, for a piece of up to 15 bytes. The key is the piece itself, zeros after it,
         # and its length in the last byte: exact, and never all zeros.
         uint64_t low
         uint64_t high
@@ -42,7 +42,7 @@ cdef struct Gap:
 cdef struct LongSlot:
     # Slot of the second table, for a piece of more than 15 bytes.
     uint64_t hash  # 0: the slot is empty
-    uint32_t at  # index in the arena of the piece's bytes; its ids stand behind them
+    uint32_t at  # index in the arena of the piece's bytes; its ids stand after them
     uint16_t n_bytes
     uint16_t n_ids
 
@@ -73,7 +73,7 @@ cdef struct Cache:
     size_t arena_n  # words of 4 bytes
     size_t arena_capacity  # words of 4 bytes
 
-    uint8_t tail[32]  # copy of a text's last 16 bytes and zeros, so that no key reads behind the text
+    uint8_t tail[32]  # copy of a text's last 16 bytes and zeros, so that no key reads past the text
     bint turn  # place in a line, 0 or 1, whose entry was evicted last
     bint defers  # gaps may stay open when a call returns; else each call fills all of its gaps
     size_t n_pending
@@ -86,4 +86,4 @@ cdef struct Cache:
     BatchPiece pending[MAX_PIECES]
     size_t pending_entry[MAX_PIECES]  # index of the entry that a pending piece was last seen in, if it has a key
     Gap gaps[MAX_GAPS]
-    Ids aside  # copy of the ids behind the first gap, while gaps are filled
+    Ids aside  # copy of the ids after the first gap, while gaps are filled

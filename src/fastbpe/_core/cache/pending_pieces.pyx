@@ -4,7 +4,7 @@ Merging one piece spends most of its time waiting for slots of the pair table, w
 batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins the
 pending pieces, up to MAX_PIECES of them and across the texts of a call, and the output keeps a gap at its
 position. fill_gaps() merges the pending pieces, stores them in the cache and puts their ids into the gaps, in one
-copy of what stands behind the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
+copy of what stands after the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
 
 A piece that occurs again while it is pending shares its number: its entry in the first table says PENDING. Such an
 entry is valid only if it names the batch at hand (cache.n_settled). An older one is void: moves within the table
@@ -35,7 +35,7 @@ cdef extern from "simd/entries.h" nogil:
     bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)
 
 cdef enum:
-    COPY_SLACK_IDS = 8  # ids behind the last one that _copy() may overwrite
+    COPY_SLACK_IDS = 8  # ids after the last one that _copy() may overwrite
 
 
 cdef int defer_short(
@@ -113,7 +113,7 @@ cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil
 
     Requires: cache.n_gaps > 0.
 
-    All ids behind the first gap move once: they are copied aside, and from there, with the new ids between, back.
+    All ids after the first gap move once: they are copied aside, and from there, with the new ids between, back.
     """
     cdef BatchPiece* pending
     cdef Gap* gap
@@ -148,7 +148,7 @@ cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil
 
 
 cdef inline uint32_t* _copy(uint32_t* to, const uint32_t* ids, size_t n) noexcept nogil:
-    """Copy n ids by eights; return the address behind the last.
+    """Copy n ids by eights; return the address after the last.
 
     The ids of one gap are few, so this beats a memcpy of unknown size.
     Requires: both sides have space for COPY_SLACK_IDS more.

@@ -48,7 +48,7 @@ cdef extern from "simd/entries.h" nogil:
 
 cdef enum:
     MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
-    MAX_IDS_BEHIND_GAP = 1 << 14  # ids behind the first gap from which on gaps are filled: these ids must move
+    MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap from which on gaps are filled: these ids must move
     MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached: longer ones hardly ever repeat
 
 

@@ -1,4 +1,4 @@
-"""Keys of 16 bytes for pieces of up to 15: the piece, zeros behind it, its length in the last byte.
+"""Keys of 16 bytes for pieces of up to 15: the piece, zeros after it, its length in the last byte.
 
 Exact, never 0.
 """
@@ -29,7 +29,7 @@ cdef inline uint64_t key_hash(uint64_t low, uint64_t high, uint64_t seed) noexce
 
 
 cdef inline size_t copy_tail(uint8_t* tail, const uint8_t* data, size_t n) noexcept nogil:
-    """Copy the last 16 bytes of a text, or all of a shorter one, and zeros behind them: keys can be made there.
+    """Copy the last 16 bytes of a text, or all of a shorter one, and zeros after them: keys can be made there.
 
     tail: 32 bytes.
     Returns the offset of the copy in the text.

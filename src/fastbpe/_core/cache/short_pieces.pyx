@@ -140,7 +140,7 @@ cdef int grow_entries(Cache* cache) except -1 nogil:
 cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept nogil:
     """Move the entries of an old table of n_old entries into the cache's table, which now has n_new.
 
-    The two may be the same memory; then the entries behind the old ones are zeros. Growth in place works because
+    The two may be the same memory; then the entries after the old ones are zeros. Growth in place works because
     the low bits of a hash give the home line: the entries of PROBED_LINES old lines stay in these or go to new
     lines that get entries from nowhere else. So the function copies only PROBED_LINES lines aside at a time.
     """

@@ -36,7 +36,7 @@ cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t
 
 
 cdef inline uint8_t* put_char(uint8_t* out, uint32_t c) noexcept nogil:
-    """Encode a code point as UTF-8 at out, 1 to 4 bytes; return the address behind the last.
+    """Encode a code point as UTF-8 at out, 1 to 4 bytes; return the address after the last.
 
     Requires: c <= 0x10FFFF.
     """

@@ -223,7 +223,7 @@ cdef class StreamDecoder:
         if n == 0:
             if self._state.is_start and not self._strips_all and value in self._space_keepers:
                 self._state.is_start = False
-            # Bytes before a control symbol and bytes behind it never make one character.
+            # Bytes before a control symbol and bytes after it never make one character.
             return "" if self._joins else self._decode(NULL, 0, True)
         if self._state.is_start:
             if value in self._first_texts:

@@ -89,7 +89,7 @@ cdef void read_ints(
 
     items, n: the items of the list or tuple.
     slots, n_ids: the decoder's table.
-    out: receives the ids behind those it has; out.n is their number afterwards. Requires: space for n ids.
+    out: receives the ids after those it has; out.n is their number afterwards. Requires: space for n ids.
 
     Stops at the end, or at the first item that is not an exact int, or is not a token.
 

@@ -4,8 +4,8 @@ The last piece of a text, and white space before it, are unstable: they are the 
 the tail and of some bytes that may follow it, up to the id that covers the tail's last byte. The bytes tried are
 those that single tokens would add if they began anywhere within the tail.
 
-tiktoken splits and encodes the tail again for each of these tokens; there are 100,000 behind a space. Here a long
-piece within the tail is merged once. Of a long piece that goes on behind the tail only the end is merged again
+tiktoken splits and encodes the tail again for each of these tokens; there are 100,000 after a space. Here a long
+piece within the tail is merged once. Of a long piece that goes on after the tail only the end is merged again
 (`_merge_after`). White space is split as a substitute of three bytes (`_substitute`). The time that is left goes
 into writing completions: 64,000 spaces have 105,814 of 503 ids each.
 """
@@ -242,17 +242,17 @@ cdef class _Merged:
 
 @cython.final
 cdef class _Trial:
-    """Ids of one tail with different bytes behind it."""
+    """Ids of one tail with different bytes after it."""
 
     cdef Ids ids
     cdef size_t n_ids  # up to the one that covers the tail's last byte
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
     cdef size_t _n_tail
-    cdef Buffer _text  # the tail, then the bytes behind it
-    cdef Buffer _split  # the same, or the tail's substitute and the bytes behind it
+    cdef Buffer _text  # the tail, then the bytes after it
+    cdef Buffer _split  # the same, or the tail's substitute and the bytes after it
     cdef size_t _n_split_tail  # bytes of the tail in `_split`
-    cdef size_t _lines_end  # offset in the tail behind its last line end, if a substitute has one; else 0
+    cdef size_t _lines_end  # offset in the tail after its last line end, if a substitute has one; else 0
     cdef Ends _ends
     cdef Ids _again
     cdef dict _known  # (start, end) in the tail: what it is merged to
@@ -280,8 +280,8 @@ cdef class _Trial:
         """Return a short substitute for a tail of white space.
 
         It is a line end for all up to the last line end, then two bytes. The scanners' patterns do not count white
-        space. A run of it ends pieces behind its last line end and before its last character, and nowhere else.
-        Which of these happens depends on the text behind it, and on no other white space.
+        space. A run of it ends pieces after its last line end and before its last character, and nowhere else.
+        Which of these happens depends on the text after it, and on no other white space.
         """
         cdef size_t n = <size_t> len(tail)
         if tail.strip(b" \t\n\r"):
@@ -290,7 +290,7 @@ cdef class _Trial:
         return b"\n" * (self._lines_end > 0) + tail[max(self._lines_end, max(n, <size_t> 2) - 2):]
 
     cdef int encode(self, bytes extra) except -1:
-        """Encode the tail with these bytes behind it."""
+        """Encode the tail with these bytes after it."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(extra)
         cdef size_t n = <size_t> len(extra)
         self._text.n, self._split.n = self._n_tail, self._n_split_tail
@@ -365,7 +365,7 @@ cdef class _Trial:
         return merged
 
     cdef int _merge_after(self, size_t start, size_t end) except -1:
-        """Append the ids of a long piece that continues behind the tail, by merging only its end.
+        """Append the ids of a long piece that continues after the tail, by merging only its end.
 
         Neighbouring ids of a merged text stay if merging the bytes of each two neighbours gives these two: the
         first merge to cross a border would be the best one in the bytes of the two ids beside it as well. So

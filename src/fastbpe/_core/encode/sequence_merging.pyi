@@ -39,7 +39,7 @@ class Merged:
         """
 
     def drop_parts(self) -> None:
-        """Drop the ids behind the last sequence that was ended."""
+        """Drop the ids after the last sequence that was ended."""
 
     def end_parts(self) -> None:
         """End the sequence of the parts that were appended."""

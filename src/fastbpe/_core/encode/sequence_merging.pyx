@@ -168,7 +168,7 @@ cdef class Merged:
         return False
 
     def drop_parts(self):
-        """Drop the ids behind the last sequence that was ended."""
+        """Drop the ids after the last sequence that was ended."""
         self._ids.n = self._ends.items[self._ends.n - 1] if self._ends.n else 0
         self._behind = 0
 

@@ -258,7 +258,7 @@ cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1:
 
 
 cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except -1:
-    """Write n ids behind the items of a list, whose size stays, and make the ints that do not exist yet."""
+    """Write n ids after the items of a list, whose size stays, and make the ints that do not exist yet."""
     cdef size_t size = <size_t> len(out), i
     cdef PyObject** items = list_items(<PyObject*> out) + size
     for i in range(n):

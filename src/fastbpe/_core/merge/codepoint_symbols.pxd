@@ -43,7 +43,7 @@ cdef struct Pieces:
     size_t n  # number of pieces in `order`
     uint32_t* order  # their ids
     bint marks_spaces  # as in Characters
-    bint splits  # no piece has a U+2581 behind its first character
+    bint splits  # no piece has a U+2581 after its first character
 
 
 cdef class CodePoints:
@@ -59,7 +59,7 @@ cdef class CodePoints:
     cdef bytes _expansions  # memory of characters.expansions
     # Bit sets by code point:
     cdef uint8_t* _is_piece  # the character alone is a piece
-    cdef uint8_t* _has_behind  # some piece has another character behind it
+    cdef uint8_t* _has_behind  # some piece has another character after it
     cdef uint8_t* _has_before  # some piece has another character before it
     # Pairs of neighbouring characters in pieces:
     cdef uint64_t* _pairs  # Bloom filter of those with a character from U+0800 on, see fb_pair_bit

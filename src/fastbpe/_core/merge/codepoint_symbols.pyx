@@ -2,7 +2,7 @@
 
 sentencepiece has no list of merges: two neighbours may be merged if their text together is a piece, the best score
 first. So each piece becomes a symbol, numbered by its score, and the priority of a pair is the number of the
-symbol that it makes, as with ranks. Characters that are not a piece but occur in pieces are symbols too, behind all
+symbol that it makes, as with ranks. Characters that are not a piece but occur in pieces are symbols too, after all
 others.
 
 If the model escapes spaces, symbols have a space for U+2581 (METASPACE): one byte for three, so that more words

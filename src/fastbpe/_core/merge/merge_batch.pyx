@@ -68,9 +68,9 @@ cdef struct Lane:
     uint32_t n_keys  # keys in use, padded to whole vectors
     uint32_t at  # position of the symbol that was merged last; its two new pairs were prefetched
     uint32_t left  # position of the symbol before it
-    uint32_t right  # position of the symbol behind it
+    uint32_t right  # position of the symbol after it
     bint has_left  # there is a symbol before it, so `left` holds
-    bint has_right  # there is a symbol behind it, so `right` holds
+    bint has_right  # there is a symbol after it, so `right` holds
     int32_t keys[MAX_PIECE_BYTES + 1]  # rank << 6 | position of the pair that begins there; NO_KEY: no such pair
 
 

@@ -14,7 +14,7 @@ cdef struct Link:
     # A symbol in the linked list. Positions are offsets in the piece, in bytes.
     uint32_t id  # NONE: merged into the symbol before it
     uint32_t previous  # position of the symbol before it; NONE: it is the first
-    uint32_t next  # position of the symbol behind it; NONE: it is the last
+    uint32_t next  # position of the symbol after it; NONE: it is the last
     uint32_t merged  # symbol that it makes with the next one; NONE: no pair, or one that was dropped for good
 
 

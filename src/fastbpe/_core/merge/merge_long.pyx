@@ -13,7 +13,7 @@ it turns the text of each two neighbours ti, ti+1 alone into ti, ti+1.
 
 So two windows can be joined at a token that both have: take the tokens of the first window up to a boundary near
 its end, start the second window at this boundary, and check that its first token is the one that follows in the
-first window. It nearly always is. If not, text behind the window reaches further back into it: all starts again
+first window. It nearly always is. If not, text after the window reaches further back into it: all starts again
 with windows twice as long.
 """
 
@@ -235,7 +235,7 @@ cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue*
 
 
 cdef inline uint32_t _end(const Window* window, uint32_t at) noexcept nogil:
-    """Position behind the symbol at position `at`."""
+    """Position after the symbol at position `at`."""
     return window.n if window.nodes[at].next == NONE else window.nodes[at].next
 
 

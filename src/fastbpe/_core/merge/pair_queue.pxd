@@ -171,7 +171,7 @@ cdef inline uint32_t _new_chunk(Queue* queue) noexcept nogil:
 
 
 cdef inline uint32_t _free_chunk(Queue* queue, uint32_t number) noexcept nogil:
-    """Put a chunk on the free list; return the number of the chunk behind it in its bucket."""
+    """Put a chunk on the free list; return the number of the chunk after it in its bucket."""
     cdef uint32_t next_number = queue.chunks[number].next
     queue.chunks[number].next = queue.free
     queue.free = number

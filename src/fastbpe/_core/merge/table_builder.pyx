@@ -56,10 +56,10 @@ cdef struct Filter:
 cdef struct SplitPoint:
     # A place where a token may split into two tokens.
     uint64_t left_hash  # hash_bytes() of the part before it
-    uint64_t right_hash  # and of the part behind it
+    uint64_t right_hash  # and of the part after it
     uint32_t at  # offset in token_bytes
     uint32_t left  # token that may be the part before it: it has the tag of the hash
-    uint32_t right  # token that may be the part behind it
+    uint32_t right  # token that may be the part after it
 
 
 cdef struct SplitPoints:

@@ -305,7 +305,7 @@ cdef size_t _place_children(Layout* layout, const Nodes* nodes, size_t at, size_
 
 
 cdef size_t _free_base(const Layout* layout, const Nodes* nodes, size_t at, size_t first) noexcept nogil:
-    """Return the first base at which the edges of a node fit; behind the array if there is none."""
+    """Return the first base at which the edges of a node fit; after the array if there is none."""
     cdef size_t unit = layout.head, base
     if unit < layout.n:
         while True:

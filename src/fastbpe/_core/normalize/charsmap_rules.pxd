@@ -19,7 +19,7 @@ cdef class Rules:
     cdef:
         uint32_t* units  # the trie, a double array: see charsmap_builder.pyx
         size_t n_units
-        uint8_t* replacements  # replacements of the rules, each with a NUL behind it
+        uint8_t* replacements  # replacements of the rules, each with a NUL after it
         size_t n_replacements  # bytes of them
 
     cdef int _load(self, bytes charsmap) except -1

@@ -7,7 +7,7 @@ class Normalizer:
     """The normalizer of sentencepiece.
 
     charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent charsmap raises FormatError.
-    add_dummy_prefix: bool – put a space before each text; with treat_whitespace_as_suffix behind it.
+    add_dummy_prefix: bool – put a space before each text; with treat_whitespace_as_suffix after it.
     remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several in a row.
     escape_whitespaces: bool – write U+2581 for each space.
     treat_whitespace_as_suffix: bool – see add_dummy_prefix.
@@ -27,7 +27,7 @@ class Normalizer:
         marks_to_spaces: bool = False,
     ) -> Self: ...
     def words_stay(self) -> bool:
-        """Tell whether a text may be cut safely between a letter or number and the space behind it."""
+        """Tell whether a text may be cut safely between a letter or number and the space after it."""
 
     def normalize(self, text: bytes) -> bytes:
         """Return the normalized text, as UTF-8.

@@ -81,7 +81,7 @@ cdef class Normalizer:
     """The normalizer of sentencepiece.
 
     charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent charsmap raises FormatError.
-    add_dummy_prefix: bool – put a space before each text; with treat_whitespace_as_suffix behind it.
+    add_dummy_prefix: bool – put a space before each text; with treat_whitespace_as_suffix after it.
     remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several in a row.
     escape_whitespaces: bool – write U+2581 for each space.
     treat_whitespace_as_suffix: bool – see add_dummy_prefix.
@@ -266,7 +266,7 @@ cdef class Normalizer:
         return -1 if self.advance(text, n, n, out) != 0 else self.finish(out)
 
     def words_stay(self):
-        """Tell whether a text may be cut safely between a letter or number and the space behind it."""
+        """Tell whether a text may be cut safely between a letter or number and the space after it."""
         if self._symbols is not None and any([b" " in symbol for symbol in self._symbols.tokens]):
             return False
         return self._rules is None or words_stay(self._rules)

@@ -21,7 +21,7 @@ from functools import lru_cache
 # A character's class: its canonical combining class in the low bits, and these flags.
 cdef enum:
     ORDER = 0xFF  # bits of the combining class
-    FORWARD = 0x100  # may compose with a character behind it
+    FORWARD = 0x100  # may compose with a character after it
     MAYBE = 0x200  # may compose with a character before it: the quick check answers Maybe
     NO = 0x400  # never stays: the quick check answers No
 
@@ -347,7 +347,7 @@ def _decomposed(name, character):
 
 
 cdef int _sort(list made, list used) except -1:
-    """Sort the characters behind each starter by combining class (the canonical ordering algorithm)."""
+    """Sort the characters after each starter by combining class (the canonical ordering algorithm)."""
     cdef Py_ssize_t start = 0, end, n = len(made)
     combining = unicodedata.combining
     while start < n:
@@ -363,7 +363,7 @@ cdef int _sort(list made, list used) except -1:
 
 
 cdef int _compose(list made, list used) except -1:
-    """Compose each starter with characters behind it (the canonical composition algorithm)."""
+    """Compose each starter with characters after it (the canonical composition algorithm)."""
     cdef Py_ssize_t n = 0, starter = -1, i
     cdef int order, last = 0
     for i in range(len(made)):

@@ -105,7 +105,7 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n,
     first &= ~cut;
     if (FB_V(below)(v, 0xE4, 10)) letter = FB_FN(han_hangul)(v) & first;
     uint64_t rest = first & ~letter;
-    if (n_left < 68) { /* look_up_each reads four bytes for each character, also behind the block */
+    if (n_left < 68) { /* look_up_each reads four bytes for each character, also after the block */
         memset(tail, 0, sizeof tail);
         memcpy(tail, p, n_left);
         p = tail;
@@ -135,7 +135,7 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n,
     return stop ? (size_t)__builtin_ctzll(stop) : n;
 }
 
-/* Contractions at quotes that begin a piece: the letters belong to the quote, and a new piece begins behind them.
+/* Contractions at quotes that begin a piece: the letters belong to the quote, and a new piece begins after them.
  * known: lowered if the block ends before a contraction is certain. */
 FB_INLINE uint64_t FB_FN(contract)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
                                        int at_end, int fold) {
@@ -165,7 +165,7 @@ FB_INLINE uint64_t FB_FN(starts_gpt2)(const uint8_t *p, size_t n, const fb_masks
     return FB_FN(contract)(p, n, starts | 1, m->quote, known, at_end, 0);
 }
 
-/* Newlines right behind a run of other characters (for o200k also slashes among them), which belong to that run. */
+/* Newlines right after a run of other characters (for o200k also slashes among them), which belong to that run. */
 FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes) {
     uint64_t first = m->newline & (other << 1), run, taken = 0;
     if (!slashes || !(m->slash & (m->newline << 1))) return m->newline & ~(m->newline + first);
@@ -179,11 +179,11 @@ FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes)
     return taken;
 }
 
-/* Piece starts in white space: at its beginning, behind the last newline, and at the last character before a solid
+/* Piece starts in white space: at its beginning, after the last newline, and at the last character before a solid
  * one. */
 FB_INLINE uint64_t FB_FN(blank_starts)(uint64_t blank, uint64_t newline, uint64_t solid) {
     uint64_t plain = blank & ~newline;
-    uint64_t behind = plain & (newline << 1);              /* starts of plain runs behind a newline … */
+    uint64_t behind = plain & (newline << 1);              /* starts of plain runs after a newline … */
     uint64_t closed = (plain + behind) & ~plain & newline; /* … and newlines that end such a run: it was not the last */
     for (; closed; closed &= closed - 1) {
         uint64_t before = behind & ((closed & -closed) - 1);
@@ -197,7 +197,7 @@ FB_INLINE uint64_t FB_FN(group_numbers)(uint64_t number, int n_digits) {
     uint64_t first = number & ~(number << 1), starts = first, whole = number;
     if (n_digits == 0 || !number) return starts;
     if (n_digits == 1) return number;
-    for (int k = 1; k < n_digits; k++) whole &= number << k; /* a whole group ends behind this digit */
+    for (int k = 1; k < n_digits; k++) whole &= number << k; /* a whole group ends after this digit */
     while ((first = (first << n_digits) & number & (whole << 1))) starts |= first;
     return starts;
 }
@@ -216,7 +216,7 @@ FB_INLINE uint64_t FB_FN(starts_cl100k)(const uint8_t *p, size_t n, const fb_mas
     uint64_t taken = FB_FN(taken)(other, m, 0);
     uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
     uint64_t other_start = other & ~(other << 1) & ~(m->space << 1);
-    /* A lone other character, or white space but a newline, goes with the letters behind it. */
+    /* A lone other character, or white space but a newline, goes with the letters after it. */
     uint64_t lone = FB_FN(whole)(other_start, m->more);
     uint64_t starts = FB_FN(blank_starts)(blank, newline, solid) | other_start |
                       (letters & ~(letters << 1) & ~((lone | (blank & ~newline)) << 1)) |
@@ -226,7 +226,7 @@ FB_INLINE uint64_t FB_FN(starts_cl100k)(const uint8_t *p, size_t n, const fb_mas
     return FB_FN(contract)(p, n, starts, m->quote, known, at_end, 1);
 }
 
-/* Contractions behind a word, which end it. One that directly follows another is a piece of its own. */
+/* Contractions after a word, which end it. One that directly follows another is a piece of its own. */
 FB_INLINE uint64_t FB_FN(suffix)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
                                      int at_end) {
     size_t last_end = 0;
@@ -263,8 +263,8 @@ FB_INLINE uint64_t FB_FN(starts_o200k)(const uint8_t *p, size_t n, const fb_mask
     return FB_FN(suffix)(p, n, starts, m->quote & (words << 1), known, at_end);
 }
 
-/* The first byte that the algebra of o200k does not cover, or n: a mark behind an other character (it may be a word) or
- * an upper-case letter behind a caseless one (a lower-case one may stand before that). */
+/* The first byte that the algebra of o200k does not cover, or n: a mark after an other character (it may be a word) or
+ * an upper-case letter after a caseless one (a lower-case one may stand before that). */
 FB_INLINE size_t FB_FN(known_o200k)(const fb_masks * m, size_t n) {
     uint64_t caseless = m->letter | m->mark;
     uint64_t other = ~(caseless | m->upper | m->lower | m->number | m->blank);
@@ -279,7 +279,7 @@ FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_
     uint64_t taken = FB_FN(taken)(sign, m, 0);
     uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
     uint64_t sign_start = sign & ~(sign << 1) & ~(m->space << 1);
-    /* A lone sign of ASCII goes with the letters of ASCII behind it, and with no others. */
+    /* A lone sign of ASCII goes with the letters of ASCII after it, and with no others. */
     uint64_t plain = (m->upper | m->lower) & ~m->high & valid;
     uint64_t joined = plain & ((sign_start & ~m->high) << 1);
     uint64_t rest = (plain + joined) & ~plain & words;

@@ -1,6 +1,6 @@
 /* Classes of characters for the split patterns, and reading of UTF-8, for all scanners.
  *
- * All functions require valid UTF-8: they check nothing, and read no byte behind the character that they are given.
+ * All functions require valid UTF-8: they check nothing, and read no byte after the character that they are given.
  */
 #ifndef FASTBPE_CLASSES_H
 #define FASTBPE_CLASSES_H
@@ -48,7 +48,7 @@ static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
 
 /* The row of a character outside ASCII, without branches. A row holds the classes of the 64 characters whose UTF-8
  * differs in the last byte only: bit i of row[k] is bit k of the class of the character whose last byte is 0x80 + i.
- * word: the character's UTF-8, as fb_word_at returns it; bytes behind it may be set. */
+ * word: the character's UTF-8, as fb_word_at returns it; bytes after it may be set. */
 static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
     size_t three = (word & 0x0F) << 6 | (word >> 8 & 0x3F), four = three << 6 | (word >> 16 & 0x3F);
     size_t row = n_bytes == 2 ? word & 0x1F : n_bytes == 3 ? three : four;

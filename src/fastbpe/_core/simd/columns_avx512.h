@@ -15,7 +15,7 @@ enum {
 };
 
 typedef struct {
-    uint32_t ids[1 + FB_ROWS + 1][FB_COLUMNS]; /* rows of symbols, with FB_NO_ID before and behind them */
+    uint32_t ids[1 + FB_ROWS + 1][FB_COLUMNS]; /* rows of symbols, with FB_NO_ID before and after them */
     uint32_t keys[FB_ROWS + 1][FB_COLUMNS];    /* of the pair that begins in a row: rank << 6, or FB_NO_KEY */
     uint64_t pairs[2 * FB_COLUMNS];            /* pairs to look up: of the columns in has_right, then of has_left */
     uint64_t lines[2 * FB_COLUMNS];            /* their home lines, in slots */
@@ -23,7 +23,7 @@ typedef struct {
     uint32_t n_ids[FB_COLUMNS];                /* symbols left */
     const fb_new_piece *pieces[FB_COLUMNS];
     size_t n, n_rows;
-    __mmask16 has_right, has_left; /* columns whose new symbol has a neighbour behind it, before it */
+    __mmask16 has_right, has_left; /* columns whose new symbol has a neighbour after it, before it */
 } fb_avx512_group;
 
 /* Write the bytes of the pieces as symbols, with the keys of their pairs, row by row. starts: where in `bytes` each
@@ -70,7 +70,7 @@ FB_INLINE void fb_avx512_group_begin(
     fb_avx512_lay_out(g, t, bytes[0], _mm512_mullo_epi32(columns, _mm512_set1_epi32(STRIDE)));
 }
 
-/* Write the keys of the looked-up pairs, and move up the keys behind the last merge. Returns the least key of each
+/* Write the keys of the looked-up pairs, and move up the keys after the last merge. Returns the least key of each
  * column with its row in the low bits. */
 FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) {
     const __m512i unpaired = _mm512_set1_epi32(FB_NO_KEY), at = _mm512_loadu_si512(g->at);

@@ -76,7 +76,7 @@ static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
 
 /* Copy the ids of pieces i, i + 1, … as long as each piece is in its home line with its ids in the entry.
  *
- * to: where to write; moved behind the last id. Requires: space for FB_ENTRY_IDS ids for each piece.
+ * to: where to write; moved after the last id. Requires: space for FB_ENTRY_IDS ids for each piece.
  * Returns the number of the first piece that needs more than that, or n. */
 static inline size_t fb_entries_copy(const fb_probe *probes, size_t i, size_t n, uint32_t **to) {
     uint32_t *out = *to;

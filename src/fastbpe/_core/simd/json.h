@@ -57,7 +57,7 @@ static inline unsigned fb_json_first(uint64_t mask) { return (unsigned)__builtin
 #endif
 
 /* Return the position of the first quote, backslash or byte below U+0020. If no whole block of 16
- * bytes has one, return the position behind the last whole block. */
+ * bytes has one, return the position after the last whole block. */
 static inline const uint8_t *fb_json_stop(const uint8_t *at, const uint8_t *end) {
     while (end - at >= FB_JSON_BLOCK) {
         uint64_t mask = fb_json_mask(at, 1);
@@ -68,7 +68,7 @@ static inline const uint8_t *fb_json_stop(const uint8_t *at, const uint8_t *end)
 }
 
 /* Copy the bytes before the first backslash; if no whole block has one, copy all whole blocks. Returns the number of
- * bytes copied. Requires: `out` has space for end - at bytes. May overwrite up to 16 bytes of `out` behind the copy. */
+ * bytes copied. Requires: `out` has space for end - at bytes. May overwrite up to 16 bytes of `out` after the copy. */
 static inline size_t fb_json_copy(const uint8_t *at, const uint8_t *end, uint8_t *out) {
     const uint8_t *start = at;
     while (end - at >= FB_JSON_BLOCK) {

@@ -8,7 +8,7 @@ typedef struct {
     const fb_new_piece *piece;
     uint32_t n_ids, at; /* symbols that are left; place of the symbol merged last */
     uint32_t unused[3]; /* aligns ids + 1 and keys to 32 bytes */
-    uint32_t ids[1 + FB_PLACES + 16]; /* FB_NO_ID, then the symbols, and FB_NO_ID behind them */
+    uint32_t ids[1 + FB_PLACES + 16]; /* FB_NO_ID, then the symbols, and FB_NO_ID after them */
     uint32_t keys[FB_PLACES];         /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
 } fb_avx2_lane; /* state of one piece that takes turns */
 

@@ -7,7 +7,7 @@ typedef struct {
     uint64_t made; /* bit of the place of the symbol merged last; 0: none yet */
     const fb_new_piece *piece;
     uint32_t n_ids, unused[2];   /* symbols that are left; padding */
-    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and FB_NO_ID behind them */
+    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and FB_NO_ID after them */
     uint32_t keys[FB_PLACES];    /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
 } fb_avx512_lane; /* state of one piece that takes turns */
 

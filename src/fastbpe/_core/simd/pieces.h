@@ -136,7 +136,7 @@ static inline size_t fb_deepseek_blank_end(const uint8_t *text, size_t n, size_t
     return last > i ? last : end;
 }
 
-/* The end of text that no pattern matches: before a character that begins a match with the word behind it, or that has
+/* The end of text that no pattern matches: before a character that begins a match with the word after it, or that has
  * another class. */
 static inline size_t fb_unmatched_end(const uint8_t *text, size_t n, size_t i, unsigned words, int east) {
     size_t n_bytes;
@@ -159,7 +159,7 @@ static inline size_t fb_deepseek_end(const uint8_t *text, size_t n, size_t i, co
         for (at = i + 1; at < n && fb_is_ascii_letter(text[at]);) at++;
         return at;
     }
-    if (cls == FB_OTHER || cls == FB_SPACE) { /* one of them goes with the word behind it */
+    if (cls == FB_OTHER || cls == FB_SPACE) { /* one of them goes with the word after it */
         end = fb_same_run(text, n, i + n_bytes, words, east);
         if (end > i + n_bytes) return end;
     }

@@ -30,7 +30,7 @@ static inline void fb_prefixes_add(fb_prefixes *p, unsigned group, const uint8_t
         }
 }
 
-/* Tell whether a string may begin at data[at]. Bytes behind the end of the text count as equal. */
+/* Tell whether a string may begin at data[at]. Bytes after the end of the text count as equal. */
 static inline int fb_may_begin(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at) {
     unsigned groups = p->bytes[0][data[at]];
     if (groups && at + 1 < n) groups &= p->bytes[1][data[at + 1]];

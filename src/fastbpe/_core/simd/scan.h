@@ -26,7 +26,7 @@ typedef struct {
 /* A mask of the first n bytes. */
 FB_INLINE uint64_t fb_below(size_t n) { return n >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1; }
 
-/* Clear all masks behind the first n bytes. */
+/* Clear all masks after the first n bytes. */
 FB_INLINE void fb_forget(fb_masks *m, size_t n) {
     uint64_t known = fb_below(n);
     m->upper &= known, m->lower &= known, m->letter &= known, m->mark &= known, m->number &= known;

@@ -17,7 +17,7 @@
 /* Convert the units of data from number *at on; return the number of bytes written to out.
  *
  * Stops before the first sixteen units that hold a surrogate, or when fewer than sixteen are left; *at is then the
- * number of the first unit that is not converted. unit: bytes of a unit, 1, 2 or 4. Up to 64 bytes behind those
+ * number of the first unit that is not converted. unit: bytes of a unit, 1, 2 or 4. Up to 64 bytes after those
  * written may be overwritten. */
 typedef size_t (*fb_transcode_fn)(const void *data, size_t *at, size_t n, int unit, uint8_t *out);
 
@@ -117,7 +117,7 @@ FB_INLINE __m256i fb_avx2_units(const void *data, size_t at, int unit) {
     return _mm256_loadu_si256((const __m256i *)((const uint32_t *)data + at));
 }
 
-/* Write eight characters as UTF-8; return the address behind the last. */
+/* Write eight characters as UTF-8; return the address after the last. */
 FB_INLINE uint8_t *fb_avx2_put(uint8_t *to, __m256i c, int unit) {
     const __m256i six = _mm256_set1_epi32(0x3F), top = _mm256_set1_epi32(0x80);
     __m256i c6 = _mm256_srli_epi32(c, 6), last = _mm256_or_si256(_mm256_and_si256(c, six), top);

@@ -10,7 +10,7 @@
 
 FB_INLINE int fb_has(const uint8_t *bits, uint32_t c) { return bits[c >> 3] >> (c & 7) & 1; }
 
-/* Tell whether no token holds the two characters one behind the other. Letters of two bytes are
+/* Tell whether no token holds the two characters one after the other. Letters of two bytes are
  * assumed to share one. */
 FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
     uint64_t bit;

@@ -20,7 +20,7 @@ class Regrouped(Splitter):
 
     splitter: Splitter – its pieces are the matches; text that it leaves out is the gaps.
     behavior: str – "removed": the gaps are the pieces, and matches are left out. "merged_with_previous": a match
-        joins the gap right before it. "merged_with_next": it joins the gap right behind it. "contiguous": matches
+        joins the gap right before it. "merged_with_next": it joins the gap right after it. "contiguous": matches
         that touch become one piece. Except with "removed", gaps are pieces too.
     invert: bool – swap matches and gaps first.
     """

@@ -49,7 +49,7 @@ cdef class Sequence(Splitter):
         return self.first.by_neighbours() and self.second.by_neighbours()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        # Append the ends of `second` behind the ends of `first`, then move them to the front. So no other buffer is
+        # Append the ends of `second` after the ends of `first`, then move them to the front. So no other buffer is
         # needed.
         cdef size_t begin = ends.n, start = at, end, i, middle
         at = self.first.split(data, n, at, ends)
@@ -96,7 +96,7 @@ cdef class Regrouped(Splitter):
 
     splitter: Splitter – its pieces are the matches; text that it leaves out is the gaps.
     behavior: str – "removed": the gaps are the pieces, and matches are left out. "merged_with_previous": a match
-        joins the gap right before it. "merged_with_next": it joins the gap right behind it. "contiguous": matches
+        joins the gap right before it. "merged_with_next": it joins the gap right after it. "contiguous": matches
         that touch become one piece. Except with "removed", gaps are pieces too.
     invert: bool – swap matches and gaps first.
     """

@@ -1,7 +1,7 @@
 """Pieces of a JSON reader (RFC 8259): white space, strings, escapes, and whole numbers.
 
-Functions that read return the position behind what they are named after, or NULL where it does not stand at `at`.
-They read nothing at or behind `end`. Two readers use them: `json_lines` judges each line itself and allows no line
+Functions that read return the position after what they are named after, or NULL where it does not stand at `at`.
+They read nothing at or after `end`. Two readers use them: `json_lines` judges each line itself and allows no line
 end within one; `formats` takes a vocabulary out of a file and leaves the rest to Python's json. So white space comes
 in two forms, and each has its own way past a value.
 """
@@ -38,7 +38,7 @@ cdef inline const uint8_t* skip_space(const uint8_t* at, const uint8_t* end) noe
 
 
 cdef inline const uint8_t* read_sign(const uint8_t* at, const uint8_t* end, uint8_t sign) noexcept nogil:
-    """Read one of `{}[]:,` and the white space behind it."""
+    """Read one of `{}[]:,` and the white space after it."""
     return skip_space(at + 1, end) if at < end and at[0] == sign else NULL
 
 
@@ -103,7 +103,7 @@ cdef inline const uint8_t* _read_escape(const uint8_t* at, const uint8_t* end) n
 
 
 cdef inline uint8_t _meaning_of_escape(uint8_t letter) noexcept nogil:
-    """Return the byte that a letter behind a backslash stands for, or 0 if JSON has no such escape."""
+    """Return the byte that a letter after a backslash stands for, or 0 if JSON has no such escape."""
     if letter == c'"' or letter == c'\\' or letter == c'/':
         return letter
     if letter == c'n':

@@ -123,7 +123,7 @@ cdef class Learner(MergeLearner):
     cdef int _lay_out(self, PieceCounter counter, const Tables* base) except -1 nogil:
         """Write every piece as symbols: its bytes, or its tokens of the base vocabulary.
 
-        Ensures: the piece number w lies behind the w-th NONE (from 0), with its count in weights[w]; a NONE ends
+        Ensures: the piece number w lies after the w-th NONE (from 0), with its count in weights[w]; a NONE ends
             all.
         """
         cdef Cell* cells = self._state.cells

@@ -232,7 +232,7 @@ cdef class CodePointLearner(MergeLearner):
                     n = cuts[next_cut]
                     next_cut += 1
                     self._reserve_text(n)
-                    text = self._text + self._n_text  # space behind the last text
+                    text = self._text + self._n_text  # space after the last text
                     if n == 0:
                         next_code_point(words.arena + word.start, word.n_bytes, &at)
                         break

@@ -16,7 +16,7 @@ cdef enum:
 
 
 cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) noexcept nogil:
-    """Read the character at text[at] and move `at` behind it.
+    """Read the character at text[at] and move `at` past it.
 
     Requires: at < n.
     Ensures: at <= n, and a number below N_CODE_POINTS is returned, also for bytes that are not UTF-8 (which a

@@ -14,7 +14,7 @@ cdef class WordCounter:
     cdef readonly size_t n_bytes  # bytes of text read
     cdef readonly size_t n_sentences, n_empty, n_too_long, n_reserved
     cdef readonly size_t n_bytes_left_out  # bytes of too long and reserved sentences, without line ends
-    cdef readonly size_t n_ends_left_out  # line ends behind those sentences
+    cdef readonly size_t n_ends_left_out  # line ends after those sentences
     cdef Normalizer _normalizer
     cdef SpecialMatcher _symbols
     cdef tuple _owners  # objects that own the next two

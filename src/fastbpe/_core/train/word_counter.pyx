@@ -423,9 +423,9 @@ cdef inline bint is_letter(uint8_t c) noexcept nogil:
 
 
 cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
-    """Count the ASCII letters that `text` begins with, eight at a time (SWAR); the count may reach behind the text.
+    """Count the ASCII letters that `text` begins with, eight at a time (SWAR); the count may reach past the text.
 
-    Requires: at some offset behind the text READ_AHEAD_BYTES hold no letter, and all before may be read. Bytes
+    Requires: at some offset after the text READ_AHEAD_BYTES hold no letter, and all before may be read. Bytes
     between the text and that offset may be letters: the caller limits the count to the text.
     """
     cdef uint64_t eight, low, other

@@ -99,7 +99,7 @@ class _Reader:
         raise FormatError(f"{self._where}: GGUF: byte {self._at}: {reason}; get the file again")
 
     def _take(self, n: int) -> memoryview:
-        """Return the next n bytes, and move behind them."""
+        """Return the next n bytes, and move past them."""
         at = self._at
         if n > len(self._data) - at:
             self._fail(f"the file ends here, {n - (len(self._data) - at)} bytes too early")

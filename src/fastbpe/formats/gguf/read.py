@@ -110,7 +110,7 @@ class _Keys:
         return {role: value for role, value in found.items() if type(value) is int and 0 <= value < n}
 
     def around(self, roles: Mapping[str, int], *, adds_bos: bool) -> tuple[list[int], list[int]]:
-        """Return (ids before a text, ids behind it)."""
+        """Return (ids before a text, ids after it)."""
         flags = {"bos": self.flag("add_bos_token", adds_bos), "eos": self.flag("add_eos_token", False)}
         before, behind = ([roles[role]] if flags[role] and role in roles else [] for role in ("bos", "eos"))
         return before, behind

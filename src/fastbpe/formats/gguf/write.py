@@ -42,7 +42,7 @@ def dump_byte_level(
         added_tokens: added tokens; those that are special may stand in special_tokens, too.
         n_ids: number of ids.
         roles: "bos", "eos", "pad", "unk" → id.
-        template: (ids before a text, ids behind it).
+        template: (ids before a text, ids after it).
 
     Raises:
         FormatError: the format cannot hold this vocabulary; the message says what.

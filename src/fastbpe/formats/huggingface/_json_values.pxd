@@ -17,7 +17,7 @@ cdef inline const uint8_t* read_key(const uint8_t* at, const uint8_t* end, Strin
 cdef inline const uint8_t* next_item(
     const uint8_t* at, const uint8_t* end, uint8_t first, uint8_t closing
 ) noexcept:
-    """Go from behind an item to the next one, past a comma, or to the closing bracket.
+    """Go from the end of an item to the next one, past a comma, or to the closing bracket.
 
     Args:
         first: the byte with which an item begins; 0: any but the closing bracket.

@@ -1,7 +1,7 @@
 """Normalization rules that a tokenizer.json cannot hold, and a text that shows the difference.
 
 The normalizer Precompiled of tokenizers runs the rules of a sentencepiece model, but differently: it replaces a
-character together with the combining marks behind it if they have fewer than six bytes. sentencepiece replaces the
+character together with the combining marks after it if they have fewer than six bytes. sentencepiece replaces the
 longest source of a rule and keeps the rest.
 """
 

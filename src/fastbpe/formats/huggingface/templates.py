@@ -113,7 +113,7 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
 
 
 def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return (ids before the text of a template, ids behind it)."""
+    """Return (ids before the text of a template, ids after it)."""
     at = single.index(TEXT)
     return tuple(single[:at]), tuple(single[at + 1 :])
 

@@ -110,7 +110,7 @@ def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Convent
 
 
 def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
-    """Return the number of pieces that the vocabulary lists; tokenizers numbers the added tokens behind them.
+    """Return the number of pieces that the vocabulary lists; tokenizers numbers the added tokens after them.
 
     Listed tokens of one character would be found even where added tokens are not looked for.
     """

@@ -174,7 +174,7 @@ def _check_types(model: CodePointModel, where: str) -> None:
 
 
 def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:
-    """Return a model with control symbols behind its pieces, those left out that are pieces already.
+    """Return a model with control symbols after its pieces, those left out that are pieces already.
 
     Args:
         model: the model.

@@ -53,7 +53,7 @@ class AddedToken:
 
     @property
     def rstrip(self) -> bool:
-        """The token takes white space behind it."""
+        """The token takes white space after it."""
         return self._rstrip
 
     @property

@@ -13,7 +13,7 @@ from fastbpe.tokenizers.own.models import BPE
 class AddedTokens:
     """Added tokens by id.
 
-    A token of the vocabulary keeps its id; another gets the first free id behind all others.
+    A token of the vocabulary keeps its id; another gets the first free id after all others.
 
     Attributes:
         tokens: id → token.

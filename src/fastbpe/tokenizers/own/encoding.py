@@ -138,7 +138,7 @@ class Encoding:
         return word
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return the indices of the first token of a word and of the token behind it."""
+        """Return the indices of the first token of a word and of the token after it."""
         word, (first, last) = number(word_index), self._range(number(sequence_index))
         words = self.columns["words"]
         # A word of a greater number ends the search, as in tokenizers.
@@ -228,7 +228,7 @@ class Encoding:
         return made
 
     def _merge_with(self, other: Encoding, grows: bool) -> None:
-        """Put another encoding behind this one, in place, and pair the parts that were cut off of both."""
+        """Put another encoding after this one, in place, and pair the parts that were cut off of both."""
         pairs = [(part, second) for part in self.parts for second in (other, *other.parts)]
         pairs += [(self, second) for second in other.parts]
         made = []

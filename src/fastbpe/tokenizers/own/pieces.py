@@ -38,7 +38,7 @@ class Piece(NamedTuple):
         return Piece(self.text[start:end], self.spans[start:end])
 
     def behind(self, character: str) -> Piece:
-        """Return the piece behind a character, which has the place of the first one."""
+        """Return the piece after a character, which has the place of the first one."""
         return Piece(character + self.text, [self.spans[0], *self.spans])
 
 

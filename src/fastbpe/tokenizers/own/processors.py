@@ -193,7 +193,7 @@ class BertProcessing(_Pair):
     """[CLS] text [SEP], or [CLS] text [SEP] text [SEP].
 
     Args:
-        sep: token and id behind each text.
+        sep: token and id after each text.
         cls_token: token and id before the first text.
     """
 
@@ -214,7 +214,7 @@ class RobertaProcessing(_Pair):
     """<s> text </s>, or <s> text </s></s> text </s>; and white space is left out of offsets.
 
     Args:
-        sep: token and id behind each text.
+        sep: token and id after each text.
         cls_token: token and id before the first text.
         trim_offsets: leave white space out of offsets.
         add_prefix_space: a space was put before texts.

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 class Around(NamedTuple):
-    """Ids before a text, and behind it."""
+    """Ids before a text, and after it."""
 
     before: list[int]
     behind: list[int]

@@ -72,7 +72,7 @@ class BpeTrainer(Trainer):
             Unicode's order. (tokenizers picks any of them.)
         initial_alphabet: list of str, whose first characters are tokens even if no text has them.
         continuing_subword_prefix: text before each character of a word but the first.
-        end_of_word_suffix: text behind the last character of a word.
+        end_of_word_suffix: text after the last character of a word.
         max_token_length: length from which no token is made.
 
     Raises:
