@@ -100,7 +100,7 @@ def random_model(rng: random.Random) -> dict[str, Any]:
 
 
 def random_file(rng: random.Random) -> dict[str, Any]:
-    """Return a random tokenizer.json, of which the original finds the added tokens by no chance."""
+    """Return a random tokenizer.json whose added tokens stay different and not empty when normalized."""
     while True:
         model = random_model(rng)
         added, following = [], len(model["vocab"])

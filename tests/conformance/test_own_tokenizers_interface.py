@@ -250,7 +250,7 @@ def test_attributes_are_set_like_the_original(number: int) -> None:
         twins = OwnTwins(settable(own)[number], settable(stock)[number])
         if callable(getattr(twins.theirs, name)):
             continue
-        is_trainer = number == 22  # whose repr here is that of its JSON
+        is_trainer = number == 22  # its repr here shows its JSON
 
         def call(one: Any, name: str = name, value: Any = value, is_trainer: bool = is_trainer) -> Any:
             before = str(getattr(one, name))

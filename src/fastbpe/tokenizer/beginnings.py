@@ -1,4 +1,4 @@
-"""Beginnings of texts of which only the first ids are wanted: what lies after them is not encoded."""
+"""Encoding of long texts up to their first ids: what lies after them is not encoded."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class CodePointOptions:
             model_types: the types of models that the caller can train.
 
         Raises:
-            SpecError: there is no option of a name, or a value is invalid.
+            SpecError: an option has an unknown name or an invalid value.
 
         >>> CodePointOptions.of({"vocab_size": 500, "unk_id": "3"}).trainer["unk_id"]
         3

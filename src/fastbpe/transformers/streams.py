@@ -22,7 +22,7 @@ _REPLACEMENT = "\ufffd"
 
 
 class DecodeStream:
-    """Stream that decodes ids as they come. Arguments and results equal those of tokenizers' class.
+    """Stream that decodes ids as they come, with the arguments and results of tokenizers' class.
 
     Args:
         ids: ids that came before.

@@ -111,7 +111,7 @@ cdef inline void _note_occurrence(
 cdef inline void merge_some(
     State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to
 ) noexcept nogil:
-    """Merge a pair at those of its occurrences from_ to `to` (exclusive) that still stand.
+    """Merge a pair where it still stands, among its occurrences from_ to `to` (exclusive).
 
     merged: the new id.
 

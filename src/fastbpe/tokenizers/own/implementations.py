@@ -121,7 +121,7 @@ class ByteLevelBPETokenizer(_Trained):
         show_progress: bool = True,
         special_tokens: Sequence[Any] = (),
     ) -> None:
-        """Learn a vocabulary from a file, or from files. The arguments are those of `trainers.BpeTrainer`."""
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`."""
         self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
 
     def train_from_iterator(
@@ -217,7 +217,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         initial_alphabet: Sequence[str] = (),
         show_progress: bool = True,
     ) -> None:
-        """Learn a vocabulary from a file, or from files. The arguments are those of `trainers.BpeTrainer`."""
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`."""
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         self._train(files, dict(zip(_OPTIONS, first, strict=True)))
 
@@ -316,7 +316,7 @@ class CharBPETokenizer(_OfCharacters):
         suffix: str | None = "</w>",
         show_progress: bool = True,
     ) -> None:
-        """Learn a vocabulary from a file, or from files. The arguments are those of `trainers.BpeTrainer`.
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`.
 
         suffix: the trainer's end_of_word_suffix.
         """

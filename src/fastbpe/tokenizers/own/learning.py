@@ -73,7 +73,7 @@ def _joined(left: str, right: str, trainer: BpeTrainer) -> str:
 
 
 def _spelled(merges: Sequence[tuple[int, int]], names: Sequence[str], trainer: BpeTrainer) -> list[list[str]]:
-    """Return the tokens of merges of ids, of which each makes the next id."""
+    """Return the token of each merge of ids; each merge makes the next id."""
     spelled, known = [], [*names]
     for left, right in merges:
         spelled.append([known[left], known[right]])

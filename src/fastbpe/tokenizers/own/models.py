@@ -113,7 +113,7 @@ class BPE(Model):
         self.merges = self._checked(merges)
 
     def joined(self, left: str, right: str) -> str:
-        """Return the token of two, of which the second loses the bytes of a prefix.
+        """Join two tokens; the second one loses the bytes of the prefix.
 
         Raises:
             ValueError: it has fewer bytes than the prefix, or half a character would be left.
