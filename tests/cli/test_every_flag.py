@@ -215,7 +215,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
         },
     ),
     "completion": ("completion bash", {"shell": "completion bash | completion zsh"}),
-    "fetch": ("fetch nonsense", {"names": "nonsense2", "json": "--json"}),
+    # --json shows in what is printed of a downloaded file; tests/unit/published/test_fetch.py has a server for it.
+    "fetch": ("fetch nonsense", {"names": "nonsense2", "json": None}),
 }
 ARGUMENTS = {
     command: [action.dest for action in parser._actions if not isinstance(action, argparse._HelpAction)]
