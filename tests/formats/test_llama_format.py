@@ -154,6 +154,14 @@ METASPACE_STEPS = [
             {"model__vocab": with_tokens("<0", "x41>"), "model__merges": ["<0 x41>"]},
             "merges: a merge makes '<0x41>'",
         ),
+        (
+            {"model__vocab": with_tokens("<unk>a"), "model__merges": ["a b", "<unk> a"]},
+            "merges: merge 1 takes a token that stands for text without a token",
+        ),
+        (
+            {"model__vocab": with_tokens("a<0x41>"), "model__merges": ["a <0x41>"]},
+            "merges: merge 0 takes a token that stands for text without a token",
+        ),
         ({"model__type": "Unigram"}, r"model\.type: 'Unigram' is not supported"),
         ({"model__dropout": 0.1}, r"model\.dropout: 0\.1 is not supported"),
     ],

@@ -80,6 +80,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
                 "where spaces are U+2581 by then",
                 "added_tokens",
             )
+    _refuse_stand_ins(model, types, piece_bytes, merges)
     parts.warn_of_settings(top)
     if symbols is not None:
         _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
@@ -310,6 +311,29 @@ def _types(
         if _is_made(name, vocabulary, merges):
             model.fail(f"a merge makes {name!r:.60}, which stands for text without a token", "merges")
     return types
+
+
+def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges: bytes) -> None:
+    """Refuse merges of the unknown token or of bytes. tokenizers merges them, the core never does.
+
+    Args:
+        model: the model.
+        types: type of each piece.
+        piece_bytes: all pieces, end to end.
+        merges: packed merges.
+    """
+    pieces, unknown = bytes(piece_bytes), model.get("unk_token", str, "").encode()
+    # Such a merge makes a token that begins or ends with the name. Nearly all vocabularies have none.
+    n_bytes = types.count(PieceType.BYTE)
+    if not (unknown and pieces.count(unknown) > 1) and not (n_bytes and pieces.count(b"<0x") > n_bytes):
+        return
+    stand_ins = {i for i, kind in enumerate(types) if kind in (PieceType.UNKNOWN, PieceType.BYTE)}
+    ids = memoryview(merges).cast("I").tolist()
+    for n, merge in enumerate(zip(ids[::3], ids[1::3], strict=True)):
+        if not stand_ins.isdisjoint(merge):
+            model.fail(
+                f"merge {n} takes a token that stands for text without a token; it is not supported", "merges"
+            )
 
 
 def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
