@@ -4,7 +4,7 @@ bpe-continue 0.1.0 continues the training of a tokenizer.json with the trainer o
 of train(base=…, ties="pair") if the text has no added tokens: bpe-continue learns from added tokens as from other
 text, while fastbpe never merges them.
 
-bpe-tokenizer-editor 0.2.0 removes a token and all tokens whose listed merges need it. fastbpe keeps those of them
+bpe-tokenizer-editor 0.2.0 removes a token and all tokens whose listed merges need it. fastbpe keeps the ones
 that merging still makes in another way. So it keeps more tokens, and the test checks that some text gives each of
 these. The editor's other changes are not compared: `add_token` lists merges that take text from older tokens, and
 `merge_from` puts the merges of the second tokenizer before the merges of the first.

@@ -35,7 +35,7 @@ def split(*patterns: str) -> list[Any]:
 
 
 def template(backend: Any, single: str, pair: str) -> Any:
-    """Return a template whose special tokens are those of the backend that it names."""
+    """Return a template that names special tokens of the backend."""
     names = {name.split(":")[0] for name in f"{single} {pair}".split()} - {"$A", "$B"}
     ids = [(name, backend.token_to_id(name)) for name in sorted(names)]
     return processors.TemplateProcessing(single=single, pair=pair, special_tokens=ids)
