@@ -185,9 +185,10 @@ def write_shards(
 def _count(how: Counting, batch: Any) -> Any:
     import pyarrow
 
-    rows = list(count_part([batch], how, 0, _name(batch)))
-    parts, data = [part for part, _ in rows], [data for _, data in rows]
-    return pyarrow.table({"part": pyarrow.array(parts, "int32"), "data": pyarrow.array(data, "large_binary")})
+    with naming_lack_of_memory(_name(batch)):
+        rows = list(count_part([batch], how, 0, _name(batch)))
+        parts, data = [part for part, _ in rows], [data for _, data in rows]
+        return pyarrow.table({"part": pyarrow.array(parts, "int32"), "data": pyarrow.array(data, "large_binary")})
 
 
 def _number(at: int, table: Any) -> _Rows:
@@ -219,7 +220,9 @@ def _reduced(rows: Iterable[tuple[int, int, Any]]) -> _Rows:
 
 
 def _write(how: Writing, number: int, block: Any) -> tuple[int, bytes]:
-    return write_part([block], how, number, f"block {number}")
+    where = f"block {number}"
+    with naming_lack_of_memory(f"{where}, shard {number} of {how.n_shards}"):
+        return write_part([block], how, number, where)
 
 
 class _EncodingActor:

@@ -201,7 +201,9 @@ def write_shards(
 
 def _count(how: Counting, batches: Iterable[Any]) -> Iterator[Any]:
     number = _task_number()
-    yield from map(_row, count_part(batches, how, number, f"partition {number}"))
+    where = f"partition {number}"
+    with naming_lack_of_memory(where):
+        yield from map(_row, count_part(batches, how, number, where))
 
 
 def _reduce(table: Any) -> Any:
@@ -211,7 +213,8 @@ def _reduce(table: Any) -> Any:
     data = ((0, cell.as_buffer()) for cell in table.column("data"))
     with naming_lack_of_memory(f"part {part} of the counts", "pieces"):
         found = list(reduce_rows(part, data))
-    return pyarrow.table({"part": pyarrow.array([part] * len(found), "int32"), "data": found}, schema=_schema())
+        columns = {"part": pyarrow.array([part] * len(found), "int32"), "data": found}
+        return pyarrow.table(columns, schema=_schema())
 
 
 def _encode(how: Encoding, batches: Iterable[Any]) -> Iterator[Any]:
@@ -222,7 +225,9 @@ def _encode(how: Encoding, batches: Iterable[Any]) -> Iterator[Any]:
 
 def _write(how: Writing, batches: Iterable[Any]) -> Iterator[Any]:
     number = _task_number()
-    yield _row(write_part(batches, how, number, f"partition {number}"))
+    where = f"partition {number}"
+    with naming_lack_of_memory(f"{where}, shard {number} of {how.n_shards}"):
+        yield _row(write_part(batches, how, number, where))
 
 
 def _task_number() -> int:

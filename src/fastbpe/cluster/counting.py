@@ -17,7 +17,6 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_records, write_by_position, write_parts
 from fastbpe.cluster.columns import texts_of
-from fastbpe.cluster.workers import naming_lack_of_memory
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.errors import FastbpeError
 from fastbpe.training.piece_counting import count_pieces
@@ -70,9 +69,6 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
 
     Yields:
         (part, records), and at the end (NUMBERS, JSON); or only (ERROR, the pickled error).
-
-    Raises:
-        MemoryError: the worker has too little memory; the message names the part of the texts.
     """
     n_skipped = 0
 
@@ -83,10 +79,9 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
     texts = texts_of(tables, how.column, where, skip if how.skips else None)
     rows: list[tuple[int, bytes]] = []
     try:
-        with naming_lack_of_memory(where):
-            counts = count_pieces(texts, progress=False, **how.options)
-            table, place = table_of(counts), number << PLACE_BITS
-            write_parts(table, how.bits, how.seed, lambda part, records: rows.append((part, records)), place=place)
+        counts = count_pieces(texts, progress=False, **how.options)
+        table, place = table_of(counts), number << PLACE_BITS
+        write_parts(table, how.bits, how.seed, lambda part, records: rows.append((part, records)), place=place)
     except LASTING as error:
         yield ERROR, pickle.dumps(error)
         return

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from fastbpe._utils.own_places import remove_leftovers
 from fastbpe.cluster.columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING
-from fastbpe.cluster.workers import naming_lack_of_memory, tokenizer_of
+from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
@@ -71,17 +71,13 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
 
     Returns:
         (number of the shard, JSON of its counts), or (ERROR, the pickled error).
-
-    Raises:
-        MemoryError: the worker has too little memory; the message names the part of the texts and the shard.
     """
     skips = how.options.get("on_error") == "skip"
     texts = rows_of(tables, how.column) if skips else texts_of(tables, how.column, where, None)
     shard = number, how.n_shards
     try:
-        with naming_lack_of_memory(f"{where}, shard {number} of {how.n_shards}"):
-            made = tokenizer_of(how.fingerprint, how.tokenizer)
-            done = made.write_shard(texts, how.out, shard, num_threads=1, **how.options)
+        made = tokenizer_of(how.fingerprint, how.tokenizer)
+        done = made.write_shard(texts, how.out, shard, num_threads=1, **how.options)
     except LASTING as error:
         return ERROR, pickle.dumps(error)
     skipped = done.n_skipped, [f"{where}: {named}" for named in done.skipped]

@@ -166,16 +166,16 @@ def test_sum_of_counts_without_memory_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 LITTLE_MEMORY = """
 import pickle, resource, sys
-import fastbpe, pyarrow
-from fastbpe.cluster.counting import Counting, count_part
-from fastbpe.cluster.writing import Writing, write_part
+import fastbpe.ray, pyarrow
+from fastbpe.cluster.counting import Counting
+from fastbpe.cluster.writing import Writing
 tokenizer = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="gpt2")
 count = Counting("text", {"num_threads": 1}, False, 1, 0)
 write = Writing("text", lambda: pickle.dumps(tokenizer), tokenizer.fingerprint, sys.argv[1] + "/a.bin", 3, {})
 small, large = (pyarrow.table({"text": ["some words, 123; " * n]}) for n in (10, 4_000_000))
 calls = lambda table: (
-    lambda: len(list(count_part([table], count, 1, "partition 1"))),
-    lambda: write_part([table], write, 1, "partition 1")[0],
+    lambda: fastbpe.ray._count(count, table).num_rows,
+    lambda: fastbpe.ray._write(write, 1, table)[0],
 )
 for call in calls(small):
     call()
@@ -192,8 +192,9 @@ print(*(call() for call in calls(large)))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read the used memory from")
-def test_task_without_memory_names_its_part_and_succeeds_with_memory(tmp_path: Path) -> None:
+def test_task_without_memory_names_its_block_and_succeeds_with_memory(tmp_path: Path) -> None:
     lines = run_python(LITTLE_MEMORY, str(tmp_path)).splitlines()
-    assert [line.partition(": no memory")[0] for line in lines[:2]] == ["partition 1", "partition 1, shard 1 of 3"]
+    block = "a block of 1 rows and 68,000,004 bytes"
+    assert [line.partition(": no memory")[0] for line in lines[:2]] == [block, "block 1, shard 1 of 3"]
     assert lines[2].split()[1] == "1"
     assert {path.name.partition(".bin")[0] for path in tmp_path.iterdir()} == {"a-00001-of-00003"}
