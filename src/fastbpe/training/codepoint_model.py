@@ -17,36 +17,33 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
 
     Args:
         learned: the pieces that are not symbols.
-        scores_of: function that gives the score of each learned piece.
+        scores_of: the score of each learned piece.
         options: options of the run.
 
     Raises:
         SpecError: a symbol has an id beyond all pieces, or is also a learned piece; or there are too few pieces.
     """
     n_ids = len(options.metas) + len(learned)
+    texts = [piece.encode() for piece in learned]
     pieces: list[bytes] = []
     scores = array("f")
     types = bytearray()
-    rank = 0
-    while len(pieces) < n_ids:
-        i = len(pieces)
-        if i in options.metas:
-            name, type_ = options.metas[i]
-            pieces.append(name.encode())
-            scores.append(0.0)
-            types.append(type_)
-        elif rank < len(learned):
-            pieces.append(learned[rank].encode())
-            scores.append(scores_of[rank])
-            types.append(PieceType.NORMAL)
-            rank += 1
-        else:
-            _check_distinct(pieces)
-            beyond = min(meta for meta in options.metas if meta > i)
+    rank = 0  # of the next learned piece
+    for symbol_id, (name, type_) in sorted(options.metas.items()):
+        end = rank + symbol_id - len(pieces)
+        if end > len(learned):
+            _check_distinct(pieces + texts[rank:])
             raise SpecError(
-                f"{options.metas[beyond][0]!r} is to have the id {beyond}, but there are only {n_ids} pieces",
+                f"{name!r} is to have the id {symbol_id}, but there are only {n_ids} pieces",
                 "[(model_proto->pieces_size() - 1) == (it->first)] ",
             )
+        pieces += [*texts[rank:end], name.encode()]
+        scores.extend([*scores_of[rank:end], 0.0])
+        types += bytes([PieceType.NORMAL]) * (end - rank) + bytes([type_])
+        rank = end
+    pieces += texts[rank:]
+    scores.extend(scores_of[rank:])
+    types += bytes([PieceType.NORMAL]) * (len(learned) - rank)
     _check_distinct(pieces)
     trainer = options.trainer
     check_number(n_ids, options)
