@@ -1,4 +1,4 @@
-"""Build the sdist and, from it, the wheel; check their contents; install and use each in an empty environment.
+"""Build the sdist and, from it, the wheel; check both; install and use the wheel in an empty environment.
 
 `python tools/check_packages.py` needs the [dev] extra. It prints what is wrong and exits with 1.
 """
@@ -84,9 +84,7 @@ def main() -> int:
         run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT)
         (wheel,) = (folder / "dist").glob("*.whl")
         (sdist,) = (folder / "dist").glob("*.tar.gz")
-        problems = check_contents(wheel, sdist)
-        for number, package in enumerate((wheel, sdist)):
-            problems += check_install(package, folder / f"env{number}")
+        problems = check_contents(wheel, sdist) + check_install(wheel, folder / "env")
     for problem in problems:
         print(problem, file=sys.stderr)
     return int(bool(problems))
