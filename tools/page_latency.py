@@ -3,9 +3,9 @@
     python tools/page_latency.py -m o200k_base [-m MODEL...] [--text FILE] [--keys N]
 
 For texts of 100 KB and 1 MB, with the first tokenizer alone and with all (up to four), it presses a key N times at
-the end of the text. A time goes from the key's event to the frame in which each panel has been drawn anew; the
-median and the longest are printed. Without --text the text is Python's standard library. Needs the extra [browser]
-and Chromium.
+the end of the text, with the end of each panel in view. A time goes from the key's event to the frame in which
+each panel has been drawn anew; the median and the longest are printed. Without --text the text is Python's
+standard library. Needs the extra [browser] and Chromium.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ FILL = """(text) => {
   field.dispatchEvent(new Event("input"));
   field.focus();
   field.setSelectionRange(text.length, text.length);
+}"""
+SHOW_ENDS = """() => {
+  for (const view of document.querySelectorAll(".panel .view")) view.scrollTop = view.scrollHeight;
 }"""
 WATCH = """() => {
   window.took = new Promise((resolve) => {
@@ -70,6 +73,8 @@ def measured(page: Page, text: str, n_keys: int) -> list[float]:
     said = f"{len(text):,} characters"
     page.locator("#sizes", has_text=said).wait_for()
     page.wait_for_timeout(2000)
+    page.evaluate(SHOW_ENDS)
+    page.wait_for_timeout(500)
     took = []
     for _ in range(n_keys):
         page.evaluate(WATCH)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fastbpe import Tokenizer
-from helpers.sampling import some
+from helpers.sampling import SEED, n_rounds, some
 from helpers.shared_data import data_file, standard_library
 from helpers.waiting import until
 
@@ -32,9 +34,13 @@ PASTE = """(text) => {
 }"""
 
 
-def wait_for_counts(page: Page, n_tokens: int, panel: int = 0) -> None:
+def wait_for_number(page: Page, n_tokens: int, panel: int) -> None:
     said = "1 token" if n_tokens == 1 else f"{n_tokens:,} tokens"
     page.locator(".panel").nth(panel).locator(".counts strong").get_by_text(said, exact=True).wait_for()
+
+
+def wait_for_counts(page: Page, n_tokens: int, panel: int = 0) -> None:
+    wait_for_number(page, n_tokens, panel)
     if n_tokens < 500:
         until(lambda: len(tokens_of(page, panel)) == n_tokens)
 
@@ -205,6 +211,43 @@ def test_megabyte_is_pasted_and_edited_fluently(page: Page, tokenizers: dict[str
     page.keyboard.type("x")
     wait_for_counts(page, tokenizers["code"].count(text + "x"))
     assert page.locator("bdi").count() < 6000
+
+
+DRAWN = """() => [...document.querySelectorAll(".panel .view")].map((view) =>
+  [...view.querySelectorAll("bdi")].map((one) =>
+    [Number(one.id.split("-")[1]), one.classList[0], one.textContent]))"""
+
+
+def test_view_is_right_after_each_of_many_edits(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    """Blocks of tokens that an edit leaves alone stay in the page: the others must not be taken for them."""
+    rng = Random(SEED)
+    text = standard_library(5_000).replace("|", "/")
+    shown = [*tokenizers.values()][:4]
+    for n in range(n_rounds(8, 20)):
+        if n % 4 == 3:
+            page.locator(".signs:visible").click()
+        if n % 5 == 4:
+            part = rng.random()
+            page.evaluate(f"for (const one of document.querySelectorAll('.view')) one.scrollTop = {part} * 9999")
+        start = rng.randrange(len(text))
+        end = start + rng.choice([0, 0, 1, 30, 1000])
+        text = text[:start] + rng.choice(["", "é", "\n", " return", text[:1000]]) + text[end:]
+        page.fill("#text", text)
+        for panel, tokenizer in enumerate(shown):
+            wait_for_number(page, tokenizer.count(text), panel)
+        has_signs = page.locator(".signs:visible").is_checked()
+        until(lambda: all(map(partial(is_right, text, has_signs), shown, page.evaluate(DRAWN))))  # noqa: B023
+
+
+def is_right(text: str, has_signs: bool, tokenizer: Tokenizer, drawn: list[tuple[int, str, str]]) -> bool:
+    """Tell if tokens drawn in a view follow one another, and have their text and their colour."""
+    numbers = [number for number, _, _ in drawn]
+    if numbers != [*range(numbers[0], numbers[0] + len(numbers))] or not drawn:
+        return False
+    parts = str(tokenizer.show(text)).replace("\n", "|").split("|")
+    if not has_signs:
+        parts = [part.translate({ord("·"): " ", ord("→"): "\t", ord("↵"): None}) for part in parts]
+    return all((parts[i], f"c{i % 4}") == (token, colour) for i, colour, token in drawn)
 
 
 def first_drawn(page: Page) -> int:

@@ -16,7 +16,10 @@ const all = new Set();
 /** Show or hide the signs for white space, in all views. */
 export function showSigns(wanted) {
   showsSigns = wanted;
-  for (const view of all) view.redraw();
+  for (const view of all) {
+    view.drawn.clear();
+    view.redraw();
+  }
 }
 
 /** Append the visible text of a token to an element; signs stand in <i>. */
@@ -48,6 +51,7 @@ export class TokenView {
     this.detail = make("p", { class: "detail" });
     parent.append(this.list, this.detail);
     this.active = -1;
+    this.drawn = new Map(); // index of a block's first token → the block as it is in the page: tokens and element
     this.clear();
     this.list.addEventListener("scroll", () => this.later(), { passive: true });
     this.list.addEventListener("keydown", (event) => this.onKey(event));
@@ -143,12 +147,13 @@ export class TokenView {
   paint() {
     const shown = this.heights.visible(this.list.scrollTop, this.list.clientHeight);
     const drawn = [];
-    for (let block = shown.first; block < shown.last; block++) drawn.push(this.blockElement(block));
+    for (let block = shown.first; block < shown.last; block++) drawn.push(this.drawBlock(block));
     this.top.style.height = `${shown.before}px`;
     this.bottom.style.height = `${shown.after}px`;
-    this.middle.replaceChildren(...drawn);
+    this.drawn = new Map(drawn.map((block) => [block.first, block]));
+    setChildren(this.middle, drawn.map(({ element }) => element));
     let above = 0; // by how much the blocks above the view turned out to be higher than they were
-    drawn.forEach((element, i) => {
+    drawn.forEach(({ element }, i) => {
       const more = this.heights.keep(shown.first + i, element.offsetHeight);
       if (element.offsetTop + element.offsetHeight < this.list.scrollTop) above += more;
     });
@@ -156,22 +161,25 @@ export class TokenView {
     this.mark();
   }
 
-  blockElement(block) {
+  /** Return a block with its element: the one in the page if its tokens are the same. */
+  drawBlock(block) {
     const { first, last } = this.blocks[block];
-    const element = make("div", { role: "presentation" });
     const { ids, book } = this.tokens;
-    for (let i = first; i < last; i++) {
-      const token = book.get(ids[i], this.source(i));
-      if (!token) continue; // it comes with the next drawing
+    const tokens = Array.from({ length: last - first }, (_, i) => book.get(ids[first + i], this.source(first + i)));
+    const old = this.drawn.get(first);
+    if (old?.tokens.length === tokens.length && tokens.every((token, i) => token === old.tokens[i])) return old;
+    const element = make("div", { role: "presentation" });
+    tokens.forEach((token, i) => {
+      if (!token) return; // it comes with the next drawing
       const one = make("bdi", {
-        class: `c${i % N_COLOURS} ${token.kind}`,
+        class: `c${(first + i) % N_COLOURS} ${token.kind}`,
         role: "option",
-        id: `${this.prefix}-${i}`,
+        id: `${this.prefix}-${first + i}`,
       });
       element.append(appendParts(one, token.parts));
-      if (token.ends_line && i < last - 1) element.append("\n");
-    }
-    return element;
+      if (token.ends_line && i < tokens.length - 1) element.append("\n");
+    });
+    return { first, tokens, element };
   }
 
   /** Return the text of a token's place. */
@@ -272,6 +280,15 @@ export class TokenView {
     }
     return Math.max(0, best);
   }
+}
+
+/** Give an element these children; those that it has already stay where they are, and need no new layout. */
+function setChildren(parent, children) {
+  const wanted = new Set(children);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  children.forEach((child, i) => {
+    if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
+  });
 }
 
 /** Return the index of the token that an element belongs to, or -1. */
