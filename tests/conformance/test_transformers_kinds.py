@@ -116,6 +116,60 @@ def test_offsets_of_parts_are_trimmed_like_stock(
     assert any("trimmed" in reason for reason in reasons) == prefixed
 
 
+def draw_words(rng: random.Random) -> Any:
+    """Draw words, from none to eight, some of white space, with marks, or special tokens."""
+    words = ["low", " lower", "É", "漢字", "", "a b", "  x", "<s>", "12", "\n", "don't", " ", "é\u0301", "😀"]
+    drawn = [rng.choice(words) for _ in range(rng.choice([0, 1, 1, 2, 3, 5, 8]))]
+    return tuple(drawn) if rng.random() < 0.3 else drawn
+
+
+@pytest.mark.parametrize("name", ["small_bytes", *TRIMMING])
+def test_pairs_of_words_answer_like_stock(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")  # two pairs may fail differently
+    rng = random.Random(f"{SEED} {name}")
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    if name in TRIMMING:
+        for tokenizer in (ours, stock):
+            tokenizer.backend_tokenizer.post_processor = TRIMMING[name](rng.random() < 0.5)
+    for _ in range(n_rounds(60, 200, 3000)):
+        n = rng.choice([1, 2, 3])
+        pairs = [(draw_words(rng), draw_words(rng)) for _ in range(n)]
+        firsts, seconds = rng.choice(
+            [pairs[0], (pairs, None), ([*map(list, pairs)], None), tuple(map(list, zip(*pairs, strict=True)))]
+        )
+        options = {
+            "truncation": rng.choice([False, True, "only_first", "only_second"]),
+            "max_length": rng.choice([6, 9, 14, 30]),
+            "stride": rng.choice([0, 0, 1, 2]),
+            "padding": rng.choice([False, True, "max_length"]),
+            "add_special_tokens": rng.random() < 0.7,
+            "return_overflowing_tokens": rng.random() < 0.4,
+            "return_offsets_mapping": rng.random() < 0.4,
+            "return_special_tokens_mask": True,
+            "return_token_type_ids": True,
+        }
+        call = lambda t, a=firsts, b=seconds, o=options: t(a, b, **o, is_split_into_words=True)  # noqa: E731
+        assert not difference(answer(call, ours), answer(call, stock), repr((firsts, seconds, options)))
+    assert status(ours)["native"]["encode"] > n_rounds(60, 200, 3000) / 3
+
+
+@pytest.mark.parametrize("adds_special", [False, True])
+@pytest.mark.parametrize("name", TRIMMING)
+def test_parts_of_pairs_have_the_type_ids_of_stock(name: str, adds_special: bool) -> None:
+    ours, stock = accelerate(make("small_bytes")), make("small_bytes")
+    for tokenizer in (ours, stock):
+        tokenizer.backend_tokenizer.post_processor = TRIMMING[name](False)
+    options = {
+        "truncation": True,
+        "max_length": 11,
+        "return_overflowing_tokens": True,
+        "return_token_type_ids": True,
+        "add_special_tokens": adds_special,
+    }
+    call = lambda t: t("low lower words", "the lower one", **options)  # noqa: E731
+    assert not difference(answer(call, ours), answer(call, stock))
+
+
 def messages_of(call: Callable[[Any], Any], tokenizer: Any) -> list[tuple[str, str]]:
     """Return transformers' messages of a call, also those that it gives once in a process."""
     kept: list[tuple[str, str]] = []

@@ -334,6 +334,8 @@ def _calls() -> dict[str, Call]:
         "batch with one pair": lambda t: t(["a", "b"], "c"),
         "empty pair": lambda t: t("a", ""),
         "pairs of words": lambda t: t(WORDS, WORDS, is_split_into_words=True),
+        "rows of pairs of words": lambda t: t([(WORDS, []), [["x"], WORDS]], is_split_into_words=True),
+        "words, and pairs of words": lambda t: t([WORDS, (WORDS, WORDS)], is_split_into_words=True),
         "empty words": lambda t: t([[], ["a"]], is_split_into_words=True),
         "subclass of str": lambda t: t(type("Text", (str,), {})("Hello")),
         "unknown argument": lambda t: t("Hello", unknown=1),

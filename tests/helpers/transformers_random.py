@@ -64,8 +64,10 @@ def draw_input(rng: random.Random) -> Any:
         return [(one, draw_text(rng)) for one in batch]
     if kind < 0.85:
         return [rng.choice([WORDS, ["x"], WORDS[::-1], [], (*WORDS,)]) for _ in batch]
-    if kind < 0.9:
+    if kind < 0.88:
         return WORDS
+    if kind < 0.9:
+        return [(WORDS, ["x"]) for _ in batch]
     odd = [
         None,
         [],

@@ -156,7 +156,7 @@ class Tokenizer:
             raise HandOver("a batch that is not a list")
         inputs = sort_inputs(input, None, is_split_into_words=words)
         if inputs is None:
-            raise HandOver("words in pairs, an empty batch, or texts that are not plain str")
+            raise HandOver("an empty batch, rows of several kinds, or texts that are not plain str")
         made = Batch(self._engine, inputs, words=words, add_special_tokens=adds_special, method=method)
         self._engine.calls["encode", ""] += 1
         return made

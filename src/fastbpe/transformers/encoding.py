@@ -73,13 +73,14 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         raise HandOver("an argument of another type")
     inputs = sort_inputs(text, text_pair, is_split_into_words=words)
     if inputs is None:
-        raise HandOver("words in pairs, an empty batch, or texts that are not plain str")
+        raise HandOver("an empty batch, rows of several kinds, or texts that are not plain str")
     original = engine.original
     set_up(hf, original, call)
     plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
     overflowing, wanted = bool(call["return_overflowing_tokens"]), _wanted(hf, call)
-    if overflowing and wanted.type_ids and plan.truncation and not engine.numbers_parts(plan.frame):
-        raise HandOver("type ids of parts that truncation cut off, which a template does not set")
+    asks_types_of_parts = overflowing and wanted.type_ids and plan.truncation is not None
+    if asks_types_of_parts and not engine.numbers_parts(plan.frame, add_special_tokens=adds_special):
+        raise HandOver("type ids of parts that truncation cut off, which the post-processor does not set")
     columns: dict[str, Any] | None = None
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS

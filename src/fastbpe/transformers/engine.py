@@ -173,13 +173,14 @@ class Engine:
         """Tell whether trimming spares a space of the first token: parts, and rows of words, have others."""
         return self.trims_offsets() and b'"add_prefix_space":true' in (self._read_post() or b"")
 
-    def numbers_parts(self, frame: Frame) -> bool:
+    def numbers_parts(self, frame: Frame, *, add_special_tokens: bool) -> bool:
         """Tell whether parts that truncation cuts off have the type ids of the frame.
 
-        A template sets them for what is kept; the parts keep 0 for the first text, 1 for the second.
+        A template sets them for what is kept, as does any post-processor that adds no special tokens; the parts
+        keep 0 for the first text, 1 for the second.
         """
         is_usual = all(item.type_id == item.sequence for item in frame.items if item.sequence is not None)
-        return is_usual or b'"TemplateProcessing"' not in (self._read_post() or b"")
+        return is_usual or (add_special_tokens and b'"TemplateProcessing"' not in (self._read_post() or b""))
 
     def with_offsets(self) -> Tokenizer | None:
         """Return a tokenizer whose offsets follow the present post-processor of the original."""

@@ -1,4 +1,4 @@
-"""Inputs of a call, sorted by kind: texts, pairs of texts, or words."""
+"""Inputs of a call, sorted by kind: texts, words, or pairs of either."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fastbpe._core.text.utf8_text import has_surrogates
 class Inputs(NamedTuple):
     """Inputs that fastbpe encodes.
 
-    firsts: first text of each row; or its words.
-    seconds: second text of each row; None: there are no second texts.
+    firsts: first text of each row, or its words.
+    seconds: second text of each row, or its words; None: there are no second texts.
     batch: the same as `encode_batch` of the original takes them.
     is_batched: the caller gave several rows.
     """
@@ -28,7 +28,7 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
     A text has the type str itself and no lone surrogate: for others tokenizers raises errors of its own.
     """
     if is_split_into_words:
-        return _sort_words(text) if text_pair is None else None
+        return _sort_words(text, text_pair)
     if type(text) is str:
         if text_pair is None or (type(text_pair) is str and not text_pair):
             return Inputs([text], None, [text], False) if are_texts((text,)) else None
@@ -50,14 +50,31 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
     return Inputs(list(text), None, list(text), True) if are_texts(text) else None
 
 
-def _sort_words(text: Any) -> Inputs | None:
+def _sort_words(text: Any, text_pair: Any) -> Inputs | None:
     if type(text) not in (list, tuple) or not text:
         return None
     is_batched = type(text[0]) in (list, tuple)
     rows = list(text) if is_batched else [text]
-    if not all(type(row) in (list, tuple) and are_texts(row) for row in rows):
+    if text_pair is not None and type(text_pair) not in (list, tuple):
         return None
-    return Inputs([list(row) for row in rows], None, rows, is_batched)
+    if text_pair is not None and (is_batched or text_pair):
+        pairs = list(text_pair) if is_batched else [text_pair]
+        if len(pairs) != len(rows):
+            return None
+        rows = [*zip(rows, pairs, strict=True)]
+    if all(map(_are_words, rows)):
+        return Inputs([*map(list, rows)], None, rows, is_batched)
+    if all(map(_is_pair_of_words, rows)):
+        return Inputs([list(row[0]) for row in rows], [list(row[1]) for row in rows], rows, is_batched)
+    return None
+
+
+def _are_words(row: Any) -> bool:
+    return type(row) in (list, tuple) and are_texts(row)
+
+
+def _is_pair_of_words(row: Any) -> bool:
+    return type(row) in (list, tuple) and len(row) == 2 and all(map(_are_words, row))
 
 
 def are_texts(texts: Any) -> bool:

@@ -1,9 +1,10 @@
-"""Rows of a batch: texts, pairs or words, encoded by fastbpe under the settings that the original has."""
+"""Rows of a batch (texts, words, pairs of either), encoded under the settings that the original has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any, NamedTuple
 
 from fastbpe.fitting.truncation import Truncation, read_truncation
@@ -13,6 +14,10 @@ from fastbpe.transformers.columns import Encoded, Span, truncate
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.frames import Frame
 from fastbpe.transformers.inputs import Inputs
+
+#: Ids of each text, and spans of each; None: the call does not ask for spans.
+_Lists = tuple[list[list[int]], list[list[Span]] | None]
+_Encode = Callable[[Sequence[Any]], _Lists]
 
 
 class HandOver(Exception):
@@ -68,7 +73,7 @@ def encode_rows(
         engine: the engine of the plan.
         plan: the settings.
         inputs: the texts.
-        words: each row is a list of words.
+        words: texts are lists of words.
         overflowing: give the parts that truncation cuts off as rows of their own.
         offsets: give spans, too.
 
@@ -81,12 +86,14 @@ def encode_rows(
     tokenizer, truncation = plan.tokenizer, plan.truncation
     if offsets:
         tokenizer = tokenizer_for_offsets(engine, truncation, overflowing=overflowing)
+    encode: _Encode = partial(_encode_texts, tokenizer, splits=plan.splits_special, offsets=offsets)
     if words:
-        trims = offsets and engine.trims_by_place()
-        rows = _encode_words(tokenizer, inputs, splits=plan.splits_special, offsets=offsets, trims=trims)
-    else:
-        limit = None if truncation is None or overflowing else n_first_ids(truncation)
-        rows = _encode_inputs(tokenizer, inputs, splits=plan.splits_special, offsets=offsets, limit=limit)
+        encode = partial(_encode_words, encode, trims=offsets and engine.trims_by_place())
+    elif truncation is not None and inputs.seconds is None and not overflowing:
+        limit = n_first_ids(truncation)
+        if limit is not None:
+            encode = partial(_encode_beginnings, tokenizer, encode, n_ids=limit, splits=plan.splits_special)
+    rows = _pair_up(inputs, encode)
     if truncation is None:
         return rows, None
     cut = truncate(rows, truncation, overflowing=overflowing)
@@ -113,25 +120,21 @@ def tokenizer_for_offsets(
     return tokenizer
 
 
-def _encode_words(
-    tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool, trims: bool
-) -> list[Encoded]:
-    """Encode rows of words. trims: as in `Engine.trims_by_place`."""
-    ids, spans = _encode_texts(tokenizer, [*chain(*inputs.firsts)], splits=splits, offsets=offsets)
-    rows, at = [], 0
-    for row in inputs.firsts:
-        here = slice(at, at + len(row))
-        at += len(row)
-        joined = None
-        if spans is not None:
-            # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was
-            # put before it, and another word's only if it starts at 0.
-            later = islice(filter(None, spans[here]), 1, None)
-            if trims and any(word[0][0] for word in later):
-                raise HandOver("offsets that are trimmed in a word that does not start at 0")
-            joined = ([*chain(*spans[here])],)
-        rows.append(Encoded(([*chain(*ids[here])],), joined))
-    return rows
+def _encode_words(encode: _Encode, rows: Sequence[Sequence[str]], *, trims: bool) -> _Lists:
+    """Encode rows of words, each word as a text. trims: as in `Engine.trims_by_place`."""
+    ids, spans = encode([*chain(*rows)])
+    ends = [*accumulate(map(len, rows), initial=0)]
+    places = [slice(*place) for place in pairwise(ends)]
+    joined = [[*chain(*ids[here])] for here in places]
+    if spans is None:
+        return joined, None
+    for here in places:
+        # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was put
+        # before it, and another word's only if it starts at 0.
+        later = islice(filter(None, spans[here]), 1, None)
+        if trims and any(word[0][0] for word in later):
+            raise HandOver("offsets that are trimmed in a word that does not start at 0")
+    return joined, [[*chain(*spans[here])] for here in places]
 
 
 def n_first_ids(truncation: Truncation) -> int | None:
@@ -140,35 +143,30 @@ def n_first_ids(truncation: Truncation) -> int | None:
     return None if truncation.left else truncation.limit + (truncation.strategy == "only_second")
 
 
-def _encode_inputs(
-    tokenizer: Tokenizer, inputs: Inputs, *, splits: bool, offsets: bool, limit: int | None
-) -> list[Encoded]:
-    """Encode texts or pairs. limit: so many ids of a text are wanted if it has no second one; None: all."""
-    if inputs.seconds is None and limit is not None:
-        ids, spans = encode_beginnings(
-            lambda texts: _encode_texts(tokenizer, texts, splits=splits, offsets=offsets),
-            lambda made: [*map(len, made[0])],
-            tokenizer,
-            inputs.firsts,
-            limit,
-            splits_special=splits,
-        )
-    else:
-        ids, spans = _encode_texts(tokenizer, inputs.firsts, splits=splits, offsets=offsets)
+def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
+    """Encode the first text of each row, and the second one where there is one."""
+    ids, spans = encode(inputs.firsts)
     if inputs.seconds is None:
         if spans is None:
             return [Encoded((one,), None) for one in ids]
         return [Encoded((one,), (its,)) for one, its in zip(ids, spans, strict=True)]
-    others, their = _encode_texts(tokenizer, inputs.seconds, splits=splits, offsets=offsets)
+    others, their = encode(inputs.seconds)
     return [
         Encoded((one, other), None if spans is None or their is None else (spans[i], their[i]))
         for i, (one, other) in enumerate(zip(ids, others, strict=True))
     ]
 
 
-def _encode_texts(
-    tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool, offsets: bool
-) -> tuple[list[list[int]], list[list[Span]] | None]:
+def _encode_beginnings(
+    tokenizer: Tokenizer, encode: _Encode, texts: Sequence[str], *, n_ids: int, splits: bool
+) -> _Lists:
+    """Encode texts as far as their first n_ids ids go. splits: as in `_encode_texts`."""
+    return encode_beginnings(
+        encode, lambda made: [*map(len, made[0])], tokenizer, texts, n_ids, splits_special=splits
+    )
+
+
+def _encode_texts(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool, offsets: bool) -> _Lists:
     """Encode texts. splits: special tokens in the texts are split like any text."""
     if not offsets:
         if splits:
