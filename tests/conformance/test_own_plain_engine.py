@@ -148,6 +148,18 @@ def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
         twins.check(lambda t, i=ids, s=skips: t.decode(i, s), ids)
 
 
+@pytest.mark.parametrize("seed", range(n_rounds(20, 300, 3000)))
+def test_models_tokenize_pieces_like_the_original(seed: int) -> None:
+    rng = random.Random(f"{SEED} pieces {seed}")
+    twins = OwnTwins.of(json.dumps({**random_file(rng), "model": random_model(rng), "added_tokens": []}))
+    for text in [text_of(rng) for _ in range(15)]:
+        twins.check(lambda t, s=text: [token.as_tuple() for token in t.model.tokenize(s)], text)
+    for tokenizer in (twins.ours, twins.theirs):
+        tokenizer.model.ignore_merges = not tokenizer.model.ignore_merges
+    for bad in ("ab", "", 5, None, "\ud800"):
+        twins.check(lambda t, s=bad: [token.as_tuple() for token in t.model.tokenize(s)], bad)
+
+
 def test_long_pieces_and_many_pieces_are_encoded_like_the_original() -> None:
     rng = random.Random(f"{SEED} plain long")
     vocab = {
@@ -178,3 +190,5 @@ def test_dropout_says_what_to_install() -> None:
     tokenizer = own.Tokenizer(own.models.BPE({"a": 0}, [], unk_token="a", dropout=0.5))
     with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
         tokenizer.encode("a")
+    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
+        tokenizer.model.tokenize("a")

@@ -30,8 +30,8 @@ from fastbpe.tokenizers.own.inputs import (
     SplitDelimiterBehavior,
     TextEncodeInput,
     TextInputSequence,
-    Token,
 )
+from fastbpe.tokenizers.own.token import Token
 from fastbpe.tokenizers.own.tokenizer import Tokenizer
 
 #: Version of tokenizers whose interface it is.

@@ -76,13 +76,17 @@ class Decoder(Component):
 
 
 class ByteLevel(Decoder):
-    """Turns GPT-2's characters for bytes to text."""
+    """Turns GPT-2's characters for bytes to text.
+
+    Args:
+        ignored: arguments by name have no effect.
+    """
 
     kind = "ByteLevel"
     fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
     defaults: ClassVar[Mapping[str, Any]] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
-    def __init__(self) -> None:
+    def __init__(self, **ignored: Any) -> None:
         self._set(**self.defaults)
 
     def chain(self, tokens: list[str]) -> list[str]:

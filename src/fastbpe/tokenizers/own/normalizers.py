@@ -16,6 +16,7 @@ from fastbpe.tokenizers.own.components import (
     needs_tokenizers,
     of_type,
     pattern,
+    pattern_field,
     plain,
 )
 
@@ -167,6 +168,7 @@ class Replace(Normalizer):
     def __init__(self, pattern: Any, content: str) -> None:
         self._set(pattern=_pattern(pattern), content=content)
 
+    pattern = pattern_field()
     content = field("content", "Text that comes in its place.")
 
 

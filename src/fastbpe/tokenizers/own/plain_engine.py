@@ -18,7 +18,6 @@ from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers.own import components, document
 from fastbpe.tokenizers.own.models import BPE
 from fastbpe.tokenizers.own.pieces import Piece, Span, split_piece
-from fastbpe.tokenizers.own.word_merging import WordMerger
 
 _CHARACTERS = sorted(BYTE_OF_CHARACTER)  # the carrier's token of each id
 _BYTES = [BYTE_OF_CHARACTER[character] for character in _CHARACTERS]
@@ -56,8 +55,6 @@ class PlainEngine:
     """
 
     def __init__(self, described: Mapping[str, Any], model: BPE, names: Mapping[int, str]) -> None:
-        if model.options()["dropout"]:
-            components.needs_tokenizers("encoding with dropout")
         carried = []
         following = len(_CHARACTERS)
         self._ids: dict[int, int] = {}
@@ -82,7 +79,7 @@ class PlainEngine:
         pre_tokenizer = described["pre_tokenizer"]
         self._steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
         split_piece(Piece("a", [(0, 1)]), self._steps)  # raises an error for what cannot be run
-        self._merger = WordMerger(model)
+        self._merger = model.merger()
         self._names = names
 
     def encode(self, text: str, *, allowed_special: Special) -> list[int]:

@@ -17,6 +17,7 @@ from fastbpe.tokenizers.own.components import (
     number,
     of_type,
     pattern,
+    pattern_field,
     plain,
 )
 from fastbpe.tokenizers.own.pieces import split
@@ -84,13 +85,16 @@ class ByteLevel(PreTokenizer):
         add_prefix_space: put a space before texts that do not begin with one.
         trim_offsets: without effect here: the post-processor trims offsets.
         use_regex: split by GPT-2's pattern.
+        ignored: other arguments have no effect.
     """
 
     kind = "ByteLevel"
     fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
     defaults: ClassVar[Mapping[str, Any]] = {"use_regex": True}
 
-    def __init__(self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True) -> None:
+    def __init__(
+        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **ignored: Any
+    ) -> None:
         self._set(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
 
     add_prefix_space = field("add_prefix_space", "Put a space before texts.")
@@ -131,8 +135,8 @@ class Split(PreTokenizer):
     def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
         self._set(pattern=_pattern(pattern), behavior=_behavior(behavior), invert=invert)
 
+    pattern = pattern_field()
     behavior = _behavior_field("Fate of the text at which is split.")
-
     invert = field("invert", "Split at what lies between.")
 
 

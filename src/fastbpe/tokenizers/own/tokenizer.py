@@ -30,7 +30,7 @@ from fastbpe.tokenizers.own import (
 )
 from fastbpe.tokenizers.own.added_token import checked
 from fastbpe.tokenizers.own.built import Built, build
-from fastbpe.tokenizers.own.components import number, of_type
+from fastbpe.tokenizers.own.components import number, of_type, token_id
 from fastbpe.tokenizers.own.encoding import Encoding, check_direction
 
 _FINDERS = {
@@ -236,7 +236,7 @@ class Tokenizer:
         """
         if isinstance(ids, str):
             raise TypeError("Can't extract `str` to `Vec`")
-        numbers = [models.token_id(one) for one in of_type(ids, Sequence)]
+        numbers = [token_id(one) for one in of_type(ids, Sequence)]
         skips = of_type(skip_special_tokens, bool)
         native = self._decoding()
         if native is not None:
@@ -249,9 +249,7 @@ class Tokenizer:
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all cores."""
         skips = of_type(skip_special_tokens, bool)
-        numbers = [
-            [models.token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)
-        ]
+        numbers = [[token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)]
         native = self._decoding()
         if native is not None and numbers:
             try:
@@ -288,7 +286,7 @@ class Tokenizer:
         A token of the vocabulary is given as it is spelt there, an added one with `normalized` as the normalizer
         changes it.
         """
-        added = self._added.tokens.get(models.token_id(id))
+        added = self._added.tokens.get(token_id(id))
         if added is None:
             return self._model.names.get(id)
         normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
@@ -433,9 +431,9 @@ class Tokenizer:
         self._padding = {
             "length": None if length is None else number(length),
             "pad_to_multiple_of": None if pad_to_multiple_of is None else number(pad_to_multiple_of),
-            "pad_id": models.token_id(pad_id),
+            "pad_id": token_id(pad_id),
             "pad_token": of_type(pad_token, str),
-            "pad_type_id": models.token_id(pad_type_id),
+            "pad_type_id": token_id(pad_type_id),
             "direction": check_direction(direction),
         }
         components.n_changes[0] += 1

@@ -35,7 +35,7 @@ def learn(
 
     Args:
         texts: the texts.
-        trainer: the options.
+        trainer: the options. It keeps the words of the texts.
         normalizer, pre_tokenizer: JSON of these components of the tokenizer.
 
     Raises:
@@ -53,7 +53,8 @@ def learn(
     else:
         word_of = text_of if "ByteLevel" in kinds else bytes.decode
         words = {word_of(piece): count for piece, count in _counted(texts, carrier, trainer)}
-    return learn_words(dict(sorted(words.items())), trainer)
+    trainer.words = dict(sorted(words.items()))
+    return learn_words(trainer.words, trainer)
 
 
 def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
