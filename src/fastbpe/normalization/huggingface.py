@@ -13,12 +13,13 @@ import base64
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any, Protocol
 
 from fastbpe._core.normalize.unicode_forms import Form, Front
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import PatternError
+from fastbpe.normalization.precompiled import Precompiled
 from fastbpe.splitting.charset import blanks
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -141,6 +142,8 @@ def _step(described: Mapping[str, Any]) -> Step:
             return _Each(_spaces_and_gone("NMT_SPACES", "NMT_REMOVED"))
         case {"type": "ByteLevel"}:
             return _Bytes()
+        case {"type": "Precompiled", "precompiled_charsmap": encoded}:
+            return _precompiled(encoded)
         case {"type": "Strip", "strip_left": left, "strip_right": right}:
             return _Strip(left, right)
         case {"type": "Prepend", "prepend": prefix}:
@@ -150,6 +153,12 @@ def _step(described: Mapping[str, Any]) -> Step:
         case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
             return _ReplaceMatches(pattern, content)
     raise PatternError(f"the normalizer {described!r:.80} is not known to this fastbpe; upgrade it")
+
+
+@lru_cache(maxsize=4)
+def _precompiled(encoded: str) -> Precompiled:
+    """Return the step of a charsmap in base64; `release_memory` empties the cache."""
+    return Precompiled(encoded)
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
 from typing import Any, ClassVar
 
 from fastbpe.normalization.huggingface import make_change
+from fastbpe.normalization.precompiled import checked_charsmap
 from fastbpe.tokenizers.own import components
 from fastbpe.tokenizers.own.components import (
     Component,
     Indexed,
-    absent,
     field,
     finder,
     needs_tokenizers,
@@ -175,6 +177,41 @@ class Replace(Normalizer):
 _pattern = pattern
 
 
+class Precompiled(Normalizer):
+    """Replaces characters by the rules of a sentencepiece model, grapheme by grapheme.
+
+    Args:
+        precompiled_charsmap: the rules, as bytes of the model's file.
+
+    Raises:
+        TypeError: it is not bytes.
+        FormatError: it is damaged.
+
+    >>> from fastbpe.normalization.sentencepiece_rules import charsmap
+    >>> Precompiled(charsmap("nmt_nfkc")).normalize_str("\ufb01n")
+    'fin'
+    """
+
+    kind = "Precompiled"
+    fields: ClassVar[Mapping[str, type]] = {"precompiled_charsmap": str}
+
+    def __init__(self, precompiled_charsmap: bytes) -> None:
+        if isinstance(precompiled_charsmap, str):
+            raise TypeError("Can't extract `str` to `Vec`")
+        try:
+            data = bytes(of_type(precompiled_charsmap, SequenceOf))
+        except ValueError:
+            raise OverflowError("a byte is a number from 0 to 255") from None
+        self._set(precompiled_charsmap=b2a_base64(checked_charsmap(data), newline=False).decode())
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Precompiled:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        made = super().from_state(described)
+        make_change([made.state()])  # which checks the charsmap
+        return made
+
+
 class Sequence(Indexed, Normalizer):
     """Normalizers, one after another.
 
@@ -192,8 +229,6 @@ class Sequence(Indexed, Normalizer):
         return len(self._steps)
 
 
-Precompiled = absent(Normalizer, "normalizers.Precompiled")
-
 _KNOWN: tuple[type[Normalizer], ...] = (
     NFC,
     NFD,
@@ -203,6 +238,7 @@ _KNOWN: tuple[type[Normalizer], ...] = (
     StripAccents,
     ByteLevel,
     Nmt,
+    Precompiled,
     BertNormalizer,
     Strip,
     Prepend,
