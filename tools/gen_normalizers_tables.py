@@ -176,6 +176,13 @@ def graphemes() -> dict[str, tuple[str, set[int]]]:
     }
 
 
+def upper_case() -> Iterator[tuple[str, str]]:
+    """Yield each character with its upper case."""
+    asked = tokenizers.NormalizedString("\n".join(map(chr, CODE_POINTS)))
+    asked.uppercase()
+    yield from zip(map(chr, CODE_POINTS), asked.normalized.split("\n"), strict=True)
+
+
 def generate() -> str:
     order = orders()
     by_order: Callable[[int], int] = order.__getitem__
@@ -249,6 +256,11 @@ def generate() -> str:
             "LOWER",
             "Characters, each with its lower case.",
             (text for pair in lower if pair[0] != pair[1] for text in pair),
+        ),
+        packed(
+            "UPPER",
+            "Characters, each with its upper case.",
+            (text for pair in upper_case() if pair[0] != pair[1] for text in pair),
         ),
     ]
     return "\n\n".join(parts) + "\n"

@@ -114,6 +114,11 @@ def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
     return made
 
 
+def upper_case_step() -> Step:
+    """Make the step of `NormalizedString.uppercase` of tokenizers, which no tokenizer.json has."""
+    return _Each(_unpacked("UPPER"))
+
+
 def _bert(described: Mapping[str, Any]) -> list[Step]:
     """Make the steps of a BertNormalizer, in its order. Accents go with lower case unless it says otherwise."""
     strips, lowers = described["strip_accents"], described["lowercase"]
@@ -316,13 +321,18 @@ def form(name: str) -> Form:
     return Form(name, [(character, character, flag) for character, flag in flags.items()])
 
 
-@cache
 def lower_case() -> Mapping[int, str | None]:
     """Return the table of Lowercase: code point → its lower case."""
-    from fastbpe.normalization.huggingface_tables import LOWER
+    return _unpacked("LOWER")
 
-    texts = zlib.decompress(base64.b85decode(LOWER)).decode().split("\0")
-    return {ord(upper): lower for upper, lower in zip(texts[::2], texts[1::2], strict=True)}
+
+@cache
+def _unpacked(name: str) -> dict[int, str | None]:
+    """Return code point → text for each character in a packed table."""
+    from fastbpe.normalization import huggingface_tables as tables
+
+    texts = zlib.decompress(base64.b85decode(getattr(tables, name))).decode().split("\0")
+    return {ord(one): other for one, other in zip(texts[::2], texts[1::2], strict=True)}
 
 
 @cache

@@ -20,7 +20,6 @@ from fastbpe.tokenizers.own.implementations import (
 from fastbpe.tokenizers.own.inputs import (
     EncodeInput,
     InputSequence,
-    NormalizedString,
     OffsetReferential,
     Offsets,
     OffsetType,
@@ -31,6 +30,7 @@ from fastbpe.tokenizers.own.inputs import (
     TextEncodeInput,
     TextInputSequence,
 )
+from fastbpe.tokenizers.own.normalized_string import NormalizedString
 from fastbpe.tokenizers.own.token import Token
 from fastbpe.tokenizers.own.tokenizer import Tokenizer
 

@@ -19,6 +19,14 @@ from fastbpe.errors import FormatError
 n_changes = [0]
 #: Fields whose values are shown as names, without quotes.
 _NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy", "progress_format"})
+#: Behaviors by the names of arguments.
+_BEHAVIORS = {
+    "removed": "Removed",
+    "isolated": "Isolated",
+    "merged_with_previous": "MergedWithPrevious",
+    "merged_with_next": "MergedWithNext",
+    "contiguous": "Contiguous",
+}
 #: Greatest id.
 MAX_ID = (1 << 32) - 1
 
@@ -271,6 +279,14 @@ def pattern(value: Any) -> dict[str, str]:
     if isinstance(value, str):
         return {"String": value}
     raise TypeError(f"the pattern must be a str or a Regex, not {type(value).__name__}")
+
+
+def behavior(value: Any) -> str:
+    """Return what the JSON has for a behavior. Raises TypeError or ValueError for others."""
+    if of_type(value, str) not in _BEHAVIORS:
+        known = ", ".join(_BEHAVIORS)
+        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
+    return _BEHAVIORS[value]
 
 
 def pattern_field() -> Any:

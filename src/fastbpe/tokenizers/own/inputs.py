@@ -46,5 +46,4 @@ class SplitDelimiterBehavior(Enum):
     CONTIGUOUS = "contiguous"
 
 
-NormalizedString = absent(Component, "NormalizedString")
 PreTokenizedString = absent(Component, "PreTokenizedString")

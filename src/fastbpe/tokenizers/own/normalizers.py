@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from typing import Any, ClassVar
 
-from fastbpe.normalization.huggingface import make_change
+from fastbpe.normalization.huggingface import make_change, make_steps
 from fastbpe.normalization.precompiled import checked_charsmap
 from fastbpe.tokenizers.own import components
 from fastbpe.tokenizers.own.components import (
@@ -21,6 +21,7 @@ from fastbpe.tokenizers.own.components import (
     pattern_field,
     plain,
 )
+from fastbpe.tokenizers.own.normalized_string import NormalizedString
 
 __all__ = [
     "NFC",
@@ -63,9 +64,16 @@ class Normalizer(Component):
         change = make_change(components.flat(self.state()))
         return str(of_type(sequence, str)) if change is None else change(of_type(sequence, str))
 
-    def normalize(self, normalized: Any) -> None:
-        """Raise ImportError: a NormalizedString is the original's."""
-        needs_tokenizers("normalize")
+    def normalize(self, normalized: NormalizedString) -> None:
+        """Normalize a `NormalizedString`, in place. Raises TypeError for others.
+
+        >>> from fastbpe.tokenizers.own import NormalizedString, normalizers
+        >>> text = NormalizedString("\ufb01n")
+        >>> normalizers.NFKC().normalize(text)
+        >>> text
+        NormalizedString(original="\ufb01n", normalized="fin")
+        """
+        of_type(normalized, NormalizedString)._apply(make_steps(components.flat(self.state())))
 
     @staticmethod
     def custom(obj: Any) -> Normalizer:

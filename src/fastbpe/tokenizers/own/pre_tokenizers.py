@@ -20,6 +20,7 @@ from fastbpe.tokenizers.own.components import (
     pattern_field,
     plain,
 )
+from fastbpe.tokenizers.own.components import behavior as _checked_behavior
 from fastbpe.tokenizers.own.pieces import split
 
 __all__ = [
@@ -38,14 +39,6 @@ __all__ = [
     "WhitespaceSplit",
 ]
 
-#: Behaviors by the names of arguments.
-_BEHAVIORS = {
-    "removed": "Removed",
-    "isolated": "Isolated",
-    "merged_with_previous": "MergedWithPrevious",
-    "merged_with_next": "MergedWithNext",
-    "contiguous": "Contiguous",
-}
 SCHEMES = ("first", "never", "always")
 
 
@@ -107,16 +100,9 @@ class ByteLevel(PreTokenizer):
         return [*BYTE_OF_CHARACTER]
 
 
-def _behavior(value: Any) -> str:
-    if of_type(value, str) not in _BEHAVIORS:
-        known = ", ".join(_BEHAVIORS)
-        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
-    return _BEHAVIORS[value]
-
-
 def _behavior_field(doc: str) -> Any:
     """Return a property for a behavior, which is told in lower case."""
-    plain = field("behavior", doc, _behavior)
+    plain = field("behavior", doc, _checked_behavior)
     return property(lambda self: str(plain.fget(self)).lower(), plain.fset, None, doc)
 
 
@@ -133,7 +119,7 @@ class Split(PreTokenizer):
     fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "behavior": str, "invert": bool}
 
     def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
-        self._set(pattern=_pattern(pattern), behavior=_behavior(behavior), invert=invert)
+        self._set(pattern=_pattern(pattern), behavior=_checked_behavior(behavior), invert=invert)
 
     pattern = pattern_field()
     behavior = _behavior_field("Fate of the text at which is split.")
@@ -171,7 +157,7 @@ class Punctuation(PreTokenizer):
     defaults: ClassVar[Mapping[str, Any]] = {"behavior": "Isolated"}
 
     def __init__(self, behavior: str = "isolated") -> None:
-        self._set(behavior=_behavior(behavior))
+        self._set(behavior=_checked_behavior(behavior))
 
     behavior = _behavior_field("Fate of punctuation.")
 
