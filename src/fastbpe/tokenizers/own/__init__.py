@@ -25,12 +25,12 @@ from fastbpe.tokenizers.own.inputs import (
     OffsetType,
     PreTokenizedEncodeInput,
     PreTokenizedInputSequence,
-    PreTokenizedString,
     SplitDelimiterBehavior,
     TextEncodeInput,
     TextInputSequence,
 )
 from fastbpe.tokenizers.own.normalized_string import NormalizedString
+from fastbpe.tokenizers.own.pre_tokenized_string import PreTokenizedString
 from fastbpe.tokenizers.own.token import Token
 from fastbpe.tokenizers.own.tokenizer import Tokenizer
 

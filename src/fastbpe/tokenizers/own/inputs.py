@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import List, Tuple, Union  # noqa: UP035  # their objects are what programs compare with
 
-from fastbpe.tokenizers.own.components import Component, absent
-
 Offsets = Tuple[int, int]  # noqa: UP006
 TextInputSequence = str
 PreTokenizedInputSequence = Union[List[str], Tuple[str]]  # noqa: UP006, UP007
@@ -44,6 +42,3 @@ class SplitDelimiterBehavior(Enum):
     MERGED_WITH_PREVIOUS = "merged_with_previous"
     MERGED_WITH_NEXT = "merged_with_next"
     CONTIGUOUS = "contiguous"
-
-
-PreTokenizedString = absent(Component, "PreTokenizedString")

@@ -10,7 +10,7 @@ from fastbpe.normalization.huggingface import Step, make_steps, upper_case_step
 from fastbpe.tokenizers.own.components import behavior as _behavior
 from fastbpe.tokenizers.own.components import number, of_type
 from fastbpe.tokenizers.own.components import pattern as _pattern
-from fastbpe.tokenizers.own.pieces import Piece, Span, split_piece
+from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, split_piece
 
 
 class NormalizedString:
@@ -62,7 +62,7 @@ class NormalizedString:
     def _apply(self, steps: Iterable[Step]) -> None:
         """Change the text by normalizers."""
         for step in steps:
-            text, spans = self._piece
+            text, spans, _ = self._piece
             changed = step(text)
             sources = step.sources(text, changed)
             if sources is None:
@@ -115,7 +115,7 @@ class NormalizedString:
 
     def append(self, s: str) -> None:
         """Put a text after it, with the place of the last character."""
-        text, spans = self._piece
+        text, spans, _ = self._piece
         start = self._span[0]
         last = spans[-1] if spans else (start, start)
         self._piece = Piece(text + of_type(s, str), [*spans, *[last] * len(s)])
@@ -145,7 +145,7 @@ class NormalizedString:
             ValueError: it returns no bool.
         """
         _check(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
-        text, spans = self._piece
+        text, spans, _ = self._piece
         kept = []
         for i, character in enumerate(text):
             keeps = func(character)
@@ -241,6 +241,31 @@ class NormalizedString:
             raise ValueError(f"{-at} is bigger than max len")
         at += n_bytes if at < 0 else 0
         return at, at + 1
+
+    # For PreTokenizedString
+
+    def pre_tokenized(self, step: Mapping[str, Any]) -> list[NormalizedString]:
+        """Return the pieces that a step of a pre-tokenizer makes, as a tokenizer.json describes the step."""
+        if not self._piece.text:
+            return []
+        pieces = split_piece(self._piece._replace(start=self._span[0]), [step])
+        splits = step.get("split", True) and step.get("use_regex", True)
+        return [self._part(piece, None if splits else self._span) for piece in pieces]
+
+    def bytes_of_original(self) -> Span:
+        """Return start and end of the original in the whole text, in bytes of UTF-8."""
+        start, end = (len(self._whole[:at].encode()) for at in self._span)
+        return start, end
+
+    def place_of(self, offsets: Span) -> Span:
+        """Return the place in the whole text, in characters, of a part of the text as it is now, in bytes."""
+        start, end = offsets
+        text, spans, _ = self._piece
+        places = places_of(text)
+        if start < end <= len(places):
+            return spans[places[start]][0], spans[places[end - 1]][1]
+        before = self.bytes_of_original()[0] if start == end else 0
+        return characters_of(self._whole, before + start, before + end)  # as tokenizers counts it
 
     def __repr__(self) -> str:
         return f'NormalizedString(original="{self.original}", normalized="{self.normalized}")'

@@ -17,7 +17,7 @@ from fastbpe.tokenizer.tokenizer import Special
 from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers.own import components, document
 from fastbpe.tokenizers.own.models import BPE
-from fastbpe.tokenizers.own.pieces import Piece, Span, split_piece
+from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, split_piece
 
 _CHARACTERS = sorted(BYTE_OF_CHARACTER)  # the carrier's token of each id
 _BYTES = [BYTE_OF_CHARACTER[character] for character in _CHARACTERS]
@@ -124,13 +124,13 @@ class PlainEngine:
         made.ids.extend(ids)
         made.tokens.extend(map(self._names.__getitem__, ids))
         made.words.extend([word] * len(ids))
-        places = _places(piece.text)
+        places = places_of(piece.text)
         start = 0
         for end in ends:
             if end <= len(places):
                 made.spans.append((piece.spans[places[start]][0], piece.spans[places[end - 1]][1]))
             else:  # bytes of a prefix or suffix: tokenizers takes the place in the piece for one in the text
-                made.spans.append(_characters(text, start, end))
+                made.spans.append(characters_of(text, start, end))
             start = end
 
     def _sections(self, text: str, allowed: Special) -> Iterator[Piece | _Found]:
@@ -146,23 +146,6 @@ class PlainEngine:
             else:
                 yield _piece(bytes(map(_BYTES.__getitem__, ids[at:end])), spans[at:end])
             at = end
-
-
-def _places(text: str) -> Sequence[int]:
-    """Return the index of the character of each byte of a text."""
-    if text.isascii():
-        return range(len(text))
-    return [i for i, character in enumerate(text) for _ in character.encode()]
-
-
-def _characters(text: str, start: int, end: int) -> Span:
-    """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it."""
-    places = _places(text)
-    if start >= len(places):
-        return start, end
-    if end < len(places):
-        return places[start], places[end]
-    return places[start], (places[end - 1] if end - 1 < len(places) else places[start] + 1) + 1
 
 
 def _piece(data: bytes, spans: Sequence[Span]) -> Piece:

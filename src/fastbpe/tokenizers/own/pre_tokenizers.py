@@ -22,6 +22,7 @@ from fastbpe.tokenizers.own.components import (
 )
 from fastbpe.tokenizers.own.components import behavior as _checked_behavior
 from fastbpe.tokenizers.own.pieces import split
+from fastbpe.tokenizers.own.pre_tokenized_string import PreTokenizedString
 
 __all__ = [
     "BertPreTokenizer",
@@ -61,9 +62,16 @@ class PreTokenizer(Component):
         """
         return [(piece.text, piece.span) for piece in split(of_type(s, str), flat(self.state()))]
 
-    def pre_tokenize(self, pretok: Any) -> None:
-        """Raise ImportError: a PreTokenizedString is the original's."""
-        needs_tokenizers("pre_tokenize")
+    def pre_tokenize(self, pretok: PreTokenizedString) -> None:
+        """Split the pieces of a `PreTokenizedString`, in place. Raises TypeError for others.
+
+        >>> from fastbpe.tokenizers.own import PreTokenizedString, pre_tokenizers
+        >>> text = PreTokenizedString("a bc")
+        >>> pre_tokenizers.Whitespace().pre_tokenize(text)
+        >>> text.get_splits()
+        [('a', (0, 1), None), ('bc', (2, 4), None)]
+        """
+        of_type(pretok, PreTokenizedString).apply(flat(self.state()))
 
     @staticmethod
     def custom(pretok: Any) -> PreTokenizer:
