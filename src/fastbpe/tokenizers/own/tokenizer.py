@@ -141,7 +141,10 @@ class Tokenizer:
 
     def _described(self) -> dict[str, Any]:
         """Return the JSON of all that the tokenizer is."""
-        parts = {name: None if one is None else one.state() for name, one in self._components.items()}
+        return self._with({name: None if one is None else one.state() for name, one in self._components.items()})
+
+    def _with(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON of the tokenizer with these components."""
         return {
             "version": "1.0",
             "truncation": document.dump_truncation(self._truncation),
@@ -258,8 +261,14 @@ class Tokenizer:
                 pass
         return [self._decode_slowly(ids, skips) for ids in numbers]
 
+    def _is_decoder_written(self) -> bool:
+        """Return True if the decoder is written in Python."""
+        return self.decoder is not None and self.decoder.written is not None
+
     def _decoding(self) -> Native | None:
         """Return fastbpe's tokenizer if it decodes as the decoder asks."""
+        if self._is_decoder_written():
+            return None
         try:
             native = self._ready().native
         except ImportError:
@@ -522,12 +531,15 @@ class Tokenizer:
     def _build(self) -> Built:
         """Return fastbpe's tokenizer for all but the post-processor, which trims offsets by itself."""
         model, added = self._model, self._added
-        parts = [None if one is None else one.state() for one in self._components.values()]
-        parts[document.PARTS.index("post_processor")] = None
+        left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
+        parts = {
+            name: None if one is None or name in left_out else one.state()
+            for name, one in self._components.items()
+        }
         state = model.names, model.merges, model.options(), parts, added.tokens, added.special
         if self._built is not None and self._built.state == state:
             return self._built
-        described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
+        described = {**self._with(parts), "truncation": None, "padding": None}
         described["added_tokens"] = added.found()
         names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
         self._built = build(described, model, names, state)
