@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
+import tokenizers as stock
+
 from fastbpe.tokenizers import own
 from fastbpe.tokenizers.own.plain_engine import PlainEngine
 from helpers.sampling import SEED, n_rounds
@@ -184,6 +186,17 @@ def test_an_unknown_token_that_is_none_is_an_error_where_a_text_needs_it() -> No
             tokenizer.model.unk_token = unknown
         twins.check(lambda t: t.encode("ü"))
         twins.check(lambda t: t.encode_batch(["", "a", "ü"]))
+
+
+def test_token_with_the_id_of_an_added_token_keeps_its_name() -> None:
+    def run(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({"a": 0, "b": 1}, [], unk_token="a"))
+        tokenizer.pre_tokenizer = module.pre_tokenizers.WhitespaceSplit()
+        tokenizer.add_tokens(["<s>"])
+        tokenizer.train_from_iterator(["ab ab"], module.trainers.BpeTrainer(show_progress=False, vocab_size=3))
+        return tokenizer.encode("ab <s>").tokens, tokenizer.token_to_id("ab"), tokenizer.token_to_id("<s>")
+
+    assert run(own) == run(stock) == (["ab", "<s>"], 2, 2)
 
 
 def test_dropout_says_what_to_install() -> None:

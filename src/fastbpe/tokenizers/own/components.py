@@ -73,6 +73,10 @@ class Component:
         """Return the JSON of the component as it is now."""
         return self._state
 
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, with objects in the place of parts that are written in Python."""
+        return self.state()
+
     @classmethod
     def from_state(cls: type[_Some], described: Mapping[str, Any]) -> _Some:
         """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
@@ -150,6 +154,10 @@ class Steps:
     def state(self) -> dict[str, Any]:
         """Return the JSON of the components as they are now."""
         return {"type": "Sequence", self.key: [step.state() for step in self._steps]}
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON, with objects in the place of components that are written in Python."""
+        return {"type": "Sequence", self.key: [step.described() for step in self._steps]}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Any:

@@ -244,6 +244,14 @@ class NormalizedString:
 
     # For PreTokenizedString
 
+    def part(self, piece: Piece, *, is_added: bool) -> NormalizedString:
+        """Return a part. is_added: it is an added token, whose one span is given."""
+        if not is_added:
+            return self._part(piece)
+        [(start, end)] = piece.spans
+        text = self._whole[start:end]
+        return self._part(Piece(text, [(at, at + 1) for at in range(start, end)]), (start, end))
+
     def pre_tokenized(self, step: Mapping[str, Any]) -> list[NormalizedString]:
         """Return the pieces that a step of a pre-tokenizer makes, as a tokenizer.json describes the step."""
         if not self._piece.text:
@@ -252,20 +260,26 @@ class NormalizedString:
         splits = step.get("split", True) and step.get("use_regex", True)
         return [self._part(piece, None if splits else self._span) for piece in pieces]
 
-    def bytes_of_original(self) -> Span:
-        """Return start and end of the original in the whole text, in bytes of UTF-8."""
-        start, end = (len(self._whole[:at].encode()) for at in self._span)
-        return start, end
+    @property
+    def span(self) -> Span:
+        """Start and end of the original in the whole text, in characters."""
+        return self._span
 
-    def place_of(self, offsets: Span) -> Span:
-        """Return the place in the whole text, in characters, of a part of the text as it is now, in bytes."""
-        start, end = offsets
+    def places(self, parts: Iterable[Span]) -> list[Span]:
+        """Return the places in the whole text, in characters, of parts of the text as it is now, in bytes."""
         text, spans, _ = self._piece
-        places = places_of(text)
-        if start < end <= len(places):
-            return spans[places[start]][0], spans[places[end - 1]][1]
-        before = self.bytes_of_original()[0] if start == end else 0
-        return characters_of(self._whole, before + start, before + end)  # as tokenizers counts it
+        places, places_in_whole = places_of(text), None
+        made = []
+        for start, end in parts:
+            if start < end <= len(places):
+                made.append((spans[places[start]][0], spans[places[end - 1]][1]))
+                continue
+            if places_in_whole is None:
+                places_in_whole = places_of(self._whole)
+                before = len(self._whole[: self._span[0]].encode())
+            shift = before if start == end else 0  # as tokenizers counts it
+            made.append(characters_of(places_in_whole, shift + start, shift + end))
+        return made
 
     def __repr__(self) -> str:
         return f'NormalizedString(original="{self.original}", normalized="{self.normalized}")'

@@ -45,17 +45,11 @@ class Piece(NamedTuple):
         return Piece(character + self.text, [self.spans[0], *self.spans], self.start)
 
 
-def split(text: str, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
-    """Split a text by steps as a tokenizer.json describes them.
+def split_piece(piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
+    """Split a piece by steps as a tokenizer.json describes them.
 
     Raises PatternError for a pattern that fastbpe does not run.
     """
-    whole = Piece(text, [(i, i + 1) for i in range(len(text))])
-    return split_piece(whole, steps) if text or not steps else []
-
-
-def split_piece(piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
-    """Split a piece as `split` does a text."""
     made = [piece]
     for step in steps:
         made = [part for piece in made for part in _apply(piece, step) if part.text]
@@ -127,9 +121,11 @@ def places_of(text: str) -> Sequence[int]:
     return [i for i, character in enumerate(text) for _ in character.encode()]
 
 
-def characters_of(text: str, start: int, end: int) -> Span:
-    """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it."""
-    places = places_of(text)
+def characters_of(places: Sequence[int], start: int, end: int) -> Span:
+    """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it.
+
+    places: what `places_of` returns for the text.
+    """
     if start >= len(places):
         return start, end
     if end < len(places):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 from fastbpe.tokenizers.own.components import of_type
 from fastbpe.tokenizers.own.components import token_id as _number
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns
 from fastbpe.tokenizers.own.normalized_string import NormalizedString
-from fastbpe.tokenizers.own.pieces import Span, characters_of
+from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, split_piece
 from fastbpe.tokenizers.own.token import Token
 
+#: Type of a step that is an object written in Python, in the place of its JSON.
+WRITTEN = "Written"
 _REFERENTIALS = ("original", "normalized")
 _UNITS = ("byte", "char")
 
@@ -103,15 +106,17 @@ class PreTokenizedString:
         """
         type_id = _number(type_id)
         word = None if word_idx is None else _number(word_idx)
-        ids, values, words, spans = [], [], [], []
+        ids: list[int] = []
+        values: list[str] = []
+        words: list[int] = []
+        spans: list[Span] = []
         for i, (piece, tokens) in enumerate(self._splits):
             if tokens is None:
                 raise ValueError("Split has not been tokenized, call `PreTokenizedString::tokenize` first")
-            for token in tokens:
-                ids.append(token.id)
-                values.append(token.value)
-                words.append(i if word is None else word)
-                spans.append(piece.place_of(token.offsets))
+            ids += [token.id for token in tokens]
+            values += [token.value for token in tokens]
+            words += [i if word is None else word] * len(tokens)
+            spans += piece.places(token.offsets for token in tokens)
         n = len(ids)
         return of_columns(
             {
@@ -141,22 +146,51 @@ class PreTokenizedString:
             raise ValueError("Wrong value for OffsetReferential, expected one of `original, normalized`")
         if of_type(offset_type, str) not in _UNITS:
             raise ValueError("Wrong value for OffsetType, expected one of `byte, char`")
-        made = []
-        at = 0
-        for piece, tokens in self._splits:
-            start, end = at, at + len(piece.normalized.encode())
-            at = end
-            if offset_referential == "original":
-                start, end = piece.bytes_of_original()
-            # Places in the normalized text are taken for some in the original, as in tokenizers.
-            span = (start, end) if offset_type == "byte" else characters_of(self._whole, start, end)
-            made.append((piece.normalized, span, tokens))
-        return made
+        if offset_referential == "original":
+            spans = [piece.span for piece, _ in self._splits]
+            if offset_type == "byte":
+                starts = [*accumulate((len(character.encode()) for character in self._whole), initial=0)]
+                spans = [(starts[start], starts[end]) for start, end in spans]
+        else:
+            lengths = (len(piece.normalized.encode()) for piece, _ in self._splits)
+            spans = [*pairwise(accumulate(lengths, initial=0))]
+            if offset_type == "char":  # taken for places in the original, as in tokenizers
+                places = places_of(self._whole)
+                spans = [characters_of(places, start, end) for start, end in spans]
+        return [
+            (piece.normalized, span, tokens) for (piece, tokens), span in zip(self._splits, spans, strict=True)
+        ]
 
     def apply(self, steps: Iterable[Mapping[str, Any]]) -> None:
         """Split by the steps of a pre-tokenizer as a tokenizer.json describes them."""
         for step in steps:
-            self.split(lambda _, piece, step=step: piece.pre_tokenized(step))  # type: ignore[misc]
+            if step["type"] == WRITTEN:
+                step["written"].pre_tokenize(self)
+            else:
+                self.split(lambda _, piece, step=step: piece.pre_tokenized(step))  # type: ignore[misc]
+
+
+def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]]) -> PreTokenizedString:
+    """Return a text that is split into sections. Those with tokens are added tokens, each of the whole section."""
+    made = PreTokenizedString(text)
+    [(whole, _)] = made._splits
+    made._splits = [(whole.part(piece, is_added=tokens is not None), tokens) for piece, tokens in sections]
+    return made
+
+
+def split_text(text: str, piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
+    """Split a part of a text by the steps of a pre-tokenizer, some of which may be written in Python.
+
+    Args:
+        text: the whole text.
+        piece: the part.
+        steps: the steps as a tokenizer.json describes them.
+    """
+    if all(step["type"] != WRITTEN for step in steps):
+        return split_piece(piece, steps) if piece.text or not steps else []
+    whole = of_sections(text, [(piece, None)])
+    whole.apply(steps)
+    return [part._piece for part, _ in whole._splits]
 
 
 def _check(func: Any, message: str) -> None:

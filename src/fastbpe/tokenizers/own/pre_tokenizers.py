@@ -13,7 +13,6 @@ from fastbpe.tokenizers.own.components import (
     field,
     finder,
     flat,
-    needs_tokenizers,
     number,
     of_type,
     pattern,
@@ -21,8 +20,7 @@ from fastbpe.tokenizers.own.components import (
     plain,
 )
 from fastbpe.tokenizers.own.components import behavior as _checked_behavior
-from fastbpe.tokenizers.own.pieces import split
-from fastbpe.tokenizers.own.pre_tokenized_string import PreTokenizedString
+from fastbpe.tokenizers.own.pre_tokenized_string import WRITTEN, PreTokenizedString
 
 __all__ = [
     "BertPreTokenizer",
@@ -60,7 +58,9 @@ class PreTokenizer(Component):
         >>> pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str("a bc")
         [('a', (0, 1)), ('Ġbc', (1, 4))]
         """
-        return [(piece.text, piece.span) for piece in split(of_type(s, str), flat(self.state()))]
+        whole = PreTokenizedString(s)
+        whole.apply(flat(self.described()))
+        return [(text, span) for text, span, _ in whole.get_splits()]
 
     def pre_tokenize(self, pretok: PreTokenizedString) -> None:
         """Split the pieces of a `PreTokenizedString`, in place. Raises TypeError for others.
@@ -71,12 +71,40 @@ class PreTokenizer(Component):
         >>> text.get_splits()
         [('a', (0, 1), None), ('bc', (2, 4), None)]
         """
-        of_type(pretok, PreTokenizedString).apply(flat(self.state()))
+        of_type(pretok, PreTokenizedString).apply(flat(self.described()))
+
+    #: Pre-tokenizer written in Python; None: it is one of the subclasses.
+    written: Any = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            raise TypeError(
+                "Custom PreTokenizer cannot be serialized; a file and a pickle hold pre-tokenizers of tokenizers"
+            )
+        return super().state()
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, or an object in its place."""
+        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @staticmethod
     def custom(pretok: Any) -> PreTokenizer:
-        """Raise ImportError: a pre-tokenizer written in Python is the original's."""
-        needs_tokenizers("a pre-tokenizer written in Python")
+        """Make a pre-tokenizer of an object written in Python. It cannot be saved or pickled.
+
+        Args:
+            pretok: object with a method `pre_tokenize`, which gets a `PreTokenizedString` and splits it.
+
+        >>> class Halves:
+        ...     def pre_tokenize(self, text):
+        ...         text.split(lambda i, piece: [piece[:2], piece[2:]])
+        >>> from fastbpe.tokenizers.own import pre_tokenizers
+        >>> pre_tokenizers.PreTokenizer.custom(Halves()).pre_tokenize_str("abcd")
+        [('ab', (0, 2)), ('cd', (2, 4))]
+        """
+        made = PreTokenizer.__new__(PreTokenizer)
+        made.written = pretok
+        return made
 
 
 class ByteLevel(PreTokenizer):

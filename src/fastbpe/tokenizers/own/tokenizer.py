@@ -483,7 +483,7 @@ class Tokenizer:
 
     def _train(self, texts: Iterable[str], trainer: Any) -> None:
         chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
-        steps = [None if one is None else one.state() for one in (self.normalizer, self.pre_tokenizer)]
+        steps = [None if one is None else one.described() for one in (self.normalizer, self.pre_tokenizer)]
         vocab, merges = training.learn(texts, chosen, *steps)
         self._model.replace(vocab, merges, chosen.continuing_subword_prefix, chosen.end_of_word_suffix)
         self._add([token.copied() for token in chosen.special_tokens])
@@ -533,7 +533,7 @@ class Tokenizer:
         model, added = self._model, self._added
         left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
         parts = {
-            name: None if one is None or name in left_out else one.state()
+            name: None if one is None or name in left_out else one.described()
             for name, one in self._components.items()
         }
         state = model.names, model.merges, model.options(), parts, added.tokens, added.special

@@ -19,7 +19,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import components, decoders, document, pre_tokenizers
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.learning import learn_words
-from fastbpe.tokenizers.own.pieces import Piece, split_piece
+from fastbpe.tokenizers.own.pieces import Piece
+from fastbpe.tokenizers.own.pre_tokenized_string import split_text
 from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
 
 #: Steps that cut texts, and change nothing.
@@ -103,7 +104,7 @@ def _words(texts: Iterable[str], normalizer: Any, steps: list[Any]) -> Counter[s
             places = sources(changes, text)
             spans = [(place, place + 1) for place in (range(len(normalized)) if places is None else places)]
             piece = Piece(normalized, spans)
-            words.update(part.text for part in split_piece(piece, steps) if part.text)
+            words.update(part.text for part in split_text(text, piece, steps))
     except FastbpeError as error:
         needs_tokenizers(f"training with these components ({error})")
     return words
