@@ -4,14 +4,16 @@
     python tools/gen_normalizers_tables.py --check    exit with 1 if it would change
 
 tokenizers 0.23 is asked about every code point: its text in each form, whether a mark is reordered with others,
-its lower case, and whether it is an accent. Composition is asked for the pairs that Python's unicodedata
-decomposes, and the order of marks likewise. tokenizers has Unicode 9; newer characters are left out.
+its lower case, whether it is an accent, and where graphemes end at it. Composition is asked for the pairs that
+Python's unicodedata decomposes, and the order of marks likewise. tokenizers has Unicode 9 there; newer characters
+are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import struct
 import sys
 import textwrap
 import unicodedata
@@ -22,6 +24,8 @@ from pathlib import Path
 
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
+
+from fastbpe._core.normalize.charsmap_builder import build_trie
 
 PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "normalization" / "huggingface_tables.py"
 VERSION = "0.23"
@@ -80,7 +84,7 @@ def shown(first: int, last: int) -> str:
 
 def constant(name: str, comment: str, words: Iterable[str]) -> str:
     lines = textwrap.wrap(" ".join(words), 108, break_on_hyphens=False, break_long_words=False)
-    if not lines[1:]:
+    if not lines[1:] and len(lines[0]) + len(name) < 110:
         return f'# {comment}\n{name} = "{lines[0]} "'
     return "\n".join([f"# {comment}", f"{name} = (", *(f'    "{line} "' for line in lines), ")"])
 
@@ -101,6 +105,82 @@ def has_no_script(character: str) -> bool:
     """Tell whether UnicodeScripts keeps a character with what is before it, whatever that is."""
     split = pre_tokenizers.UnicodeScripts().pre_tokenize_str
     return all(len(split(before + character)) == 1 for before in ("a", "\u6f22"))
+
+
+MARK, CONSONANT, LINKER, ZWJ = "\u0301", "\u0915", "\u094d", "\u200d"
+
+
+def parted(rules: dict[str, str], text_of: Callable[[str], str]) -> dict[int, str]:
+    """Return what Precompiled makes, by some rules, of a text with each code point.
+
+    A character and what belongs to it (a grapheme) become the target of the character's rule if they have fewer
+    than six bytes. So a mark that is left, or is not, tells where a grapheme begins.
+    """
+    targets, starts = b"", []
+    for source in sorted(rules, key=str.encode):
+        starts.append(len(targets))
+        targets += rules[source].encode() + b"\0"
+    trie = build_trie(sorted(rules, key=str.encode), starts)
+    normalizer = normalizers.Precompiled(struct.pack("<I", len(trie)) + trie + targets)
+    made = normalizer.normalize_str("\n".join(text_of(chr(c)) for c in CODE_POINTS)).split("\n")
+    return dict(zip(CODE_POINTS, made, strict=True))
+
+
+def joined(rules: dict[str, str], text_of: Callable[[str], str], end: str) -> set[int]:
+    """Return the code points for which `parted` gives a text with this end."""
+    return {c for c, made in parted(rules, text_of).items() if made.endswith(end)}
+
+
+def graphemes() -> dict[str, tuple[str, set[int]]]:
+    """Return the classes of characters that decide where graphemes end: name → comment, code points."""
+    joining = {c for c, made in parted({"a": "X"}, lambda c: "a" + c).items() if made == "X"}
+    breaks = parted({MARK: "Z"}, lambda c: c + MARK + MARK)
+    before = parted({"a": "X", MARK: "Z"}, lambda c: c + "a" + MARK)
+    prepended = {c for c, made in before.items() if made == chr(c) + "XZ"}
+    after_joiner = parted({"\xa9": "X"}, lambda c: "\xa9" + ZWJ + c)
+    pictures = {c for c, made in after_joiner.items() if made == "X" + ZWJ + chr(c)} - joining | {0xA9}
+    sun = {"\u2600": "S", MARK: "Z"}
+    extending = joined(sun, lambda c: "\u2603" + c + ZWJ + "\u2600" + MARK, "SZ") - pictures
+    indic = {CONSONANT: "K", MARK: "Z"}
+    consonants = joined(indic, lambda c: c + LINKER + CONSONANT + MARK, "KZ") - joining - prepended
+    return {
+        "GRAPHEME_BREAKS": (
+            "Characters that are a grapheme by themselves, with the line feed.",
+            {c for c, made in breaks.items() if made == chr(c) + "Z"} | {0x0A},
+        ),
+        "GRAPHEME_JOINING": ("Characters that belong to the grapheme before.", joining),
+        "GRAPHEME_EXTENDING": ("Joining characters that may stand before U+200D.", extending),
+        "GRAPHEME_PREPENDED": ("Characters that belong to the grapheme after them.", prepended),
+        "GRAPHEME_PICTURES": ("Characters that U+200D joins to one.", pictures),
+        "GRAPHEME_CONSONANTS": ("Consonants that a linker joins to one.", consonants),
+        "GRAPHEME_LINKERS": (
+            "Linkers of consonants.",
+            joined(indic, lambda c: CONSONANT + c + CONSONANT + MARK, "KZ") - prepended,
+        ),
+        "GRAPHEME_VOWELS": (
+            "Vowels of Hangul, and others that are joined like them.",
+            joined({"\u11a8": "H", MARK: "Z"}, lambda c: c + "\u11a8" + MARK, "HZ")
+            & joined({"\u1161": "H", MARK: "Z"}, lambda c: c + "\u1161" + MARK, "HZ") - prepended - {*SYLLABLES},
+        ),
+        "GRAPHEME_LEADS": (
+            "Consonants that begin a syllable of Hangul.",
+            joined({"\u1100": "H", MARK: "Z"}, lambda c: c + "\u1100" + MARK, "HZ") - prepended,
+        ),
+        "GRAPHEME_TAILS": (
+            "Consonants that end a syllable of Hangul.",
+            joined({"\u11a8": "H", MARK: "Z"}, lambda c: c + "\u11a8" + MARK, "HZ")
+            - joined({"\u1161": "H", MARK: "Z"}, lambda c: c + "\u1161" + MARK, "HZ")
+            - prepended
+            - {*SYLLABLES},
+        ),
+    }
+
+
+def upper_case() -> Iterator[tuple[str, str]]:
+    """Yield each character with its upper case."""
+    asked = tokenizers.NormalizedString("\n".join(map(chr, CODE_POINTS)))
+    asked.uppercase()
+    yield from zip(map(chr, CODE_POINTS), asked.normalized.split("\n"), strict=True)
 
 
 def generate() -> str:
@@ -168,10 +248,19 @@ def generate() -> str:
             "Characters that UnicodeScripts puts into no script.",
             (shown(*run) for run in runs(c for c in CODE_POINTS if c != 0x20 and has_no_script(chr(c)))),
         ),
+        *[
+            constant(name, comment, (shown(*run) for run in runs(found)))
+            for name, (comment, found) in graphemes().items()
+        ],
         packed(
             "LOWER",
             "Characters, each with its lower case.",
             (text for pair in lower if pair[0] != pair[1] for text in pair),
+        ),
+        packed(
+            "UPPER",
+            "Characters, each with its upper case.",
+            (text for pair in upper_case() if pair[0] != pair[1] for text in pair),
         ),
     ]
     return "\n\n".join(parts) + "\n"

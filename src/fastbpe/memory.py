@@ -13,6 +13,7 @@ CACHES = {
     "fastbpe._core.normalize.unicode_forms": ("_decomposed", "_known"),
     "fastbpe.cluster.workers": ("_load",),
     "fastbpe.minbpe.tokenizers": ("_splitter",),
+    "fastbpe.normalization.huggingface": ("_precompiled",),
     "fastbpe.normalization.sentencepiece_rules": ("_cached_charsmap",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
     "fastbpe.splitting.firsts": ("first_bytes",),

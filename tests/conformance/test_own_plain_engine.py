@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
+import tokenizers as stock
+
 from fastbpe.tokenizers import own
 from fastbpe.tokenizers.own.plain_engine import PlainEngine
 from helpers.sampling import SEED, n_rounds
@@ -148,6 +150,18 @@ def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
         twins.check(lambda t, i=ids, s=skips: t.decode(i, s), ids)
 
 
+@pytest.mark.parametrize("seed", range(n_rounds(20, 300, 3000)))
+def test_models_tokenize_pieces_like_the_original(seed: int) -> None:
+    rng = random.Random(f"{SEED} pieces {seed}")
+    twins = OwnTwins.of(json.dumps({**random_file(rng), "model": random_model(rng), "added_tokens": []}))
+    for text in [text_of(rng) for _ in range(15)]:
+        twins.check(lambda t, s=text: [token.as_tuple() for token in t.model.tokenize(s)], text)
+    for tokenizer in (twins.ours, twins.theirs):
+        tokenizer.model.ignore_merges = not tokenizer.model.ignore_merges
+    for bad in ("ab", "", 5, None, "\ud800"):
+        twins.check(lambda t, s=bad: [token.as_tuple() for token in t.model.tokenize(s)], bad)
+
+
 def test_long_pieces_and_many_pieces_are_encoded_like_the_original() -> None:
     rng = random.Random(f"{SEED} plain long")
     vocab = {
@@ -174,7 +188,20 @@ def test_an_unknown_token_that_is_none_is_an_error_where_a_text_needs_it() -> No
         twins.check(lambda t: t.encode_batch(["", "a", "ü"]))
 
 
+def test_token_with_the_id_of_an_added_token_keeps_its_name() -> None:
+    def run(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({"a": 0, "b": 1}, [], unk_token="a"))
+        tokenizer.pre_tokenizer = module.pre_tokenizers.WhitespaceSplit()
+        tokenizer.add_tokens(["<s>"])
+        tokenizer.train_from_iterator(["ab ab"], module.trainers.BpeTrainer(show_progress=False, vocab_size=3))
+        return tokenizer.encode("ab <s>").tokens, tokenizer.token_to_id("ab"), tokenizer.token_to_id("<s>")
+
+    assert run(own) == run(stock) == (["ab", "<s>"], 2, 2)
+
+
 def test_dropout_says_what_to_install() -> None:
     tokenizer = own.Tokenizer(own.models.BPE({"a": 0}, [], unk_token="a", dropout=0.5))
     with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
         tokenizer.encode("a")
+    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
+        tokenizer.model.tokenize("a")

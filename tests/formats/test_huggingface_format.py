@@ -390,16 +390,16 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         r"model\.vocab: it has no tokens that text becomes",
     ),
     "a normalizer": (
-        changed(lambda made: made.update(normalizer={"type": "Precompiled", "precompiled_charsmap": ""})),
-        "normalizer: the normalizer 'Precompiled' is not supported",
+        changed(lambda made: made.update(normalizer={"type": "Newer", "precompiled_charsmap": ""})),
+        "normalizer: the normalizer 'Newer' is not supported",
     ),
     "a normalizer within": (
         changed(
             lambda made: made.update(
-                normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Precompiled"}]}
+                normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Newer"}]}
             )
         ),
-        r"normalizer\.normalizers\[1\]: the normalizer 'Precompiled'",
+        r"normalizer\.normalizers\[1\]: the normalizer 'Newer'",
     ),
     "a pre-tokenizer": (
         changed(lambda made: made.update(pre_tokenizer=sequence({"type": "UnicodeScripts"}, BYTE_LEVEL))),

@@ -109,7 +109,7 @@ METASPACE_STEPS = [
         ({"normalizer": None}, "normalizer: it is not byte-level"),
         ({"normalizer": PREPEND}, "normalizer: it is not byte-level"),
         ({"normalizer": {"type": "NFKC"}}, "normalizer: it is not byte-level"),
-        ({"normalizer": {"type": "Precompiled"}}, "normalizer: the normalizer 'Precompiled' is not supported"),
+        ({"normalizer": {"type": "Newer"}}, "normalizer: the normalizer 'Newer' is not supported"),
         (
             {"normalizer": PREPEND, "pre_tokenizer": METASPACE_STEP},
             "normalizer: Prepend must stand beside one Replace",

@@ -13,12 +13,13 @@ import base64
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any, Protocol
 
 from fastbpe._core.normalize.unicode_forms import Form, Front
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import PatternError
+from fastbpe.normalization.precompiled import Precompiled
 from fastbpe.splitting.charset import blanks
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -113,6 +114,11 @@ def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
     return made
 
 
+def upper_case_step() -> Step:
+    """Make the step of `NormalizedString.uppercase` of tokenizers, which no tokenizer.json has."""
+    return _Each(_unpacked("UPPER"))
+
+
 def _bert(described: Mapping[str, Any]) -> list[Step]:
     """Make the steps of a BertNormalizer, in its order. Accents go with lower case unless it says otherwise."""
     strips, lowers = described["strip_accents"], described["lowercase"]
@@ -141,6 +147,8 @@ def _step(described: Mapping[str, Any]) -> Step:
             return _Each(_spaces_and_gone("NMT_SPACES", "NMT_REMOVED"))
         case {"type": "ByteLevel"}:
             return _Bytes()
+        case {"type": "Precompiled", "precompiled_charsmap": encoded}:
+            return _precompiled(encoded)
         case {"type": "Strip", "strip_left": left, "strip_right": right}:
             return _Strip(left, right)
         case {"type": "Prepend", "prepend": prefix}:
@@ -150,6 +158,12 @@ def _step(described: Mapping[str, Any]) -> Step:
         case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
             return _ReplaceMatches(pattern, content)
     raise PatternError(f"the normalizer {described!r:.80} is not known to this fastbpe; upgrade it")
+
+
+@lru_cache(maxsize=4)
+def _precompiled(encoded: str) -> Precompiled:
+    """Return the step of a charsmap in base64; `release_memory` empties the cache."""
+    return Precompiled(encoded)
 
 
 @dataclass(frozen=True)
@@ -307,13 +321,18 @@ def form(name: str) -> Form:
     return Form(name, [(character, character, flag) for character, flag in flags.items()])
 
 
-@cache
 def lower_case() -> Mapping[int, str | None]:
     """Return the table of Lowercase: code point → its lower case."""
-    from fastbpe.normalization.huggingface_tables import LOWER
+    return _unpacked("LOWER")
 
-    texts = zlib.decompress(base64.b85decode(LOWER)).decode().split("\0")
-    return {ord(upper): lower for upper, lower in zip(texts[::2], texts[1::2], strict=True)}
+
+@cache
+def _unpacked(name: str) -> dict[int, str | None]:
+    """Return code point → text for each character in a packed table."""
+    from fastbpe.normalization import huggingface_tables as tables
+
+    texts = zlib.decompress(base64.b85decode(getattr(tables, name))).decode().split("\0")
+    return {ord(one): other for one, other in zip(texts[::2], texts[1::2], strict=True)}
 
 
 @cache

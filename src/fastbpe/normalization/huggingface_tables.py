@@ -274,6 +274,128 @@ NO_SCRIPT = (
     "2b735-2b73f 2b81e-2b81f 2cea2-2f7ff 2fa1e-e0000 e0002-e001f e0080-e00ff e01f0-10ffff "
 )
 
+# Characters that are a grapheme by themselves, with the line feed.
+GRAPHEME_BREAKS = (
+    "0-1f 7f-9f ad 61c 180e 200b 200e-200f 2028-202e 2060-206f feff fff0-fffb 13430-1343f 1bca0-1bca3 1d173-1d17a "
+    "e0000-e001f e0080-e00ff e01f0-e0fff "
+)
+
+# Characters that belong to the grapheme before.
+GRAPHEME_JOINING = (
+    "300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed 711 "
+    "730-74a 7a6-7b0 7eb-7f3 7fd 816-819 81b-823 825-827 829-82d 859-85b 897-89f 8ca-8e1 8e3-903 93a-93c 93e-94f "
+    "951-957 962-963 981-983 9bc 9be-9c4 9c7-9c8 9cb-9cd 9d7 9e2-9e3 9fe a01-a03 a3c a3e-a42 a47-a48 a4b-a4d a51 "
+    "a70-a71 a75 a81-a83 abc abe-ac5 ac7-ac9 acb-acd ae2-ae3 afa-aff b01-b03 b3c b3e-b44 b47-b48 b4b-b4d b55-b57 "
+    "b62-b63 b82 bbe-bc2 bc6-bc8 bca-bcd bd7 c00-c04 c3c c3e-c44 c46-c48 c4a-c4d c55-c56 c62-c63 c81-c83 cbc "
+    "cbe-cc4 cc6-cc8 cca-ccd cd5-cd6 ce2-ce3 cf3 d00-d03 d3b-d3c d3e-d44 d46-d48 d4a-d4d d57 d62-d63 d81-d83 dca "
+    "dcf-dd4 dd6 dd8-ddf df2-df3 e31 e33-e3a e47-e4e eb1 eb3-ebc ec8-ece f18-f19 f35 f37 f39 f3e-f3f f71-f84 "
+    "f86-f87 f8d-f97 f99-fbc fc6 102d-1037 1039-103e 1056-1059 105e-1060 1071-1074 1082 1084-1086 108d 109d "
+    "135d-135f 1712-1715 1732-1734 1752-1753 1772-1773 17b4-17d3 17dd 180b-180d 180f 1885-1886 18a9 1920-192b "
+    "1930-193b 1a17-1a1b 1a55-1a5e 1a60 1a62 1a65-1a7c 1a7f 1ab0-1add 1ae0-1aeb 1b00-1b04 1b34-1b44 1b6b-1b73 "
+    "1b80-1b82 1ba1-1bad 1be6-1bf3 1c24-1c37 1cd0-1cd2 1cd4-1ce8 1ced 1cf4 1cf7-1cf9 1dc0-1dff 200c-200d "
+    "20d0-20f0 2cef-2cf1 2d7f 2de0-2dff 302a-302f 3099-309a a66f-a672 a674-a67d a69e-a69f a6f0-a6f1 a802 a806 "
+    "a80b a823-a827 a82c a880-a881 a8b4-a8c5 a8e0-a8f1 a8ff a926-a92d a947-a953 a980-a983 a9b3-a9c0 a9e5 "
+    "aa29-aa36 aa43 aa4c-aa4d aa7c aab0 aab2-aab4 aab7-aab8 aabe-aabf aac1 aaeb-aaef aaf5-aaf6 abe3-abea "
+    "abec-abed fb1e fe00-fe0f fe20-fe2f ff9e-ff9f 101fd 102e0 10376-1037a 10a01-10a03 10a05-10a06 10a0c-10a0f "
+    "10a38-10a3a 10a3f 10ae5-10ae6 10d24-10d27 10d69-10d6d 10eab-10eac 10efa-10eff 10f46-10f50 10f82-10f85 "
+    "11000-11002 11038-11046 11070 11073-11074 1107f-11082 110b0-110ba 110c2 11100-11102 11127-11134 11145-11146 "
+    "11173 11180-11182 111b3-111c0 111c9-111cc 111ce-111cf 1122c-11237 1123e 11241 112df-112ea 11300-11303 "
+    "1133b-1133c 1133e-11344 11347-11348 1134b-1134d 11357 11362-11363 11366-1136c 11370-11374 113b8-113c0 113c2 "
+    "113c5 113c7-113ca 113cc-113d0 113d2 113e1-113e2 11435-11446 1145e 114b0-114c3 115af-115b5 115b8-115c0 "
+    "115dc-115dd 11630-11640 116ab-116b7 1171d-1171f 11722-1172b 1182c-1183a 11930-11935 11937-11938 1193b-1193e "
+    "11940 11942-11943 119d1-119d7 119da-119e0 119e4 11a01-11a0a 11a33-11a39 11a3b-11a3e 11a47 11a51-11a5b "
+    "11a8a-11a99 11b60-11b67 11c2f-11c36 11c38-11c3f 11c92-11ca7 11ca9-11cb6 11d31-11d36 11d3a 11d3c-11d3d "
+    "11d3f-11d45 11d47 11d8a-11d8e 11d90-11d91 11d93-11d97 11ef3-11ef6 11f00-11f01 11f03 11f34-11f3a 11f3e-11f42 "
+    "11f5a 13440 13447-13455 1611e-1612f 16af0-16af4 16b30-16b36 16f4f 16f51-16f87 16f8f-16f92 16fe4 16ff0-16ff1 "
+    "1bc9d-1bc9e 1cf00-1cf2d 1cf30-1cf46 1d165-1d169 1d16d-1d172 1d17b-1d182 1d185-1d18b 1d1aa-1d1ad 1d242-1d244 "
+    "1da00-1da36 1da3b-1da6c 1da75 1da84 1da9b-1da9f 1daa1-1daaf 1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024 "
+    "1e026-1e02a 1e08f 1e130-1e136 1e2ae 1e2ec-1e2ef 1e4ec-1e4ef 1e5ee-1e5ef 1e6e3 1e6e6 1e6ee-1e6ef 1e6f5 "
+    "1e8d0-1e8d6 1e944-1e94a 1f3fb-1f3ff e0020-e007f e0100-e01ef "
+)
+
+# Joining characters that may stand before U+200D.
+GRAPHEME_EXTENDING = (
+    "300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed 711 "
+    "730-74a 7a6-7b0 7eb-7f3 7fd 816-819 81b-823 825-827 829-82d 859-85b 897-89f 8ca-8e1 8e3-902 93a 93c 941-948 "
+    "94d 951-957 962-963 981 9bc 9be 9c1-9c4 9cd 9d7 9e2-9e3 9fe a01-a02 a3c a41-a42 a47-a48 a4b-a4d a51 a70-a71 "
+    "a75 a81-a82 abc ac1-ac5 ac7-ac8 acd ae2-ae3 afa-aff b01 b3c b3e-b3f b41-b44 b4d b55-b57 b62-b63 b82 bbe bc0 "
+    "bcd bd7 c00 c04 c3c c3e-c40 c46-c48 c4a-c4d c55-c56 c62-c63 c81 cbc cbf-cc0 cc2 cc6-cc8 cca-ccd cd5-cd6 "
+    "ce2-ce3 d00-d01 d3b-d3c d3e d41-d44 d4d d57 d62-d63 d81 dca dcf dd2-dd4 dd6 ddf e31 e34-e3a e47-e4e eb1 "
+    "eb4-ebc ec8-ece f18-f19 f35 f37 f39 f71-f7e f80-f84 f86-f87 f8d-f97 f99-fbc fc6 102d-1030 1032-1037 "
+    "1039-103a 103d-103e 1058-1059 105e-1060 1071-1074 1082 1085-1086 108d 109d 135d-135f 1712-1715 1732-1734 "
+    "1752-1753 1772-1773 17b4-17b5 17b7-17bd 17c6 17c9-17d3 17dd 180b-180d 180f 1885-1886 18a9 1920-1922 "
+    "1927-1928 1932 1939-193b 1a17-1a18 1a1b 1a56 1a58-1a5e 1a60 1a62 1a65-1a6c 1a73-1a7c 1a7f 1ab0-1add "
+    "1ae0-1aeb 1b00-1b03 1b34-1b3d 1b42-1b44 1b6b-1b73 1b80-1b81 1ba2-1ba5 1ba8-1bad 1be6 1be8-1be9 1bed "
+    "1bef-1bf3 1c2c-1c33 1c36-1c37 1cd0-1cd2 1cd4-1ce0 1ce2-1ce8 1ced 1cf4 1cf8-1cf9 1dc0-1dff 200c 20d0-20f0 "
+    "2cef-2cf1 2d7f 2de0-2dff 302a-302f 3099-309a a66f-a672 a674-a67d a69e-a69f a6f0-a6f1 a802 a806 a80b "
+    "a825-a826 a82c a8c4-a8c5 a8e0-a8f1 a8ff a926-a92d a947-a951 a953 a980-a982 a9b3 a9b6-a9b9 a9bc-a9bd a9c0 "
+    "a9e5 aa29-aa2e aa31-aa32 aa35-aa36 aa43 aa4c aa7c aab0 aab2-aab4 aab7-aab8 aabe-aabf aac1 aaec-aaed aaf6 "
+    "abe5 abe8 abed fb1e fe00-fe0f fe20-fe2f ff9e-ff9f 101fd 102e0 10376-1037a 10a01-10a03 10a05-10a06 "
+    "10a0c-10a0f 10a38-10a3a 10a3f 10ae5-10ae6 10d24-10d27 10d69-10d6d 10eab-10eac 10efa-10eff 10f46-10f50 "
+    "10f82-10f85 11001 11038-11046 11070 11073-11074 1107f-11081 110b3-110b6 110b9-110ba 110c2 11100-11102 "
+    "11127-1112b 1112d-11134 11173 11180-11181 111b6-111be 111c0 111c9-111cc 111cf 1122f-11231 11234-11237 1123e "
+    "11241 112df 112e3-112ea 11300-11301 1133b-1133c 1133e 11340 1134d 11357 11366-1136c 11370-11374 113b8 "
+    "113bb-113c0 113c2 113c5 113c7-113c9 113ce-113d0 113d2 113e1-113e2 11438-1143f 11442-11444 11446 1145e 114b0 "
+    "114b3-114b8 114ba 114bd 114bf-114c0 114c2-114c3 115af 115b2-115b5 115bc-115bd 115bf-115c0 115dc-115dd "
+    "11633-1163a 1163d 1163f-11640 116ab 116ad 116b0-116b7 1171d 1171f 11722-11725 11727-1172b 1182f-11837 "
+    "11839-1183a 11930 1193b-1193e 11943 119d4-119d7 119da-119db 119e0 11a01-11a0a 11a33-11a38 11a3b-11a3e 11a47 "
+    "11a51-11a56 11a59-11a5b 11a8a-11a96 11a98-11a99 11b60 11b62-11b64 11b66 11c30-11c36 11c38-11c3d 11c3f "
+    "11c92-11ca7 11caa-11cb0 11cb2-11cb3 11cb5-11cb6 11d31-11d36 11d3a 11d3c-11d3d 11d3f-11d45 11d47 11d90-11d91 "
+    "11d95 11d97 11ef3-11ef4 11f00-11f01 11f36-11f3a 11f40-11f42 11f5a 13440 13447-13455 1611e-16129 1612d-1612f "
+    "16af0-16af4 16b30-16b36 16f4f 16f8f-16f92 16fe4 16ff0-16ff1 1bc9d-1bc9e 1cf00-1cf2d 1cf30-1cf46 1d165-1d169 "
+    "1d16d-1d172 1d17b-1d182 1d185-1d18b 1d1aa-1d1ad 1d242-1d244 1da00-1da36 1da3b-1da6c 1da75 1da84 1da9b-1da9f "
+    "1daa1-1daaf 1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024 1e026-1e02a 1e08f 1e130-1e136 1e2ae 1e2ec-1e2ef "
+    "1e4ec-1e4ef 1e5ee-1e5ef 1e6e3 1e6e6 1e6ee-1e6ef 1e6f5 1e8d0-1e8d6 1e944-1e94a 1f3fb-1f3ff e0020-e007f "
+    "e0100-e01ef "
+)
+
+# Characters that belong to the grapheme after them.
+GRAPHEME_PREPENDED = (
+    "600-605 6dd 70f 890-891 8e2 d4e 110bd 110cd 111c2-111c3 113d1 1193f 11941 11a84-11a89 11d46 11f02 "
+)
+
+# Characters that U+200D joins to one.
+GRAPHEME_PICTURES = (
+    "a9 ae 203c 2049 2122 2139 2194-2199 21a9-21aa 231a-231b 2328 23cf 23e9-23f3 23f8-23fa 24c2 25aa-25ab 25b6 "
+    "25c0 25fb-25fe 2600-2604 260e 2611 2614-2615 2618 261d 2620 2622-2623 2626 262a 262e-262f 2638-263a 2640 "
+    "2642 2648-2653 265f-2660 2663 2665-2666 2668 267b 267e-267f 2692-2697 2699 269b-269c 26a0-26a1 26a7 "
+    "26aa-26ab 26b0-26b1 26bd-26be 26c4-26c5 26c8 26ce-26cf 26d1 26d3-26d4 26e9-26ea 26f0-26f5 26f7-26fa 26fd "
+    "2702 2705 2708-270d 270f 2712 2714 2716 271d 2721 2728 2733-2734 2744 2747 274c 274e 2753-2755 2757 "
+    "2763-2764 2795-2797 27a1 27b0 27bf 2934-2935 2b05-2b07 2b1b-2b1c 2b50 2b55 3030 303d 3297 3299 1f004 "
+    "1f02c-1f02f 1f094-1f09f 1f0af-1f0b0 1f0c0 1f0cf-1f0d0 1f0f6-1f0ff 1f170-1f171 1f17e-1f17f 1f18e 1f191-1f19a "
+    "1f1ae-1f1e5 1f201-1f20f 1f21a 1f22f 1f232-1f23a 1f23c-1f23f 1f249-1f25f 1f266-1f321 1f324-1f393 1f396-1f397 "
+    "1f399-1f39b 1f39e-1f3f0 1f3f3-1f3f5 1f3f7-1f3fa 1f400-1f4fd 1f4ff-1f53d 1f549-1f54e 1f550-1f567 1f56f-1f570 "
+    "1f573-1f57a 1f587 1f58a-1f58d 1f590 1f595-1f596 1f5a4-1f5a5 1f5a8 1f5b1-1f5b2 1f5bc 1f5c2-1f5c4 1f5d1-1f5d3 "
+    "1f5dc-1f5de 1f5e1 1f5e3 1f5e8 1f5ef 1f5f3 1f5fa-1f64f 1f680-1f6c5 1f6cb-1f6d2 1f6d5-1f6e5 1f6e9 1f6eb-1f6f0 "
+    "1f6f3-1f6ff 1f7da-1f7ff 1f80c-1f80f 1f848-1f84f 1f85a-1f85f 1f888-1f88f 1f8ae-1f8af 1f8bc-1f8bf 1f8c2-1f8cf "
+    "1f8d9-1f8ff 1f90c-1f93a 1f93c-1f945 1f947-1f9ff 1fa58-1fa5f 1fa6e-1faff 1fc00-1fffd "
+)
+
+# Consonants that a linker joins to one.
+GRAPHEME_CONSONANTS = (
+    "915-939 958-95f 978-97f 995-9a8 9aa-9b0 9b2 9b6-9b9 9dc-9dd 9df 9f0-9f1 a95-aa8 aaa-ab0 ab2-ab3 ab5-ab9 af9 "
+    "b15-b28 b2a-b30 b32-b33 b35-b39 b5c-b5d b5f b71 c15-c28 c2a-c39 c58-c5a d15-d3a 1000-102a 103f 1050-1055 "
+    "105a-105d 1061 1065-1066 106e-1070 1075-1081 108e 1780-17b3 1a20-1a54 1b0b-1b0c 1b13-1b33 1b45-1b4c "
+    "1b83-1ba0 1bae-1baf 1bbb-1bbd a989-a98b a98f-a9b2 a9e0-a9e4 a9e7-a9ef a9fa-a9fe aa60-aa6f aa71-aa73 aa7a "
+    "aa7e-aa7f aae0-aaea abc0-abda 10a00 10a10-10a13 10a15-10a17 10a19-10a35 11103-11126 11144 11147 11380-11389 "
+    "1138b 1138e 11390-113b5 11900-11906 11909 1190c-11913 11915-11916 11918-1192f 11a00 11a0b-11a32 11a50 "
+    "11a5c-11a83 11f04-11f10 11f12-11f33 "
+)
+
+# Linkers of consonants.
+GRAPHEME_LINKERS = (
+    "94d 9cd acd b4d c4d d4d 1039 17d2 1a60 1b44 1bab a9c0 aaf6 10a3f 11133 113d0 1193e 11a47 11a99 11f42 "
+)
+
+# Vowels of Hangul, and others that are joined like them.
+GRAPHEME_VOWELS = "1160-11a7 d7b0-d7c6 16d63 16d67-16d6a "
+
+# Consonants that begin a syllable of Hangul.
+GRAPHEME_LEADS = "1100-115f a960-a97c "
+
+# Consonants that end a syllable of Hangul.
+GRAPHEME_TAILS = "11a8-11ff d7cb-d7fb "
+
 # Characters, each with its lower case.
 LOWER = (
     "c-kG9M|)ezx}DcwbIv(?=5TFaU*~L(B!M6)CXn1DNI(RjNQn{yus1>OfG|L$9yf@@o*xYFME(hW7Y4Of9kq7V_pYzdU3LD9{+a%){<;2~{)P"
@@ -353,4 +475,90 @@ LOWER = (
     "DbsjxKZTsiVsrd+O*i$DTU6%(17AE_3Xuqstt7>gY1Zo;teBv8RqMbL^?3%N%>^=rUrjetu>7XnAe<WO-xxY{^-^ST-z|mb~SwWz+J_vSqol"
     "Y+Jrt-dcWGb}ZMHUCWJS&vI+ox7=9{EOkr4(y$y_Ld%gQvK(9PEo+3P<;3z}Ikh}mik8@NW=SmPmef+RWR|j}WqD_5TP`deOU2T)aB`|&)`8"
     "VLTL<>uvvpt}Jj?xm>-erw"
+)
+
+# Characters, each with its upper case.
+UPPER = (
+    "c-lRgS$7)gmZsmoRy~}qs;;gc&grhMzUz6O=f1K*lPwt}g@i05kS$BHHDQPV86rTe)qp^`G7*#V-dyI*>7UTg8@Z0w$~`0^zHdM8-ipu{{>S"
+    "<w{S*Ba{Zsu_{WJYF{d4_w{R{m@|5ATL|4M(Xf2}{!ztNxS-|BDb-|5fv@AbFzAN1$?kNVsCPx?Fh&-%OiFZz4>ullY2n|`PNuD`GUp?{$Ns"
+    "lU+w(m&My)?e!X=pX6-HZ(p~??k`-t$H8Sd!^n-^<JxYs$NFDPwHjWJ5z5(y>s<e)w@t{O})?Rt*iG%y$$s))qA7fm3nX0yH;;gy&Ltm)Vo#"
+    "hoq84Za_W6mFRxxzy>0bs>g}i(s<*3Nq+Xz2UA;Z^8tUz<cc)%Ky{3Ba)oZDDs9vmIQN2XHBlX(qQEf-Pl6v>*mDTHN&{Y4m`mfZ_s-IDRRs"
+    "9w9*VSKB|Bd<^>Tjz5R{eMCZ>gVGKd1hV`rGOU>hG$*ul}C;2kIBpKUDv{`bX*))i0@ktp17mW%WO*|3Upv>Yu8AuKt<&pVhxm|5E)g>R+pW"
+    "rT(q@H|l>?zoLGP_Vgq5L-iZ#*VX@~{+;@<`YrX_>L=>otKZRpsv*c|@LGcv4YC@nX|Srnh6d{zywMNsKi6PWgSQ&I(_l-3yaqW9b~M=5Akb"
+    "h}gMAJ5G&s<ppuwRA?=?8mpr}DfgJTU&G$?EEQG*W}eA3`lgL4heH2AE+g$9=ze9_=qgDVYgHMr5>s|FPfY8q5Eh%^W_XlPK^;F|__8pIm3G"
+    "-zv(XmGCq09^*`;gue<df>l|9#-|RqK6GVtm|P*51V?})x(Y+_BFiI!=WDD>!GMoM-NB(<>XioWsN@Q;iDe#pY(95hjTrg>EVkWKI`FD4>x+"
+    "K>fx&%>UxOuz$y(rwDi!_1FN+4(ADsphN~K`Xt<X84Gq^de3SZ34c}_GmHM29?=;-jFt6dRhC3SWX&7i&(2)AxYj~hxQNu$Gk2O5fu%rhrIn"
+    "l7J;YSTWX!uFPQw`5GJk#*Ah8G%MYWPLNYYne7yw&hV!><}vG_2}Re`MEC!<vRs>Khu?HEe0v)G*O7*07^tTSEZuHF~YlD~+-mWi(pVXhoxS"
+    "jn*`JqtS*&n;N~<=$%Ge8s#<0X|$u!wnl+QyBh6lw5QR5Mg@%yHF~enkw(Z|(&$*D6OB;$lSZc+oojTa(Pxb=G`iI2i$>QPU1@Zy(Tzr5HL7"
+    "S-)2OOZq*16*Tcbpyu9mfXJ-#Az^_bD)Ydx;(aZQhJ^thqNO+CKV<2yZW=`pXzoF2FN>Q_DP5N`FjOQ`BG&;u9l>46Iidf?gvJ#Zmo!Bt0k*"
+    "w*8*ekot;k!c9@_>up)(Ia!Qr^hn}hK<hojGZnBS9)Yj4)l1bhk_oj_^6`CYc@O8;|>4E)(p<E9&3EYk3v0^^vL|2=&{2`XZqol9xn7lhP7A"
+    "q12cT7AJ)0DrXLvMihiKT75(s54}8Kjhx!3VzRFmC(+?%S%132FRX?q2e5jvl`iVT!PoaMLrl0QgQ=+GieroIKUO#p8)YW*KZ~nOP<7<s?G+"
+    "xvAR^ttgD;mGi_^ZZmHLhxW{_8ht8t-TvYP_p)q;a5eUE@8Cxp(hte5Y|i<8K-tXx!BJy~Zt9F^)AZYMf|%q;cDK`Ef_%lE(KMmo=t@6Ft4s"
+    "_=BF<;-j828h_GLHuWnSpXmvjb3IYqg`U<m{;VfT{GumHywnpVUg>F5<7+)_X}qPUcN*vPl+!q`r)^jJwBvf7_R|##>0SqV;-`mt;`1Xt74="
+    "lo)3Kf?rmQE*;5!s>swcLl1~%ndwqsv5V#ixO-RSA7o+^5(n(?WY)*tGrr6*MH>M2#`si~)LdP4hHld2}$n$$Ge(InJlSCdGSK$E&Adzv&f+"
+    "1KPwlY%DSG&#_usmXgyTACbc!sSIx5>1XYX=`$<Nk@~CCij|@HR)<{qUkG5K4|({laHEaG&$8YtH~!#S2Q`(bXAjcP1iKJ&~#ms&zf#%@<r1"
+    "(np|r7R+B4DH#ND|bW4*PP2Xv9t7%S?il%u@zG_PGuQa9j*P2p%MpKH<YD)1dno|6#rWC)XDaEgAO7R<-Qv4fDDgLdd6u+q{#cyd!@$WRH_?"
+    ")IEn&dU5Z0e_ADyLLxrbw!#JnEz{Dx@T8qZq2HX<F4Z(lpexp=n*yZ<^j|+S0VCX`*SYX-Ctxrd>_%HG8euE6p}Fd#l+y&9*elYnIb&N3(6s"
+    "0?l?c+t+MQvjfcvnjLEPUb7?3ikg))JJ#$(v$AF%HT$61C(TYZJJ;+?v(K7cXm+XD7tO9UyVC4dvm4F6YF5##rdd_9NV8D0hGuomzG-%+Sxd"
+    "8~W{GC8W*yDinsqh1*F2;7Yt2_Q&uYG=`Ksm{ny+jAR`WNSZ)v`%c~0|pn&&ltrTLEL+nNWO?`poU`JUznnin)b)cn2XN17KkFKK?P`HALb%"
+    "|B}XLGw?VpK5-t`I+XQHNVjOQu8mGUu%A)`K{(Rnt#>2qIpg8s^*dAq2>+E>zaSl{7&<h=1t8L&120wnzuFYYJRW9Yb{=Bk<}uj#i|x7TC8i"
+    "aro|gAHniB(;;k0%wAj)juSHIa9WA!C2(;MMVqc3rEe^COXmO~;do7N%C~8sC;#i9lEy`Ma)Z&8{pR_pD;#`X}Ek0{;p~a;ZU$nT^;!2BKEp"
+    "D{<szpW5e7~k=z8vbAt0FyfNnOue+t4!?-szbYzUi6En|fxQmY!K8)-$UmdS<D%o>{Y_=ZY5hdS>OWo~wF(rDqm@t!Ea`=$XZ{dS>wzJ+t_#"
+    "o>_cN&n&*KXBOYkGmF2`GmF2~GmCHPnZ>vC%;N9#%;Gscvv^)Vv-q}tX7L^U%;LNHnZ*PB%;J0cnZ@_@Gm97WGYU8O`S<L$zK2+LhlpkQEcE"
+    "9A5zFoovFtt(%NB@O_JD|G-xIOyArZ?KiCFfCh-Ht7ShhsOvSlKcJt1P*4@4~ck%(naiCFd%5zC$tvFte!%U%$%>}MjD{X)dDmqaXkMZ~h#L"
+    "@awl#Im<UEL$OB*{?(_TP0%I8WGEeL@XN-v22})WgA2+dq>2w--uYYNyM@(B9@JbShhpNviC$R+a+RozME&iJm1Z;U!L#g*)N}9?3Zt2?3d@"
+    "-y!U+N8~^w4weR`g!;Ej=-@~l$+26wz-?YDntG|Xd-;%$F>%Jd;4>$D7;aj5ZjlMTp`lZC04gUp!u6H^9cv#c-=4<Q~mc=sIDz<{HWBxhUHa"
+    "D<MjJ2BYuq`Z)<uGQZ$^0~#l_rHYnUN-yHkpkkbJAocn#@O&S!gmBO=h6UJT&Qj6O<+#P5R%YrY3ba>2Z^OH|cGYJ~!!Ulm0g8WfQz6J#5m?"
+    "CcSIY$0iy!(X)wmO>}IcSrh%5^rlIln&{j_^CtQ>(YlESO*C%Oiza<(!QX<v1%C_v7W^&vTkyBwZ^7S!zXg8_{ucZ#_*?L|;BUd-g1-fS3;q"
+    "`TE%;mTx8QHV--5pde+&K={4Mxf@VDS^!QX<v1%C_v7W^&vTkyBwZ^7S!zXg8_{ucZ#_*?L|;BUd-g1-fS3;q`TE%;mTx8QHV--5pde+&K={"
+    "4Mxf@VDTP;g8{u;g8{u;g8{u;g8{u;g8{u;g8{u;g8{u;g8{u;g8{u;g8{u;g8{u3;N?9sVzRx?|$_4@AVfy`uaotWg3h6qaVEg(Xae5I>e6"
+    "X5Tiqk4lz2!=n$hrj1Dn6#OM&CLyQhFI>hJ@qeJYy&>=>L7#(7Ch|wWNhZr4VbcoR*Mu!+3VswbnAx4LoIudk9&>=yG1RWA|NYEichXfrGbV"
+    "%Sx&>^Az1RWA|NYEichXfrGbV$%4L5Bn#5_CwIgM>Lqn1h5lNZ?JFgM>Lqn1h5lNSK2J{sjI6{sjI6{sjI6{sjI6{sjI6{sjI6{sjI6{sjI6"
+    "{sjI6{sjI6{sjI6{sjI6{sjI6{sjI6{sjI6{sjIu>}~kk=+K6>jRtKv+vw4Txs4WWc-!dGhP{m@ZMfU$(?)|f>}~kk=+K6>jRtKv+vw4Txs4"
+    "WWc-!dGhP@4I8=f}YZP?l{x8Z8T--fXbdmFwsI<#SJqd^<aHhQ#SZo}G!rww--wl>UdxZ3cyVQj<RhOdndZCKlA&^9M}v|;YR+kv+OZwKBEy"
+    "d8Ku@OI$sz}tbh18)c3&bE&>z;poY0NB}0Klst>_+uD5d%u3<CBf`~*(szS{p8h|gbv;AK;D7819=DX4&)ukJCJuE??B#xyaRa$@($!3$UBg"
+    "CAn!na4`~PTdq_KwcTEC$*Cdd4O#*q>B#?LML<jP&t3<Uf)<Lx{)?ux#_h+rH_eZs^*GIK3pWUaE!RhS#eL5RymQF{SrSp+y>4c<NIwNV8PD"
+    "z@jbCPBoFYCQ|S?}%3dYdonZN04b?q$8)%X;~j^*niB(#*4WnP#58t2FccU8k8R@FvYXgSTl`@KmMQf#)jC-oLDO__AK{Wxb=9^^RZGE4{2&"
+    "ep&D2WxcfDX_j_8&C;HyS=#k9OZ%Q?Y3I`{?R}c1-A}VGFY8^ttatUY-u26RH!thmzN}YyS?}x1dY&id;okGaJluz#uk<Gz+;`H1v-?__aB$"
+    "!8FyDVmlk~IpAHH?(GyL~%#`BkE9Lx{WgtK|t=Pn2H17F`=Pm}bstv`H=Ms^XuOB=iX|J`5TH!y$Q;191JzIXYJI!u>1NIy$cB<><h7lFHo("
+    "mnn4J%q3P^oLgx-@9j=x&15LMc*#!bT9Z>dj040OKIxgrj))5eJXAj`gGE|&|jus`j#f?XYF6VwOq|<xe^kq*axhJeZ>6PDHdU$usU{zHL!E"
+    "+4!gj<VV|)k_62KUmspHlVF`APwXqwFKjc<#v3sn7b+NBnuB~8MErV?>cUe2wA+mO`OJwaJAhLF_M`Z0_pUB!lfymmy0g<(X_e9nXVB2Nwpo"
+    "qP~j<DC*F_ytfnD;AV>>Zq7s~8#tYZw{?>lhjY8yFe{Z!k0n-ePDFY+`5-Y++~+yu;8SK+^yXg1nYhbgi;~6<w?BUq#m{`&ZGm%KlY!t+Ia="
+    "U90S0g}uuDRoJWSUxmHO{#Dqk>|cew%KlZ@tL$Hey~_So*sJVcg}uuDRoJWSU-RC6LFm2xhR}Qa6`}V=)0+22)0+22)0+22)0+22)0+22)0+"
+    "22)0+22)0+22)0+22)0+22)0+22)0)}Qw8q|5G_A3B6-{gGT}9Ixdsor4#@<ylt+96%O>693MbjF4SJAY_-c>ZMv3C_sYwTTRu4?RE_1j1Gt"
+    "}<6O_O3ElHTJGDS2gyoGFLV4>HW_&Lb}?8MkrMCieB9-c~!6A)#yr%4%O&FjgD}BS#p$Fa&lR6h*@%GS#o??a#~q(a9MIhS#o4qhN!`jWf`J"
+    "Eh$12MAxdyGU2;raawJ`HJY8}WU2-g4as*v+99?qsTyhLua^zfc{9JO>TypGOa>QJ6++1?BTyo4@a->{xyj*gWTym^ja)exRoLq8rTyl(Da%"
+    "5a`d|Yx=Tykt&aztEmTwHQATyjiYawJ@GJY0rmV&XUgE;$Y^Ir=R*1};OUiR0grqu(-QqB!y`IsPpp_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu"
+    "_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu_#^lu*dkaX*dkaXxFWdf+%hwKug?84!!>p8b{W23=P{q*+By&U47$"
+    "~M#And3&I3M!esv!28MLhPaL=G)okx2HP3t_^Gw508v7TYSIuG>>d)IlSXV|yS13g0xbspy#w660E$e?qbXFvwc>paLau8Z4th8pWU#53q#="
+    "MkQv2X!9c8T7C7_|DLaI?s;`eW-J5&d`%O5AF>8sPov)(3?6B?F@aX^T^K7qdE`l4E?F|xX#e4x?e@mr@CK7(6hQ<MbNLhUq#Tnx?e@mx4K_"
+    "N(8Ic4LD0jxUoE`j$o(37g=Mh}wu-G_>)0Ch2J_K;Gd-UFa_DQeusp_*{BQ@`#sX{?+sF2>1FV1@V(+mdtcaDcW9$SgV;`{(*eC21JIBtj&)"
+    "5ZaiG9JYu`BEryU{O2>Ml}uk-Cf2U8L?Jbr-3-NZm#1E>d@qx{K6Zr0ybh7pc2Q-9_pyQg@NMi_~4D?jm&;sk=zsMd~h6cage_)O}2S$JBRB"
+    "eaF;yOnt}HcT9c9)OSpM$JBRBeaF;y{1vNU5f)+%td4!d?ywft#1bsVI#?U)V)y!`1YZfh5_~22O7NB7E5TQSuLNHSz7l*T_)74V;48sbg0B"
+    "Q$3BD41CHPA4mEbGESAwquUkSbvd?olw^rb{!O7x{fUrO|)L|;m9m*6hJU4pv=cM0wi+$Fe6aF^gN!Civ81a}GU5=<q(!hxv-V+pPjTxGb*a"
+    "FyXI!&Qc>3|HCz90XSxhB8cL>Mv7&nflArU#9jGe~<dh)L*9lGWD0KzfApQ{~MA2Rg3z|{)Zy}qZaj-slQD9W&eW~^_Qu??0?mw{xbEK=}Vc"
+    "ul<7;EzLcrCOkc{>T!x`cU&=6)slQD9C)9sJ{U_9a;(yPg2Pf2iLJv;p$q9Wpf#HNcocNU$94By`z;Ob{34J&*3mhkKoWOAc$BF-;7LF5YIH"
+    "9Inb2B@){IQ#Z<CZ^mb1>cV=Uxt;TMkb-*lsyI<>0#I@RWn`mcvsHzFQ7YIaqJ`LpcZMEq^HIV7}#`l%rp_9F%hO?v}$-j=tS;c*@bkTaKJL"
+    "`ghBbGe<8g++TB5BKOx^jmZ5q$2?cKzvif~!u>UeeiiPoIqI%(f6c*A;r^OK(+c<39C}u`zvj@k!u>Uet`+XDIW(?tf6bw9h5Ks`tt;GLbLd"
+    ">*{+dJc3isDMdRMr==Fz^w{WXv774ENjdQjp1nrAL5++Xv|Qic0#o;j*;f6ddE3isDMJ*sej&C{O>_t!kVs&IeJGiMd<uX*}a;r^PZcNOlhd"
+    "HPo2{+g$U74ENj`d8upnx~f)?yq_JSmFMfr$-g;uX*}e;r^PZw-pXRdHP!6KAWe<75>W4)87hz<>%>jg@aF?K36#Q<mq{ZKkM_%ZH4=Bo*Ax"
+    "i;K?(;6^=W3X1U^5uk^p-SFiNH;#aTqzv5S~^uOX)uk^n{|MT>}LjUvhze4}>^uOZQxAec_*SGY);@7wIzv9=o^uOZQxAec_*SGY)LjUvhzv"
+    "5TFU-kQ&SNhFw2(R^<KOtoFn?ECD`OyEnLiGQy>bJimto<4SJ+C~kk?fHy8YKHp5|V<RbLo!`{7FZ@@4VLU+aHM;;wdpp{6t(Ko)K4x=R_`Q"
+    "Ul7-cpNSj9FT^**OX6GN6>*bzP23{h5Z@7Ri8*40m?y&3*(O$rJH#4smlzTQVno~{)`|N>5IP0o9r1wpjrg9}Bpwo5#3C`)|J&aFV)x4K((b"
+    "k0m0iZ}+AeE%W4B^=Yqx4wv0JnIYPW7zwcD_(*}bs~?cUl&cAIu}yDhth-8;KGyPVxOyS!b~ZriS9w_}$UzH67*1$J$_J-d$GzTLfD!LDm}f"
+    "ZIt?-#bfD51pl`MQ17Mk+T%_*jb8Na+ac&ou#NJ&QjD5&QjEm&QjD<XDR9@XDRBLvlR8*S&Dk$EJgi{3tZZ+MGRcpu0;%7+O9<mT-vTh3|!i"
+    "-MGRcpu0;%7+O9<mT-vTh3|!i-MGRcpu0;%7+O9<mT-vTh3|!i-MGRcpu0;%7+O9<mT-vTh3_LG^MGQPIfkg~FFM&l2JTHMo3_LG^MGQPIfk"
+    "g~FFM&l2JTHMo3{q5!7^J8cF-TD@VvwR*#2`hrh(U^K5rY)fA_gg{MGR6@&r6V^dR~GQ)$<ahsGgUChhg8F7p(ZcH!oQ6eQ#c{;``pbV8!>n"
+    "dBKYBd-H-7-}mMPE57f|3s!vJn-{G3zBeye@qKSzu+IBdw_u(3t!}|O?_1r1b>6qS1?ya}x&`Z8u(}27T(G(Y>s+w91?ya}x&`Z8u(}27T(G"
+    "(Y>s+w91?ya}x`h<g>K0N|t6N9`t!W_zw5Ej=(3%!fKx<k^0j+5v1+=Dx6wsO$tZBi&d4&|vzj=`nLc7Qap<QHz&@M7UXcrkFw2O=o+C@eP?"
+    "II(Dc99W6yT}NkU1WsNF7kkcc9CI1yT~x1U1XThE;3AL7a1nBiwqOmMTQCOA`eJt7a1$Gi;NYfY`&p{c9CZ&w2M4Lp<Uz|3hg4#P-qu<hC;i"
+    "@GZflIo}th#@(hJ`k!L8hi#$W2UE~=G?IQoyhIWysDYT0`O`%=nX$tKkPg7_Yd747I$kP<sMV_Y6F7h;mc9Ewkw2M4Vp<U!@3hg3KQ)m}?nn"
+    "JtC(-hi8o~F<)@-I$k*YFP-R=43FG^}nT{ejhOc<LHfx8bR4Slx!Fu3>c>p1OwBZFuS$R=44)YgpZer><dj8~(LwSlx!_uVHl?p1+3GZTJ_g"
+    "VRak+1#4K{hJV2tR`<?>*|55I9?XW-z4Kr;tnQr$vtf1bJeUoud*{Jypzh8muH8BP;Ow=tkIpjAPMu|)eR8(q?9AD!v-H|EXBW=aoqcw;;p~"
+    "gEH_k4dy>)iwY}47bvn^*g&fYn@b(V8hah7-X)!DYQs<RzuHD|ldLT7=q$l0E=y0d*}4QB;scg_x+eRKBSS<~5}vzD`>v)I{@v&7l4v$nI6v"
+    "yQW}vwLSJ&S*fP^}+6y-AB9EcBgh3yH9pmyED5LyK}o$y9>KDyU%v(c3<o^>@Mxz*j?GZwY#?4w7ap}vb(i=XIHVy*?qOk+g0th?P_*AcA?#"
+    "_U1S&7)$R7|8g~13cXkE4Z*~WEO}qDYExSXz*sf@o*d5um?T+m_b|t%eyRuy>9U>NDUlCix*jL0BG4>U)MT~t#Y!PE$5nIH>V#gLSvDmRiOe"
+    "}V65fh6YTg1d-#}+ZM*s(=SEOu-W6N?>N#KdC97BR8du|-TQc5D$7iyd3U#A3%5F|pXOMNBMqY!MTS9b3f2V#gLSvDmRiOe}V65fh6YBVzgN"
+    ")b5qtC%e~nXLcF8bGxkFh24tXXS-FqFLrBomv-xRS9TkA*LH90ZtULL-P&#1RqVFxzS_OBtJ>x4YIb?M&~Do<vfHt%+wIyl>;k(xyFI&acKd"
+    "cIV8O0scVHLWy|+v34(-}@MZ1pOk=?!Bv0c}W$tj<wGL@aBGMzX}W%}SOmFeUE2eQ?Q;Q"
 )

@@ -24,6 +24,7 @@ _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
     "BertNormalizer": {"clean_text": bool, "handle_chinese_chars": bool, "strip_accents": bool, "lowercase": bool},
     "ByteLevel": {},
     "Nmt": {},
+    "Precompiled": {"precompiled_charsmap": str},
     "Strip": {"strip_left": bool, "strip_right": bool},
     "Prepend": {"prepend": str},
     "Replace": {"pattern": dict, "content": str},

@@ -20,18 +20,18 @@ from fastbpe.tokenizers.own.implementations import (
 from fastbpe.tokenizers.own.inputs import (
     EncodeInput,
     InputSequence,
-    NormalizedString,
     OffsetReferential,
     Offsets,
     OffsetType,
     PreTokenizedEncodeInput,
     PreTokenizedInputSequence,
-    PreTokenizedString,
     SplitDelimiterBehavior,
     TextEncodeInput,
     TextInputSequence,
-    Token,
 )
+from fastbpe.tokenizers.own.normalized_string import NormalizedString
+from fastbpe.tokenizers.own.pre_tokenized_string import PreTokenizedString
+from fastbpe.tokenizers.own.token import Token
 from fastbpe.tokenizers.own.tokenizer import Tokenizer
 
 #: Version of tokenizers whose interface it is.

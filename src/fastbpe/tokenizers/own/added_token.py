@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastbpe.tokenizers.own.components import of_type
+from fastbpe.tokenizers.own.components import ignore, of_type
 
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
@@ -19,6 +19,7 @@ class AddedToken:
         rstrip: take the white space on its right along.
         normalized: find it in normalized text; None: unless it is special.
         special: decoding can leave it out.
+        ignored: other arguments have no effect, and cause a warning.
 
     Raises:
         TypeError: an argument is of another type.
@@ -33,7 +34,9 @@ class AddedToken:
         rstrip: bool = False,
         normalized: bool | None = None,
         special: bool = False,
+        **ignored: Any,
     ) -> None:
+        ignore(ignored)
         self._content: str = of_type(content, str)
         self._special: bool = of_type(special, bool)
         self._single_word: bool = of_type(single_word, bool)

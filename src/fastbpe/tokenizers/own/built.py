@@ -62,7 +62,7 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
             continue
         return Built(state, native, decodes, names)
     try:
-        return Built(state, PlainEngine(described, model, names), False, names)
+        return Built(state, PlainEngine(described, model), False, names)
     except FastbpeError as error:
         reason = str(error).removeprefix("<bytes>: ")
         raise ImportError(

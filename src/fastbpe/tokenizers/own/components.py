@@ -7,7 +7,8 @@ knows the steps. `n_changes` counts the changes of all components and tokenizers
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from struct import pack, unpack
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
@@ -17,7 +18,17 @@ from fastbpe.errors import FormatError
 #: Number of changes of all components and tokenizers so far, in a list of one.
 n_changes = [0]
 #: Fields whose values are shown as names, without quotes.
-_NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy"})
+_NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy", "progress_format"})
+#: Behaviors by the names of arguments.
+_BEHAVIORS = {
+    "removed": "Removed",
+    "isolated": "Isolated",
+    "merged_with_previous": "MergedWithPrevious",
+    "merged_with_next": "MergedWithNext",
+    "contiguous": "Contiguous",
+}
+#: Greatest id.
+MAX_ID = (1 << 32) - 1
 
 _Some = TypeVar("_Some", bound="Component")
 
@@ -26,14 +37,14 @@ class Regex:
     """Regular expression, in Oniguruma's syntax, for `Split` and `Replace`.
 
     Args:
-        pattern: the expression.
+        s: the expression.
 
     Raises:
         TypeError: it is not a str.
     """
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern: str = of_type(pattern, str)
+    def __init__(self, s: str) -> None:
+        self.pattern: str = of_type(s, str)
 
 
 class Component:
@@ -61,6 +72,10 @@ class Component:
     def state(self) -> dict[str, Any]:
         """Return the JSON of the component as it is now."""
         return self._state
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, with objects in the place of parts that are written in Python."""
+        return self.state()
 
     @classmethod
     def from_state(cls: type[_Some], described: Mapping[str, Any]) -> _Some:
@@ -139,6 +154,10 @@ class Steps:
     def state(self) -> dict[str, Any]:
         """Return the JSON of the components as they are now."""
         return {"type": "Sequence", self.key: [step.state() for step in self._steps]}
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON, with objects in the place of components that are written in Python."""
+        return {"type": "Sequence", self.key: [step.described() for step in self._steps]}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Any:
@@ -227,6 +246,21 @@ def number(value: Any) -> int:
     return found
 
 
+def token_id(value: Any) -> int:
+    """Return an id. Raises TypeError or OverflowError for what tokenizers does not take."""
+    found = index(value)
+    if not 0 <= found <= MAX_ID:
+        size = "small" if found < 0 else "large"
+        raise OverflowError(f"number too {size} to fit in target type")
+    return found
+
+
+def ignore(names: Iterable[str]) -> None:
+    """Warn about the keyword arguments of a call that have no effect, as in tokenizers, which prints them."""
+    for name in names:
+        warnings.warn(f"Ignored unknown kwarg option {name}", stacklevel=3)
+
+
 def single(value: float) -> float:
     """Return a number as 32 bits hold it."""
     found: float = unpack("f", pack("f", value))[0]
@@ -253,6 +287,27 @@ def pattern(value: Any) -> dict[str, str]:
     if isinstance(value, str):
         return {"String": value}
     raise TypeError(f"the pattern must be a str or a Regex, not {type(value).__name__}")
+
+
+def behavior(value: Any) -> str:
+    """Return what the JSON has for a behavior. Raises TypeError or ValueError for others."""
+    if of_type(value, str) not in _BEHAVIORS:
+        known = ", ".join(_BEHAVIORS)
+        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
+    return _BEHAVIORS[value]
+
+
+def pattern_field() -> Any:
+    """Return the property `pattern`, which is there and cannot be used, as in tokenizers."""
+
+    def get(self: Component) -> NoReturn:
+        raise AttributeError(f"Cannot get pattern; the text of {type(self).__name__} shows it: str(...)")
+
+    def set(self: Component, value: Any) -> NoReturn:
+        pattern(value)
+        raise AttributeError(f"Cannot set pattern, please instantiate a new {type(self).__name__} instead")
+
+    return property(get, set, None, "Not to be read or set: make a new component.")
 
 
 # Writing

@@ -21,7 +21,6 @@ from fastbpe.tokenizers.own.components import (
     character,
     field,
     finder,
-    needs_tokenizers,
     number,
     of_type,
     pattern,
@@ -65,24 +64,56 @@ class Decoder(Component):
         """
         return "".join(self.chain([of_type(token, str) for token in of_type(tokens, (list, tuple))]))
 
+    #: Decoder written in Python; None: it is one of the subclasses.
+    written: Any = None
+
     def chain(self, tokens: list[str]) -> list[str]:
         """Return the tokens as this step leaves them."""
-        raise NotImplementedError
+        made = self.written.decode_chain(tokens)
+        if isinstance(made, str):
+            raise TypeError("Can't extract `str` to `Vec`")
+        return [of_type(token, str) for token in of_type(made, SequenceOf)]
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            raise TypeError(
+                "Custom PyDecoder cannot be serialized; a file and a pickle hold decoders of tokenizers"
+            )
+        return super().state()
 
     @staticmethod
     def custom(decoder: Any) -> Decoder:
-        """Raise ImportError: a decoder written in Python is the original's."""
-        needs_tokenizers("a decoder written in Python")
+        """Make a decoder of an object written in Python. It cannot be saved, pickled or put into a Sequence.
+
+        Args:
+            decoder: object with a method `decode_chain`, which gets the tokens, a list of str, and returns the
+                texts that are joined.
+
+        >>> class Upper:
+        ...     def decode_chain(self, tokens):
+        ...         return [token.upper() for token in tokens]
+        >>> from fastbpe.tokenizers.own import decoders
+        >>> decoders.Decoder.custom(Upper()).decode(["a", "b"])
+        'AB'
+        """
+        made = Decoder.__new__(Decoder)
+        made.written = decoder
+        return made
 
 
 class ByteLevel(Decoder):
-    """Turns GPT-2's characters for bytes to text."""
+    """Turns GPT-2's characters for bytes to text.
+
+    Args:
+        ignored: arguments by name have no effect.
+    """
 
     kind = "ByteLevel"
     fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
     defaults: ClassVar[Mapping[str, Any]] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
-    def __init__(self) -> None:
+    def __init__(self, **ignored: Any) -> None:
         self._set(**self.defaults)
 
     def chain(self, tokens: list[str]) -> list[str]:
@@ -250,6 +281,8 @@ class Sequence(Steps, Decoder):
 
     def __init__(self, decoders_py: list[Any]) -> None:
         self._take(decoders_py)
+        if any(step.written is not None for step in self._steps):
+            raise ValueError("a decoder written in Python cannot be a step of a Sequence")
 
     def chain(self, tokens: list[str]) -> list[str]:
         """Return the tokens as the last step leaves them."""

@@ -1,11 +1,9 @@
-"""Names of types for annotations, enumerations, and Token, as tokenizers has them."""
+"""Names of types for annotations, and enumerations, as tokenizers has them."""
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import List, Tuple, Union  # noqa: UP035  # their objects are what programs compare with
-
-from fastbpe.tokenizers.own.components import Component, absent, of_type
 
 Offsets = Tuple[int, int]  # noqa: UP006
 TextInputSequence = str
@@ -44,39 +42,3 @@ class SplitDelimiterBehavior(Enum):
     MERGED_WITH_PREVIOUS = "merged_with_previous"
     MERGED_WITH_NEXT = "merged_with_next"
     CONTIGUOUS = "contiguous"
-
-
-class Token:
-    """Token of a model.
-
-    Args:
-        id: its id.
-        value: its text.
-        offsets: its start and end.
-    """
-
-    def __init__(self, id: int, value: str, offsets: tuple[int, int]) -> None:
-        self._values: tuple[int, str, tuple[int, int]] = of_type(id, int), of_type(value, str), offsets
-
-    @property
-    def id(self) -> int:
-        """The id."""
-        return self._values[0]
-
-    @property
-    def value(self) -> str:
-        """The text."""
-        return self._values[1]
-
-    @property
-    def offsets(self) -> tuple[int, int]:
-        """Start and end."""
-        return self._values[2]
-
-    def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
-        """Return (id, value, offsets)."""
-        return self._values
-
-
-NormalizedString = absent(Component, "NormalizedString")
-PreTokenizedString = absent(Component, "PreTokenizedString")

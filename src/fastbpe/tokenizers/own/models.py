@@ -5,26 +5,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from itertools import chain
-from operator import index, itemgetter
+from itertools import chain, pairwise
+from operator import itemgetter
 from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.vocabulary import read_merges
 from fastbpe.tokenizers.own.components import (
+    MAX_ID,
     Component,
     absent,
     field,
     finder,
+    ignore,
     n_changes,
     needs_tokenizers,
     number,
     of_type,
     shortest,
     single,
+    token_id,
 )
+from fastbpe.tokenizers.own.token import Token
 from fastbpe.tokenizers.own.trainers import BpeTrainer
+from fastbpe.tokenizers.own.word_merging import WordMerger
 
 __all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
@@ -38,7 +43,6 @@ _OPTIONS: dict[str, tuple[type, Any]] = {
     "byte_fallback": (bool, False),
     "ignore_merges": (bool, False),
 }
-_MAX_ID = (1 << 32) - 1
 
 
 class Model(Component):
@@ -58,6 +62,7 @@ class BPE(Model):
         byte_fallback: tokens for the bytes of unknown characters.
         ignore_merges: a piece that is a token becomes it, whatever its merges make.
         cache_capacity: without effect: fastbpe has its own caches.
+        Other options have no effect, and cause a warning.
 
     Raises:
         ValueError: one of vocab and merges is missing; a merge has a token that the vocabulary lacks.
@@ -65,20 +70,21 @@ class BPE(Model):
     """
 
     kind = "BPE"
+    #: State of a model, and what merges pieces by it.
+    _merger: tuple[dict[str, Any], WordMerger] | None = None
 
     def __init__(
         self,
         vocab: Mapping[str, int] | str | None = None,
         merges: Sequence[tuple[str, str]] | str | None = None,
         *,
-        cache_capacity: int | None = None,
+        cache_capacity: int = 0,
         **options: Any,
     ) -> None:
         if (vocab is None) != (merges is None):
             raise ValueError("`vocab` and `merges` must be both specified")
-        unknown = options.keys() - _OPTIONS.keys()
-        if unknown:
-            raise TypeError(f"BPE() got an unexpected keyword argument {min(unknown)!r}")
+        number(cache_capacity)
+        ignore(name for name in options if name not in _OPTIONS)
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
         self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
@@ -101,11 +107,11 @@ class BPE(Model):
     def _take(self, vocab: Any, merges: list[Any]) -> None:
         """Check and take vocabulary and merges."""
         if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
-            for token, token_id in vocab.items():
+            for token, its_id in vocab.items():
                 of_type(token, str)
-                number(token_id)
+                number(its_id)
         ids = sorted(vocab.values())
-        if ids and not 0 <= ids[0] <= ids[-1] <= _MAX_ID:
+        if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
             raise OverflowError("an id does not fit in 32 bits without a sign")
         self.vocab: dict[str, int] = dict(sorted(vocab.items(), key=itemgetter(1)))
         self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
@@ -198,9 +204,44 @@ class BPE(Model):
         """Return the token of an id; None if there is none."""
         return self.names.get(token_id(id))
 
-    def tokenize(self, sequence: str) -> list[Any]:
-        """Raise ImportError: the tokenizer merges pieces, and its model not by itself."""
-        needs_tokenizers("BPE.tokenize")
+    def tokenize(self, sequence: str) -> list[Token]:
+        """Merge a piece, and return its tokens, with offsets in bytes of UTF-8.
+
+        Args:
+            sequence: the piece. Normalizer and pre-tokenizer do not see it.
+
+        Raises:
+            TypeError: it is not a str.
+            ValueError: it has a lone surrogate, or needs an unknown token that the vocabulary lacks.
+            ImportError: the model has dropout.
+
+        >>> from fastbpe.tokenizers.own import models
+        >>> [token.as_tuple() for token in models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]).tokenize("aab")]
+        [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
+        """
+        of_type(sequence, str).encode()
+        ids, ends = self.merger().merge(sequence)
+        return [Token(i, self.names[i], span) for i, span in zip(ids, pairwise([0, *ends]), strict=True)]
+
+    def merger(self) -> WordMerger:
+        """Return the object that merges pieces by the model as it is now. Raises ImportError for dropout."""
+        if self._state["dropout"]:
+            needs_tokenizers("encoding with dropout")
+        if self._merger is None or self._merger[0] is not self._state:
+            vocab = {**self.vocab}
+            merges = {
+                (vocab[left], vocab[right]): (rank, vocab[self.joined(left, right)])
+                for rank, (left, right) in enumerate(self.merges)
+            }
+            self._merger = self._state, WordMerger(vocab, merges, self.options())
+        return self._merger[1]
+
+    def _clear_cache(self) -> None:
+        """Do nothing: fastbpe has its own caches."""
+
+    def _resize_cache(self, capacity: int) -> None:
+        """Check the number, and do nothing else: fastbpe has its own caches."""
+        number(capacity)
 
     def get_trainer(self) -> Any:
         """Return a trainer with its defaults."""
@@ -272,15 +313,6 @@ def _is_version(line: Any) -> bool:
 
 def _given(value: Any, default: Any) -> Any:
     return default if value is None else value
-
-
-def token_id(value: Any) -> int:
-    """Return an id. Raises TypeError or OverflowError for what tokenizers does not take."""
-    found = index(value)
-    if not 0 <= found <= _MAX_ID:
-        size = "small" if found < 0 else "large"
-        raise OverflowError(f"number too {size} to fit in target type")
-    return found
 
 
 def _option(name: str) -> Any:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
 from typing import Any, ClassVar
 
-from fastbpe.normalization.huggingface import make_change
+from fastbpe.normalization.huggingface import make_change, make_steps
+from fastbpe.normalization.precompiled import checked_charsmap
 from fastbpe.tokenizers.own import components
 from fastbpe.tokenizers.own.components import (
     Component,
     Indexed,
-    absent,
     field,
     finder,
     needs_tokenizers,
     of_type,
     pattern,
+    pattern_field,
     plain,
 )
+from fastbpe.tokenizers.own.normalized_string import NormalizedString
 
 __all__ = [
     "NFC",
@@ -60,9 +64,16 @@ class Normalizer(Component):
         change = make_change(components.flat(self.state()))
         return str(of_type(sequence, str)) if change is None else change(of_type(sequence, str))
 
-    def normalize(self, normalized: Any) -> None:
-        """Raise ImportError: a NormalizedString is the original's."""
-        needs_tokenizers("normalize")
+    def normalize(self, normalized: NormalizedString) -> None:
+        """Normalize a `NormalizedString`, in place. Raises TypeError for others.
+
+        >>> from fastbpe.tokenizers.own import NormalizedString, normalizers
+        >>> text = NormalizedString("\ufb01n")
+        >>> normalizers.NFKC().normalize(text)
+        >>> text
+        NormalizedString(original="\ufb01n", normalized="fin")
+        """
+        of_type(normalized, NormalizedString)._apply(make_steps(components.flat(self.state())))
 
     @staticmethod
     def custom(obj: Any) -> Normalizer:
@@ -167,10 +178,46 @@ class Replace(Normalizer):
     def __init__(self, pattern: Any, content: str) -> None:
         self._set(pattern=_pattern(pattern), content=content)
 
+    pattern = pattern_field()
     content = field("content", "Text that comes in its place.")
 
 
 _pattern = pattern
+
+
+class Precompiled(Normalizer):
+    """Replaces characters by the rules of a sentencepiece model, grapheme by grapheme.
+
+    Args:
+        precompiled_charsmap: the rules, as bytes of the model's file.
+
+    Raises:
+        TypeError: it is not bytes.
+        FormatError: it is damaged.
+
+    >>> from fastbpe.normalization.sentencepiece_rules import charsmap
+    >>> Precompiled(charsmap("nmt_nfkc")).normalize_str("\ufb01n")
+    'fin'
+    """
+
+    kind = "Precompiled"
+    fields: ClassVar[Mapping[str, type]] = {"precompiled_charsmap": str}
+
+    def __init__(self, precompiled_charsmap: bytes) -> None:
+        if isinstance(precompiled_charsmap, str):
+            raise TypeError("Can't extract `str` to `Vec`")
+        try:
+            data = bytes(of_type(precompiled_charsmap, SequenceOf))
+        except ValueError:
+            raise OverflowError("a byte is a number from 0 to 255") from None
+        self._set(precompiled_charsmap=b2a_base64(checked_charsmap(data), newline=False).decode())
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Precompiled:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        made = super().from_state(described)
+        make_change([made.state()])  # which checks the charsmap
+        return made
 
 
 class Sequence(Indexed, Normalizer):
@@ -190,8 +237,6 @@ class Sequence(Indexed, Normalizer):
         return len(self._steps)
 
 
-Precompiled = absent(Normalizer, "normalizers.Precompiled")
-
 _KNOWN: tuple[type[Normalizer], ...] = (
     NFC,
     NFD,
@@ -201,6 +246,7 @@ _KNOWN: tuple[type[Normalizer], ...] = (
     StripAccents,
     ByteLevel,
     Nmt,
+    Precompiled,
     BertNormalizer,
     Strip,
     Prepend,

@@ -23,10 +23,13 @@ class Piece(NamedTuple):
 
     text: the part.
     spans: start and end, in the whole text, of the character that each of its characters comes from.
+    start: start of the part in the whole text; None: where its first character comes from. They differ where a
+        normalizer has removed characters.
     """
 
     text: str
     spans: list[Span]
+    start: int | None = None
 
     @property
     def span(self) -> Span:
@@ -39,20 +42,14 @@ class Piece(NamedTuple):
 
     def behind(self, character: str) -> Piece:
         """Return the piece after a character, which has the place of the first one."""
-        return Piece(character + self.text, [self.spans[0], *self.spans])
-
-
-def split(text: str, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
-    """Split a text by steps as a tokenizer.json describes them.
-
-    Raises PatternError for a pattern that fastbpe does not run.
-    """
-    whole = Piece(text, [(i, i + 1) for i in range(len(text))])
-    return split_piece(whole, steps) if text or not steps else []
+        return Piece(character + self.text, [self.spans[0], *self.spans], self.start)
 
 
 def split_piece(piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
-    """Split a piece as `split` does a text."""
+    """Split a piece by steps as a tokenizer.json describes them.
+
+    Raises PatternError for a pattern that fastbpe does not run.
+    """
     made = [piece]
     for step in steps:
         made = [part for piece in made for part in _apply(piece, step) if part.text]
@@ -69,6 +66,8 @@ def _apply(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
         return [piece.part(*span) for span in pieces(_splitter(components.compact(step)), piece.text)]
     if step["add_prefix_space"] and not piece.text.startswith(" "):
         piece = piece.behind(" ")
+    if not step["use_regex"]:
+        return [_shown(piece)]
     spans = pieces(_splitter(components.compact(step)), piece.text)
     return [_shown(piece.part(*span)) for span in spans]
 
@@ -100,16 +99,35 @@ def _shown(piece: Piece) -> Piece:
     """Return the piece in GPT-2's characters for bytes."""
     shown = [text_of(character.encode()) for character in piece.text]
     spans = [span for one, span in zip(shown, piece.spans, strict=True) for _ in one]
-    return Piece("".join(shown), spans)
+    return Piece("".join(shown), spans, piece.start)
 
 
 def _metaspace(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
     mark, scheme = step["replacement"], step["prepend_scheme"]
-    piece = Piece(piece.text.replace(" ", mark), piece.spans)
-    is_first = piece.span[0] == 0
+    is_first = (piece.span[0] if piece.start is None else piece.start) == 0
+    piece = Piece(piece.text.replace(" ", mark), piece.spans, piece.start)
     if not piece.text.startswith(mark) and (scheme == "always" or (scheme == "first" and is_first)):
         piece = piece.behind(mark)
     if not step["split"]:
         return [piece]
     starts = [i for i, character in enumerate(piece.text) if character == mark or not i]
     return [piece.part(start, end) for start, end in pairwise([*starts, len(piece.text)])]
+
+
+def places_of(text: str) -> Sequence[int]:
+    """Return the index of the character of each byte of a text."""
+    if text.isascii():
+        return range(len(text))
+    return [i for i, character in enumerate(text) for _ in character.encode()]
+
+
+def characters_of(places: Sequence[int], start: int, end: int) -> Span:
+    """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it.
+
+    places: what `places_of` returns for the text.
+    """
+    if start >= len(places):
+        return start, end
+    if end < len(places):
+        return places[start], places[end]
+    return places[start], (places[end - 1] if end - 1 < len(places) else places[start] + 1) + 1

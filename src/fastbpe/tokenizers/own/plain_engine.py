@@ -8,7 +8,7 @@ pre-tokenizer's steps (`pieces`), and the merges of each piece (`word_merging`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
@@ -17,8 +17,9 @@ from fastbpe.tokenizer.tokenizer import Special
 from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers.own import components, document
 from fastbpe.tokenizers.own.models import BPE
-from fastbpe.tokenizers.own.pieces import Piece, Span, split_piece
-from fastbpe.tokenizers.own.word_merging import WordMerger
+from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, split_piece
+from fastbpe.tokenizers.own.pre_tokenized_string import WRITTEN, of_sections
+from fastbpe.tokenizers.own.token import Token
 
 _CHARACTERS = sorted(BYTE_OF_CHARACTER)  # the carrier's token of each id
 _BYTES = [BYTE_OF_CHARACTER[character] for character in _CHARACTERS]
@@ -48,16 +49,13 @@ class PlainEngine:
     Args:
         described: JSON of the whole tokenizer, without settings and post-processor.
         model: its model.
-        names: token of each id.
 
     Raises:
         FastbpeError: the core does not run the normalizer or a pattern.
         ImportError: the model has dropout.
     """
 
-    def __init__(self, described: Mapping[str, Any], model: BPE, names: Mapping[int, str]) -> None:
-        if model.options()["dropout"]:
-            components.needs_tokenizers("encoding with dropout")
+    def __init__(self, described: Mapping[str, Any], model: BPE) -> None:
         carried = []
         following = len(_CHARACTERS)
         self._ids: dict[int, int] = {}
@@ -81,12 +79,16 @@ class PlainEngine:
         )
         pre_tokenizer = described["pre_tokenizer"]
         self._steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
-        split_piece(Piece("a", [(0, 1)]), self._steps)  # raises an error for what cannot be run
-        self._merger = WordMerger(model)
-        self._names = names
+        known = [step for step in self._steps if step["type"] != WRITTEN]
+        self._is_written = len(known) < len(self._steps)
+        split_piece(Piece("a", [(0, 1)]), known)  # raises an error for what cannot be run
+        self._merger = model.merger()
+        self._names = {**model.names}  # an added token may have the id of another token, after training
 
     def encode(self, text: str, *, allowed_special: Special) -> list[int]:
         """Return the ids of a text."""
+        if self._is_written:
+            return self._by_written(text, allowed_special).ids
         ids: list[int] = []
         for section in self._sections(text, allowed_special):
             if isinstance(section, _Found):
@@ -106,6 +108,8 @@ class PlainEngine:
 
     def columns(self, text: str, allowed_special: Special) -> Columns:
         """Return the ids of a text, the token and the word of each, and its start and end in characters."""
+        if self._is_written:
+            return self._by_written(text, allowed_special)
         made = Columns([], [], [], [])
         word = 0
         for section in self._sections(text, allowed_special):
@@ -121,19 +125,38 @@ class PlainEngine:
                 word += 1
         return made
 
+    def _by_written(self, text: str, allowed: Special) -> Columns:
+        """Return the columns of a text by a pre-tokenizer written in Python, which gets all sections at once."""
+        sections = [
+            (Piece("", [section.span]), [Token(section.id, section.text, (0, _n_bytes(text, section.span)))])
+            if isinstance(section, _Found)
+            else (section, None)
+            for section in self._sections(text, allowed)
+        ]
+        made = of_sections(text, sections)
+        made.apply(self._steps)
+        made.tokenize(self._tokens)
+        columns = made.to_encoding().columns
+        return Columns(columns["ids"], columns["tokens"], columns["words"], columns["offsets"])
+
+    def _tokens(self, piece: str) -> list[Token]:
+        """Return the tokens of a piece."""
+        ids, ends = self._merger.merge(piece)
+        return [Token(i, self._names[i], span) for i, span in zip(ids, pairwise([0, *ends]), strict=True)]
+
     def _add(self, made: Columns, piece: Piece, word: int, text: str) -> None:
         """Add the tokens of a piece of a text."""
         ids, ends = self._merger.merge(piece.text)
         made.ids.extend(ids)
         made.tokens.extend(map(self._names.__getitem__, ids))
         made.words.extend([word] * len(ids))
-        places = _places(piece.text)
+        places = places_of(piece.text)
         start = 0
         for end in ends:
             if end <= len(places):
                 made.spans.append((piece.spans[places[start]][0], piece.spans[places[end - 1]][1]))
             else:  # bytes of a prefix or suffix: tokenizers takes the place in the piece for one in the text
-                made.spans.append(_characters(text, start, end))
+                made.spans.append(characters_of(places_of(text), start, end))
             start = end
 
     def _sections(self, text: str, allowed: Special) -> Iterator[Piece | _Found]:
@@ -151,21 +174,8 @@ class PlainEngine:
             at = end
 
 
-def _places(text: str) -> Sequence[int]:
-    """Return the index of the character of each byte of a text."""
-    if text.isascii():
-        return range(len(text))
-    return [i for i, character in enumerate(text) for _ in character.encode()]
-
-
-def _characters(text: str, start: int, end: int) -> Span:
-    """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it."""
-    places = _places(text)
-    if start >= len(places):
-        return start, end
-    if end < len(places):
-        return places[start], places[end]
-    return places[start], (places[end - 1] if end - 1 < len(places) else places[start] + 1) + 1
+def _n_bytes(text: str, span: Span) -> int:
+    return len(text[slice(*span)].encode())
 
 
 def _piece(data: bytes, spans: Sequence[Span]) -> Piece:

@@ -13,13 +13,14 @@ from fastbpe.tokenizers.own.components import (
     field,
     finder,
     flat,
-    needs_tokenizers,
     number,
     of_type,
     pattern,
+    pattern_field,
     plain,
 )
-from fastbpe.tokenizers.own.pieces import split
+from fastbpe.tokenizers.own.components import behavior as _checked_behavior
+from fastbpe.tokenizers.own.pre_tokenized_string import WRITTEN, PreTokenizedString
 
 __all__ = [
     "BertPreTokenizer",
@@ -37,14 +38,6 @@ __all__ = [
     "WhitespaceSplit",
 ]
 
-#: Behaviors by the names of arguments.
-_BEHAVIORS = {
-    "removed": "Removed",
-    "isolated": "Isolated",
-    "merged_with_previous": "MergedWithPrevious",
-    "merged_with_next": "MergedWithNext",
-    "contiguous": "Contiguous",
-}
 SCHEMES = ("first", "never", "always")
 
 
@@ -65,16 +58,53 @@ class PreTokenizer(Component):
         >>> pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str("a bc")
         [('a', (0, 1)), ('Ġbc', (1, 4))]
         """
-        return [(piece.text, piece.span) for piece in split(of_type(s, str), flat(self.state()))]
+        whole = PreTokenizedString(s)
+        whole.apply(flat(self.described()))
+        return [(text, span) for text, span, _ in whole.get_splits()]
 
-    def pre_tokenize(self, pretok: Any) -> None:
-        """Raise ImportError: a PreTokenizedString is the original's."""
-        needs_tokenizers("pre_tokenize")
+    def pre_tokenize(self, pretok: PreTokenizedString) -> None:
+        """Split the pieces of a `PreTokenizedString`, in place. Raises TypeError for others.
+
+        >>> from fastbpe.tokenizers.own import PreTokenizedString, pre_tokenizers
+        >>> text = PreTokenizedString("a bc")
+        >>> pre_tokenizers.Whitespace().pre_tokenize(text)
+        >>> text.get_splits()
+        [('a', (0, 1), None), ('bc', (2, 4), None)]
+        """
+        of_type(pretok, PreTokenizedString).apply(flat(self.described()))
+
+    #: Pre-tokenizer written in Python; None: it is one of the subclasses.
+    written: Any = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            raise TypeError(
+                "Custom PreTokenizer cannot be serialized; a file and a pickle hold pre-tokenizers of tokenizers"
+            )
+        return super().state()
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, or an object in its place."""
+        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @staticmethod
     def custom(pretok: Any) -> PreTokenizer:
-        """Raise ImportError: a pre-tokenizer written in Python is the original's."""
-        needs_tokenizers("a pre-tokenizer written in Python")
+        """Make a pre-tokenizer of an object written in Python. It cannot be saved or pickled.
+
+        Args:
+            pretok: object with a method `pre_tokenize`, which gets a `PreTokenizedString` and splits it.
+
+        >>> class Halves:
+        ...     def pre_tokenize(self, text):
+        ...         text.split(lambda i, piece: [piece[:2], piece[2:]])
+        >>> from fastbpe.tokenizers.own import pre_tokenizers
+        >>> pre_tokenizers.PreTokenizer.custom(Halves()).pre_tokenize_str("abcd")
+        [('ab', (0, 2)), ('cd', (2, 4))]
+        """
+        made = PreTokenizer.__new__(PreTokenizer)
+        made.written = pretok
+        return made
 
 
 class ByteLevel(PreTokenizer):
@@ -84,13 +114,16 @@ class ByteLevel(PreTokenizer):
         add_prefix_space: put a space before texts that do not begin with one.
         trim_offsets: without effect here: the post-processor trims offsets.
         use_regex: split by GPT-2's pattern.
+        ignored: other arguments have no effect.
     """
 
     kind = "ByteLevel"
     fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
     defaults: ClassVar[Mapping[str, Any]] = {"use_regex": True}
 
-    def __init__(self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True) -> None:
+    def __init__(
+        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **ignored: Any
+    ) -> None:
         self._set(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
 
     add_prefix_space = field("add_prefix_space", "Put a space before texts.")
@@ -103,16 +136,9 @@ class ByteLevel(PreTokenizer):
         return [*BYTE_OF_CHARACTER]
 
 
-def _behavior(value: Any) -> str:
-    if of_type(value, str) not in _BEHAVIORS:
-        known = ", ".join(_BEHAVIORS)
-        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
-    return _BEHAVIORS[value]
-
-
 def _behavior_field(doc: str) -> Any:
     """Return a property for a behavior, which is told in lower case."""
-    plain = field("behavior", doc, _behavior)
+    plain = field("behavior", doc, _checked_behavior)
     return property(lambda self: str(plain.fget(self)).lower(), plain.fset, None, doc)
 
 
@@ -129,10 +155,10 @@ class Split(PreTokenizer):
     fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "behavior": str, "invert": bool}
 
     def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
-        self._set(pattern=_pattern(pattern), behavior=_behavior(behavior), invert=invert)
+        self._set(pattern=_pattern(pattern), behavior=_checked_behavior(behavior), invert=invert)
 
+    pattern = pattern_field()
     behavior = _behavior_field("Fate of the text at which is split.")
-
     invert = field("invert", "Split at what lies between.")
 
 
@@ -167,7 +193,7 @@ class Punctuation(PreTokenizer):
     defaults: ClassVar[Mapping[str, Any]] = {"behavior": "Isolated"}
 
     def __init__(self, behavior: str = "isolated") -> None:
-        self._set(behavior=_behavior(behavior))
+        self._set(behavior=_checked_behavior(behavior))
 
     behavior = _behavior_field("Fate of punctuation.")
 

@@ -110,6 +110,7 @@ class ByteLevel(PostProcessor):
         add_prefix_space: a space was put before texts; None: True.
         trim_offsets: leave white space out; None: True.
         use_regex: without effect here; None: True.
+        ignored: other arguments have no effect.
     """
 
     kind = "ByteLevel"
@@ -121,6 +122,7 @@ class ByteLevel(PostProcessor):
         add_prefix_space: bool | None = None,
         trim_offsets: bool | None = None,
         use_regex: bool | None = None,
+        **ignored: Any,
     ) -> None:
         values = {"add_prefix_space": add_prefix_space, "trim_offsets": trim_offsets, "use_regex": use_regex}
         self._set(**{key: True if value is None else value for key, value in values.items()})

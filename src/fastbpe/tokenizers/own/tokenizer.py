@@ -30,7 +30,7 @@ from fastbpe.tokenizers.own import (
 )
 from fastbpe.tokenizers.own.added_token import checked
 from fastbpe.tokenizers.own.built import Built, build
-from fastbpe.tokenizers.own.components import number, of_type
+from fastbpe.tokenizers.own.components import number, of_type, token_id
 from fastbpe.tokenizers.own.encoding import Encoding, check_direction
 
 _FINDERS = {
@@ -141,7 +141,10 @@ class Tokenizer:
 
     def _described(self) -> dict[str, Any]:
         """Return the JSON of all that the tokenizer is."""
-        parts = {name: None if one is None else one.state() for name, one in self._components.items()}
+        return self._with({name: None if one is None else one.state() for name, one in self._components.items()})
+
+    def _with(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON of the tokenizer with these components."""
         return {
             "version": "1.0",
             "truncation": document.dump_truncation(self._truncation),
@@ -236,7 +239,7 @@ class Tokenizer:
         """
         if isinstance(ids, str):
             raise TypeError("Can't extract `str` to `Vec`")
-        numbers = [models.token_id(one) for one in of_type(ids, Sequence)]
+        numbers = [token_id(one) for one in of_type(ids, Sequence)]
         skips = of_type(skip_special_tokens, bool)
         native = self._decoding()
         if native is not None:
@@ -249,9 +252,7 @@ class Tokenizer:
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all cores."""
         skips = of_type(skip_special_tokens, bool)
-        numbers = [
-            [models.token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)
-        ]
+        numbers = [[token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)]
         native = self._decoding()
         if native is not None and numbers:
             try:
@@ -260,8 +261,14 @@ class Tokenizer:
                 pass
         return [self._decode_slowly(ids, skips) for ids in numbers]
 
+    def _is_decoder_written(self) -> bool:
+        """Return True if the decoder is written in Python."""
+        return self.decoder is not None and self.decoder.written is not None
+
     def _decoding(self) -> Native | None:
         """Return fastbpe's tokenizer if it decodes as the decoder asks."""
+        if self._is_decoder_written():
+            return None
         try:
             native = self._ready().native
         except ImportError:
@@ -288,7 +295,7 @@ class Tokenizer:
         A token of the vocabulary is given as it is spelt there, an added one with `normalized` as the normalizer
         changes it.
         """
-        added = self._added.tokens.get(models.token_id(id))
+        added = self._added.tokens.get(token_id(id))
         if added is None:
             return self._model.names.get(id)
         normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
@@ -433,9 +440,9 @@ class Tokenizer:
         self._padding = {
             "length": None if length is None else number(length),
             "pad_to_multiple_of": None if pad_to_multiple_of is None else number(pad_to_multiple_of),
-            "pad_id": models.token_id(pad_id),
+            "pad_id": token_id(pad_id),
             "pad_token": of_type(pad_token, str),
-            "pad_type_id": models.token_id(pad_type_id),
+            "pad_type_id": token_id(pad_type_id),
             "direction": check_direction(direction),
         }
         components.n_changes[0] += 1
@@ -476,7 +483,7 @@ class Tokenizer:
 
     def _train(self, texts: Iterable[str], trainer: Any) -> None:
         chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
-        steps = [None if one is None else one.state() for one in (self.normalizer, self.pre_tokenizer)]
+        steps = [None if one is None else one.described() for one in (self.normalizer, self.pre_tokenizer)]
         vocab, merges = training.learn(texts, chosen, *steps)
         self._model.replace(vocab, merges, chosen.continuing_subword_prefix, chosen.end_of_word_suffix)
         self._add([token.copied() for token in chosen.special_tokens])
@@ -524,12 +531,15 @@ class Tokenizer:
     def _build(self) -> Built:
         """Return fastbpe's tokenizer for all but the post-processor, which trims offsets by itself."""
         model, added = self._model, self._added
-        parts = [None if one is None else one.state() for one in self._components.values()]
-        parts[document.PARTS.index("post_processor")] = None
+        left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
+        parts = {
+            name: None if one is None or name in left_out else one.described()
+            for name, one in self._components.items()
+        }
         state = model.names, model.merges, model.options(), parts, added.tokens, added.special
         if self._built is not None and self._built.state == state:
             return self._built
-        described = {**self._described(), "truncation": None, "padding": None, "post_processor": None}
+        described = {**self._with(parts), "truncation": None, "padding": None}
         described["added_tokens"] = added.found()
         names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
         self._built = build(described, model, names, state)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastbpe._utils.progress import Progress
+from fastbpe.errors import FormatError
 from fastbpe.tokenizers.own.added_token import AddedToken, checked
-from fastbpe.tokenizers.own.components import Component, absent, character, number, of_type
+from fastbpe.tokenizers.own.components import (
+    REPR,
+    STR,
+    Component,
+    Limits,
+    absent,
+    character,
+    compact,
+    ignore,
+    number,
+    of_type,
+    show_component,
+)
 
 __all__ = [
     "BpeTrainer",
@@ -53,6 +66,11 @@ def _progress_format(value: Any) -> str:
     return value if of_type(value, str) in ("json", "silent") else "indicatif"
 
 
+#: Forms of progress by the names of arguments, as a state has them.
+_FORMATS = {"indicatif": "Indicatif", "json": "JsonLines", "silent": "Silent"}
+_FORMAT_NAMES = {value: key for key, value in _FORMATS.items()}
+
+
 def _print_json(stage: str, n_done: int, n_total: int | None) -> None:
     """Print the progress of a stage as a line of JSON on stderr."""
     print(json.dumps({"stage": stage, "current": n_done, "total": n_total}), file=sys.stderr)
@@ -74,6 +92,7 @@ class BpeTrainer(Trainer):
         continuing_subword_prefix: text before each character of a word but the first.
         end_of_word_suffix: text after the last character of a word.
         max_token_length: length from which no token is made.
+        ignored: other arguments have no effect, and cause a warning.
 
     Raises:
         TypeError, OverflowError: an argument is of another type, or a number has a sign.
@@ -92,8 +111,12 @@ class BpeTrainer(Trainer):
         continuing_subword_prefix: str | None = None,
         end_of_word_suffix: str | None = None,
         max_token_length: int | None = None,
+        **ignored: Any,
     ) -> None:
+        ignore(ignored)
         self._options: dict[str, Any] = {}
+        #: Words of the last training, with the count of each.
+        self.words: Mapping[str, int] = {}
         self.vocab_size = vocab_size
         self.min_frequency = min_frequency
         self.show_progress = show_progress
@@ -128,26 +151,80 @@ class BpeTrainer(Trainer):
             raise TypeError("Can't extract `str` to `Vec`")
         return [*dict.fromkeys(of_type(text, str)[0] for text in texts if text)]
 
+    def get_word_count(self) -> int:
+        """Return the number of different words of the last training.
+
+        >>> from fastbpe.tokenizers.own import Tokenizer, models, pre_tokenizers, trainers
+        >>> tokenizer, trainer = Tokenizer(models.BPE()), trainers.BpeTrainer(show_progress=False)
+        >>> tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> tokenizer.train_from_iterator(["a b", "b c"], trainer)
+        >>> trainer.get_word_count()
+        3
+        """
+        return len(self.words)
+
     def state(self) -> dict[str, Any]:
-        """Return the options."""
+        """Return the options, and the words of the last training."""
         return {
-            "type": "BpeTrainer",
             "min_frequency": self.min_frequency,
             "vocab_size": self.vocab_size,
             "show_progress": self.show_progress,
+            "progress_format": _FORMATS[self.progress_format],
             "special_tokens": [token.state() for token in self.special_tokens],
             "limit_alphabet": self.limit_alphabet,
             "initial_alphabet": self.initial_alphabet,
             "continuing_subword_prefix": self.continuing_subword_prefix,
             "end_of_word_suffix": self.end_of_word_suffix,
             "max_token_length": self.max_token_length,
+            "words": {**self.words},
         }
 
     @classmethod
     def from_state(cls, described: Any) -> BpeTrainer:
-        """Make the trainer of a state."""
-        options = {key: value for key, value in described.items() if key != "type"}
-        return cls(**{**options, "special_tokens": [AddedToken(**token) for token in options["special_tokens"]]})
+        """Make the trainer of a state. Raises FormatError if it is none."""
+        try:
+            options = {**described}
+            words = options.pop("words")
+            options["progress_format"] = _FORMAT_NAMES[options["progress_format"]]
+            options["special_tokens"] = [AddedToken(**token) for token in options["special_tokens"]]
+            made = cls(**options)
+            made.words = {str(word): number(count) for word, count in words.items()}
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise FormatError(f"a BpeTrainer's state: {error!r:.60} is missing or not known") from None
+        return made
+
+    def __getstate__(self) -> bytes:
+        return compact({"BpeTrainer": self.state()})
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__.update(_of_pickled(state).__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_pickled, (self.__getstate__(),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BpeTrainer:
+        return self.from_state(self.state())
+
+    def _shown(self, limits: Limits) -> str:
+        tokens = [{"type": "AddedToken", **token.state()} for token in self.special_tokens]
+        shown = show_component({"type": "BpeTrainer", **self.state(), "special_tokens": tokens}, limits)
+        return f"BpeTrainer({shown})"
+
+    def __repr__(self) -> str:
+        return self._shown(REPR)
+
+    def __str__(self) -> str:
+        return self._shown(STR)
+
+
+def _of_pickled(state: bytes) -> BpeTrainer:
+    try:
+        described = json.loads(of_type(state, bytes))
+        return BpeTrainer.from_state(described["BpeTrainer"])
+    except (KeyError, TypeError, ValueError) as error:
+        if not isinstance(state, bytes) or isinstance(error, FormatError):
+            raise
+        raise FormatError(f"a BpeTrainer's state: {error}") from None
 
 
 ParityBpeTrainer = absent(Trainer, "trainers.ParityBpeTrainer")

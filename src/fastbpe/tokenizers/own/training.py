@@ -19,7 +19,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import components, decoders, document, pre_tokenizers
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.learning import learn_words
-from fastbpe.tokenizers.own.pieces import Piece, split_piece
+from fastbpe.tokenizers.own.pieces import Piece
+from fastbpe.tokenizers.own.pre_tokenized_string import split_text
 from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
 
 #: Steps that cut texts, and change nothing.
@@ -35,7 +36,7 @@ def learn(
 
     Args:
         texts: the texts.
-        trainer: the options.
+        trainer: the options. It keeps the words of the texts.
         normalizer, pre_tokenizer: JSON of these components of the tokenizer.
 
     Raises:
@@ -53,7 +54,8 @@ def learn(
     else:
         word_of = text_of if "ByteLevel" in kinds else bytes.decode
         words = {word_of(piece): count for piece, count in _counted(texts, carrier, trainer)}
-    return learn_words(dict(sorted(words.items())), trainer)
+    trainer.words = dict(sorted(words.items()))
+    return learn_words(trainer.words, trainer)
 
 
 def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
@@ -102,7 +104,7 @@ def _words(texts: Iterable[str], normalizer: Any, steps: list[Any]) -> Counter[s
             places = sources(changes, text)
             spans = [(place, place + 1) for place in (range(len(normalized)) if places is None else places)]
             piece = Piece(normalized, spans)
-            words.update(part.text for part in split_piece(piece, steps) if part.text)
+            words.update(part.text for part in split_text(text, piece, steps))
     except FastbpeError as error:
         needs_tokenizers(f"training with these components ({error})")
     return words

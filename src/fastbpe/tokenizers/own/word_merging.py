@@ -7,11 +7,9 @@ unknown ones are its unknown token, or bytes. The rules were found by experiment
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
-
-from fastbpe.tokenizers.own.models import BPE
+from typing import Any, NamedTuple
 
 _KEPT_PIECES = 1 << 14
 _NONE = -1
@@ -29,26 +27,26 @@ class Tokens(NamedTuple):
 
 
 class WordMerger:
-    """Merges pieces by a model as it is now.
+    """Merges pieces.
 
     Args:
-        model: the model. Its dropout is not applied.
+        vocab: token → id.
+        merges: pair of ids → rank, id of what they become.
+        options: JSON of the model without vocabulary and merges. Its dropout is not applied.
     """
 
-    def __init__(self, model: BPE) -> None:
-        options = model.options()
-        self._vocab = {**model.vocab}
+    def __init__(
+        self,
+        vocab: Mapping[str, int],
+        merges: Mapping[tuple[int, int], tuple[int, int]],
+        options: Mapping[str, Any],
+    ) -> None:
+        self._vocab, self._merges = vocab, merges
         self._prefix = options["continuing_subword_prefix"] or ""
         self._suffix = options["end_of_word_suffix"] or ""
         self._unknown = options["unk_token"]
         self._fuses, self._falls_back = options["fuse_unk"], options["byte_fallback"]
         self._whole_first = options["ignore_merges"]
-        vocab = self._vocab
-        #: Pair of ids → rank, id of what they become.
-        self._merges = {
-            (vocab[left], vocab[right]): (rank, vocab[model.joined(left, right)])
-            for rank, (left, right) in enumerate(model.merges)
-        }
         self.merge = lru_cache(_KEPT_PIECES)(self._merge)
 
     def _merge(self, piece: str) -> Tokens:

@@ -1,0 +1,51 @@
+"""Rules of a precompiled charsmap, read in Python: a source and what becomes of it.
+
+The trie of sources is a double array (Darts): the children of a unit lie at its base ^ byte, and its value, the
+place of the target, at the base itself. `_core/normalize` has the same for whole texts.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+_LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # bits of a unit
+
+
+class Charsmap:
+    """Rules of a charsmap.
+
+    Args:
+        data: the charsmap, which has passed the checks of `charsmap_rules`.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        (n,) = struct.unpack_from("<I", data)
+        self._units = memoryview(data)[4 : 4 + n].cast("I")
+        self._targets = data[4 + n :]
+
+    def find(self, source: str) -> str | None:
+        """Return the target of the rule whose source is exactly this text, or None."""
+        data = source.encode()
+        return next((target for n, target in self._matches(data) if n == len(data)), None)
+
+    def shortest(self, text: str) -> str | None:
+        """Return the target of the rule with the shortest source that a text begins with, or None."""
+        return next((target for _, target in self._matches(text.encode())), None)
+
+    def _matches(self, data: bytes) -> Iterator[tuple[int, str]]:
+        """Yield the number of bytes and the target of each rule whose source data begins with, shortest first."""
+        units = self._units
+        base = _offset(units[0])
+        for n, byte in enumerate(data, 1):
+            at = base ^ byte
+            if not byte or at >= len(units) or units[at] & _LABEL != byte:
+                return
+            base = at ^ _offset(units[at])
+            if units[at] & _HAS_VALUE and base < len(units):
+                start = units[base] & _VALUE
+                yield n, self._targets[start : self._targets.index(b"\0", start)].decode()
+
+
+def _offset(unit: int) -> int:
+    return (unit >> 10) << ((unit & _WIDE) >> 6)

@@ -1,0 +1,148 @@
+"""Precompiled of tokenizers: the rules of a sentencepiece model, applied grapheme by grapheme.
+
+A grapheme is a character with all that belongs to it (UAX #29). If it has fewer than six bytes, it is looked up,
+and the rule with the shortest source that it begins with replaces all of it. If there is none, each of its
+characters is replaced by itself. sentencepiece takes the longest source anywhere, so that the two differ on marks.
+Compared with tokenizers 0.23 for all rules that fastbpe has.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe.errors import FormatError
+from fastbpe.formats.charsmap import Charsmap
+
+_MAX_BYTES = 5  # of a grapheme that is looked up
+
+
+class Precompiled:
+    """Step that replaces characters by the rules of a charsmap.
+
+    Args:
+        encoded: the charsmap in base64.
+
+    Raises:
+        FormatError: it is damaged.
+
+    >>> from fastbpe.normalization.sentencepiece_rules import charsmap
+    >>> Precompiled(base64.b64encode(charsmap("nmt_nfkc")).decode())("\ufb01n\u3000½")
+    'fin 1⁄2'
+    """
+
+    def __init__(self, encoded: str) -> None:
+        try:
+            data = base64.b64decode(encoded, validate=True)
+        except binascii.Error as error:
+            raise FormatError(f"precompiled_charsmap: {error}") from None
+        self._rules = Charsmap(checked_charsmap(data))
+        self._characters = _Characters(self._rules)
+
+    def __call__(self, text: str) -> str:
+        """Normalize a text."""
+        if not _several().search(text):
+            return text.translate(self._characters)
+        return "".join(target for _, target in self._parts(text))
+
+    def changes(self, text: str) -> list[tuple[str, int]]:
+        """Return each new character and its change, as `NormalizedString.transform` of tokenizers takes them.
+
+        The change is 0 for a character in the place of one, 1 for one that is added, and -n for one in whose place
+        n characters more are removed.
+        """
+        made: list[tuple[str, int]] = []
+        for source, target in self._parts(text):
+            made += [(character, int(i >= len(source))) for i, character in enumerate(target)]
+            removed = len(source) - len(target)
+            if removed > 0 and made:  # at the beginning of a text they are not counted, as in tokenizers
+                made[-1] = made[-1][0], made[-1][1] - removed
+        return made
+
+    def sources(self, text: str, normalized: str) -> list[int]:
+        """Return the sources of a normalized text, as tokenizers counts them."""
+        found: list[int] = []
+        at = 0
+        for _, change in self.changes(text):
+            found.append(at - 1 if change > 0 else at)
+            at += 0 if change > 0 else 1 - change
+        return found
+
+    def _parts(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the parts of a text that are replaced, and what takes their place."""
+        for match in _grapheme().finditer(text):
+            whole = match[0]
+            if len(whole) > 1 and len(whole.encode()) <= _MAX_BYTES:
+                target = self._rules.shortest(whole)
+                if target is not None:
+                    yield whole, target
+                    continue
+            for character in whole:
+                yield character, self._characters[ord(character)]
+
+
+class _Characters(dict[int, str]):
+    """Table for str.translate: code point → its target, or itself."""
+
+    def __init__(self, rules: Charsmap) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def __missing__(self, code: int) -> str:
+        found = self._rules.shortest(chr(code))
+        self[code] = chr(code) if found is None else found
+        return self[code]
+
+
+def checked_charsmap(charsmap: bytes) -> bytes:
+    """Return a charsmap. Raises FormatError if it is empty or damaged, or a target is not UTF-8."""
+    if not charsmap:
+        raise FormatError("precompiled_charsmap: it is empty")
+    Normalizer(charsmap, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False)
+    try:
+        charsmap[4 + int.from_bytes(charsmap[:4], "little") :].decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"precompiled_charsmap: a replacement is not UTF-8: {error}") from None
+    return charsmap
+
+
+@cache
+def _several() -> re.Pattern[str]:
+    """Return the pattern of a character that a grapheme of several, with fewer than six bytes, has."""
+    return re.compile(rf"\r\n|[{_class('JOINING', 'PREPENDED')}]")
+
+
+@cache
+def _grapheme() -> re.Pattern[str]:
+    """Return the pattern of a grapheme, by the rules of UAX #29 and the classes of tokenizers."""
+    joining, breaks = _class("JOINING"), _class("BREAKS")
+    extending, picture = _class("EXTENDING"), _class("PICTURES")
+    vowel, lead, tail = _class("VOWELS"), _class("LEADS"), _class("TAILS")
+    open_syllable = "".join(map(chr, range(0xAC00, 0xD7A4, 28)))
+    hangul = (
+        rf"[{lead}]*(?:[{vowel}]+|[{open_syllable}][{vowel}]*|(?![{open_syllable}])[\uac00-\ud7a3])[{tail}]*"
+        rf"|[{lead}]+|[{tail}]+"
+    )
+    # Between two consonants stand a linker and characters that extend, but for U+200C.
+    consonant, linker = _class("CONSONANTS"), _class("LINKERS")
+    between = rf"(?!\u200c)[{extending}\u200d]"
+    conjunct = rf"[{consonant}](?:(?:(?![{linker}]){between})*[{linker}](?:{between})*[{consonant}])*"
+    pictures = rf"[{picture}](?:[{extending}]*\u200d[{picture}])*"
+    flags = "[\U0001f1e6-\U0001f1ff]{2}"
+    return re.compile(
+        rf"\r\n|[{breaks}]"
+        rf"|[{_class('PREPENDED')}]*(?:{hangul}|{pictures}|{conjunct}|{flags}|[^{breaks}])[{joining}]*"
+    )
+
+
+def _class(*names: str) -> str:
+    """Return tables of characters as a class of a pattern, without its brackets."""
+    from fastbpe.normalization import huggingface_tables as tables
+
+    words = " ".join(getattr(tables, f"GRAPHEME_{name}") for name in names).split()
+    bounds = (word.partition("-")[::2] for word in words)
+    return "".join(f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}" for first, last in bounds)
