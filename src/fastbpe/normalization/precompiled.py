@@ -19,6 +19,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
 
 _MAX_BYTES = 5  # of a grapheme that is looked up
+_MAX_KEPT = 4096  # characters whose targets a step keeps
 
 
 class Precompiled:
@@ -94,8 +95,10 @@ class _Characters(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         found = self._rules.shortest(chr(code))
-        self[code] = chr(code) if found is None else found
-        return self[code]
+        target = chr(code) if found is None else found
+        if len(self) < _MAX_KEPT:
+            self[code] = target
+        return target
 
 
 def checked_charsmap(charsmap: bytes) -> bytes:
