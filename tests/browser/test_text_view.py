@@ -223,7 +223,7 @@ def test_view_is_right_after_each_of_many_edits(page: Page, tokenizers: dict[str
     rng = Random(SEED)
     text = standard_library(5_000).replace("|", "/")
     shown = [*tokenizers.values()][:4]
-    for n in range(n_rounds(8, 20)):
+    for n in range(n_rounds(6, 10)):
         if n % 4 == 3:
             page.locator(".signs:visible").click()
         if n % 5 == 4:
