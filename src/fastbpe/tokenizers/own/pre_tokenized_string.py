@@ -179,7 +179,7 @@ def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]])
 
 
 def split_text(text: str, piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
-    """Split a part of a text by the steps of a pre-tokenizer, some of which may be written in Python.
+    """Split a part of a text by the steps of a pre-tokenizer; a step may be written in Python.
 
     Args:
         text: the whole text.
