@@ -35,6 +35,7 @@ def release_memory() -> int:
 
     - The memory of the array of ids that was freed last, and of the array of spans: up to 32 MB each a process.
     - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
+    - The table of the tuples of offsets that lists share: 1 MB a process.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
       ids, and up to 4 MB each of text, pieces and offsets. For batches one block that the threads share, as large
       as the largest call needed, with up to 32 MB touched.
@@ -42,6 +43,7 @@ def release_memory() -> int:
     Given back, not counted:
 
     - Idle threads, up to 256: they end.
+    - Tuples of offsets in the table, up to 131,072 of 56 bytes, if no list has them.
     - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Automata of patterns: up to 8.
       Normalized characters: up to 4,096 of each kind. The charsmaps of the five standard sets of rules.
     - Tokenizers that tasks of Spark or Ray use in this process: up to 4.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 import sys
@@ -205,3 +206,35 @@ print("done")
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
 def test_forked_child_releases_its_own_memory() -> None:
     assert run_python(FORKED) == "done\n"
+
+
+def test_release_memory_frees_shared_tuples_that_no_list_has(tokenizer: Tokenizer) -> None:
+    fastbpe.release_memory()
+    _, spans = tokenizer.encode_with_offsets(TEXT[:5000])
+    expected = [(start, end) for start, end in spans]
+    assert tokenizer.encode_with_offsets(TEXT[:5000])[1][7] is spans[7]
+    held = sys.getrefcount(spans[7])
+    assert fastbpe.release_memory() >= 1 << 20
+    left = sys.getrefcount(spans[7])  # not in an assert, which holds what it compares
+    assert left == held - 1
+    assert spans == expected == tokenizer.encode_with_offsets(TEXT[:5000])[1]
+
+
+def test_release_memory_may_run_while_offsets_are_made(tokenizer: Tokenizer) -> None:
+    """A collection starts while a tuple is made, before Python 3.12, and runs callbacks."""
+    expected = tokenizer.encode_with_offsets(TEXT[:20_000])
+    before = gc.get_threshold()
+    calls: list[int] = []
+
+    def release(*_: object) -> None:
+        calls.append(fastbpe.release_memory())
+
+    gc.callbacks.append(release)
+    gc.set_threshold(1)
+    try:
+        for _ in range(3):
+            assert tokenizer.encode_with_offsets(TEXT[:20_000]) == expected
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(release)
+    assert calls

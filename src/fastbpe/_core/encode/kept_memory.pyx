@@ -1,6 +1,7 @@
 """Memory that the core keeps between calls, given back."""
 
 from fastbpe._core.encode.scratch_pool cimport free_scratches
+from fastbpe._core.encode.spans cimport free_shared_tuples
 from fastbpe._core.ids.id_lists cimport free_spare
 
 cdef extern from *:
@@ -17,7 +18,7 @@ cdef extern from *:
 
 def free_blocks():
     """Free the memory that waits for the next call, of all pipelines; return how many bytes."""
-    return free_spare() + free_scratches()
+    return free_spare() + free_shared_tuples() + free_scratches()
 
 
 def give_to_system():

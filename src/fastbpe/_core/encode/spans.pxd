@@ -49,6 +49,7 @@ cdef list spans_list(const Spans* spans)
 cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept
 cdef Array spans_array(Spans* spans, size_t n_units=*)
 cdef object append_spans(list out, const Spans* spans, object end)
+cdef size_t free_shared_tuples() noexcept
 
 
 cdef inline int add_span_of_id(Spans* spans, size_t start, size_t end) except -1 nogil:
