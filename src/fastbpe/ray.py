@@ -11,7 +11,6 @@ import os
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.cluster.columns import (
@@ -25,8 +24,9 @@ from fastbpe.cluster.columns import (
 )
 from fastbpe.cluster.counting import NUMBERS, Counting, check_options, count_part, counts_of_rows, reduce_rows
 from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
-from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_part
+from fastbpe.cluster.writing import Writing, check_shards, number_shards, summary_of_rows, unnumbered, write_part
 from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.remote import absolute, as_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts
 
@@ -39,6 +39,7 @@ _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
 _RESULT_BITS = 12  # of the number of a result: its place in a table of results
 _MAX_RETRIES = 3  # of a task, as Spark's default
+_END_SECONDS = 60  # to wait for tasks that were cancelled
 _Rows = list[tuple[int, bytes]]
 
 
@@ -140,8 +141,10 @@ def write_shards(
     """Encode a column of texts into shards of ids on a file system that all nodes share.
 
     Each block becomes a shard, as each partition does in `fastbpe.spark.write_shards`. Use
-    `dataset.repartition(n)` for n shards. The dataset is executed and held in Ray's object store, which spills to
-    disk: each shard has the number of all shards in its name, and Ray knows it when it has made the last block.
+    `dataset.repartition(n)` for n shards. The dataset streams: tasks write blocks as they come, as many at a time
+    as the cluster has CPUs, and Ray's object store holds only the blocks in between. Each shard has the number of
+    all shards in its name, which is known at the end. So shards lie in a hidden folder beside the output until
+    then, and none appears if the call fails.
 
     Args:
         dataset: Dataset – the texts; each row is a document.
@@ -152,7 +155,7 @@ def write_shards(
 
     Raises:
         ImportError: ray is not installed.
-        TypeError, ValueError, FormatError, WorkerError: as in `fastbpe.spark.write_shards`.
+        TypeError, ValueError, FormatError, FileNotFoundError, WorkerError: as in `fastbpe.spark.write_shards`.
         MemoryError: a task had too little memory at each try; the message names its block and shard.
 
     >>> import fastbpe.ray, ray.data, tempfile
@@ -166,17 +169,15 @@ def write_shards(
     ray = _require_ray()
     _check_text_column(dataset, column)
     check_shards(tokenizer, out, options)
-    sent = partial(_value_of, ray.put(pickle.dumps(tokenizer)))
-    blocks = _blocks(dataset.select_columns([column]))
-    how = Writing(column, sent, tokenizer.fingerprint, os.path.abspath(out), len(blocks), options)
-    write, n_shards = _remote(ray, _write), len(blocks)
-    with removing_leftovers(out, n_shards):
-        waiting = [write.remote(how, number, block) for number, block in enumerate(blocks)]
-        rows: _Rows = [
-            _result(ray, row, f"{os.fspath(out)}: block {number}, shard {number} of {n_shards}")
-            for number, row in enumerate(waiting)
-        ]
-    return summary_of_rows(rows, Path(out), n_shards)
+    sent, target = partial(_value_of, ray.put(pickle.dumps(tokenizer))), as_path(out)
+    with unnumbered(target) as place:
+        how = Writing(column, sent, tokenizer.fingerprint, absolute(place), None, options)
+        rows = _written(ray, dataset.select_columns([column]), how, os.fspath(out))
+        if not rows:
+            rows = [write_part([], how, 0, "no blocks")]
+        summary = summary_of_rows(rows, target, len(rows))
+        number_shards(place, target, len(rows))
+    return summary
 
 
 # In tasks
@@ -220,8 +221,14 @@ def _reduced(rows: Iterable[tuple[int, int, Any]]) -> _Rows:
 
 
 def _write(how: Writing, number: int, block: Any) -> tuple[int, bytes]:
+    import pyarrow
+
     where = f"block {number}"
-    with naming_lack_of_memory(f"{where}, shard {number} of {how.n_shards}"):
+    with naming_lack_of_memory(f"{where}, shard {number}"):
+        if not isinstance(block, pyarrow.Table):  # of pandas
+            from ray.data.block import BlockAccessor
+
+            block = BlockAccessor.for_block(block).to_arrow()
         return write_part([block], how, number, where)
 
 
@@ -251,9 +258,51 @@ def _require_ray() -> Any:
     return ray
 
 
-def _remote(ray: Any, task: Any) -> Any:
+def _remote(ray: Any, task: Any, **options: Any) -> Any:
     """Return a remote function that Ray tries again after any error, as Spark does; lasting ones are returned."""
-    return ray.remote(max_retries=_MAX_RETRIES, retry_exceptions=True)(task)
+    return ray.remote(max_retries=_MAX_RETRIES, retry_exceptions=True, **options)(task)
+
+
+def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
+    """Have tasks write the blocks of a dataset as they come; returns their results.
+
+    The tasks ask for no CPU: those that make the blocks may hold all CPUs until the last block is taken.
+
+    Args:
+        ray: the module.
+        dataset: the texts.
+        how: settings of the tasks.
+        out: name of the output, for errors.
+    """
+    write, at_once = _remote(ray, _write, num_cpus=0), max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    waiting: dict[Any, int] = {}
+    rows: _Rows = []
+
+    def wait() -> None:
+        (done,), _ = ray.wait([*waiting], num_returns=1)
+        number = waiting.pop(done)
+        rows.append(_result(ray, done, f"{out}: block {number}, shard {number}"))
+
+    try:
+        with _in_order(dataset):
+            for number, block in enumerate(_streamed(dataset)):
+                waiting[write.remote(how, number, block)] = number
+                if len(waiting) >= at_once:
+                    wait()
+        while waiting:
+            wait()
+    finally:  # after an error: their folder is about to be removed
+        for reference in waiting:
+            ray.cancel(reference)
+        if waiting:
+            ray.wait([*waiting], num_returns=len(waiting), timeout=_END_SECONDS)
+    return rows
+
+
+def _streamed(dataset: Any) -> Iterator[Any]:
+    """Execute a dataset, and yield references to its blocks as they are made."""
+    for bundle in dataset.iter_internal_ref_bundles():
+        yield from bundle.block_refs
 
 
 def _result(ray: Any, reference: Any, what: str) -> Any:

@@ -13,7 +13,6 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.cluster.columns import (
@@ -28,6 +27,7 @@ from fastbpe.cluster.counting import Counting, check_options, count_part, counts
 from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
 from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_part
 from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.remote import absolute, as_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts
 
@@ -161,7 +161,8 @@ def write_shards(
         df: DataFrame – the texts; each row is a document.
         column: str – name of the column of texts.
         tokenizer: Tokenizer – of either mode.
-        out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on.
+        out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on. It may be
+            remote, if all executors have fsspec and the package for its scheme.
         **options: document_start, document_end, dtype, on_error and errors of `Tokenizer.write_shard`.
 
     Returns:
@@ -172,6 +173,7 @@ def write_shards(
         TypeError: the column holds no texts, or there is no such option.
         ValueError: there is no such column, or an option has no such value.
         FormatError: a row is null.
+        FileNotFoundError: the folder of the output does not exist.
         WorkerError: Spark gave up a task, because its Python worker died at each try.
 
     >>> import fastbpe.spark, tempfile
@@ -189,11 +191,12 @@ def write_shards(
     check_shards(tokenizer, out, options)
     texts = df.select(_quoted(column))
     n_shards = _n_partitions(df)
-    how = Writing(column, _sent(df, tokenizer), tokenizer.fingerprint, os.path.abspath(out), n_shards, options)
+    target = as_path(out)
+    how = Writing(column, _sent(df, tokenizer), tokenizer.fingerprint, absolute(target), n_shards, options)
     what = f"{os.fspath(out)}, where task n of the last stage writes shard n of {n_shards}"
     with removing_leftovers(out, n_shards), _naming_dead_workers(what):
         rows = texts.mapInArrow(partial(_write, how), _ROWS).collect()
-    return summary_of_rows([(row.part, row.data) for row in rows], Path(out), n_shards)
+    return summary_of_rows([(row.part, row.data) for row in rows], target, n_shards)
 
 
 # In tasks

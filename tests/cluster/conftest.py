@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
@@ -44,6 +46,17 @@ def bounded_time() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def s3_port() -> Iterator[int]:
+    """Choose the port of an S3 server, and tell it the processes of the engines before they start."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = int(one.getsockname()[1])
+    settings = {"KEY": "testing", "SECRET": "testing", "ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+    with mock.patch.dict(os.environ, {f"FSSPEC_S3_{name}": value for name, value in settings.items()}):
+        yield port
 
 
 @pytest.fixture(scope="session", params=["spark", "ray"])

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import pickle
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from fastbpe._utils.own_places import remove_leftovers
+from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe.cluster.columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING
 from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import shard_path
+from fastbpe.id_files.shards import rename_shard
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
@@ -31,8 +35,8 @@ class Writing(NamedTuple):
         column: name of the column of texts.
         tokenizer: function that returns the pickled tokenizer in the process of the task.
         fingerprint: fingerprint of the tokenizer.
-        out: the output that the shards belong to, as an absolute path.
-        n_shards: number of all shards.
+        out: the output that the shards belong to, as an absolute path or an address.
+        n_shards: number of all shards; None: it is not known yet, and each shard counts as the last one.
         options: keyword arguments of `Tokenizer.write_shard`.
     """
 
@@ -40,7 +44,7 @@ class Writing(NamedTuple):
     tokenizer: Callable[[], bytes]
     fingerprint: str
     out: str
-    n_shards: int
+    n_shards: int | None
     options: Mapping[str, Any]
 
 
@@ -50,12 +54,16 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
     Raises:
         TypeError: `tokenizer` is not a Tokenizer, or there is no such option.
         ValueError, SpecialTokenError: an option does not allow its value.
+        FileNotFoundError: the folder of the output does not exist.
     """
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"{name!r} is not an option of write_shards; it has {', '.join(_OPTIONS)}")
+    target = as_path(out)
+    if isinstance(target, Path) and not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(target.parent))
     with tempfile.TemporaryDirectory() as folder:  # an empty shard raises the errors of a task
         tokenizer.write_shard([], Path(folder, "shard" + Path(out).suffix), (0, 1), **options)
 
@@ -74,7 +82,7 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
     """
     skips = how.options.get("on_error") == "skip"
     texts = rows_of(tables, how.column) if skips else texts_of(tables, how.column, where, None)
-    shard = number, how.n_shards
+    shard = number, number + 1 if how.n_shards is None else how.n_shards
     try:
         made = tokenizer_of(how.fingerprint, how.tokenizer)
         done = made.write_shard(texts, how.out, shard, num_threads=1, **how.options)
@@ -92,13 +100,49 @@ def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[N
         out: the output that the shards belong to.
         n_shards: number of all shards.
     """
+    target = as_path(out)
     try:
         yield
     finally:
-        remove_leftovers(shard_path(Path(out), (number, n_shards)) for number in range(n_shards))
+        if isinstance(target, Path):
+            remove_leftovers(shard_path(target, (number, n_shards)) for number in range(n_shards))
 
 
-def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -> FilesSummary:
+@contextlib.contextmanager
+def unnumbered(out: AnyPath) -> Iterator[AnyPath]:
+    """Give a place for shards while nobody knows how many there will be; `number_shards` moves them to the output.
+
+    Args:
+        out: the output that the shards belong to.
+
+    Returns:
+        A context of the output to write to instead, in a folder beside it. At its end the folder is removed.
+    """
+    if isinstance(out, RemotePath):
+        folder = out.with_name(f".{os.urandom(8).hex()}.fastbpe")
+        try:
+            yield RemotePath(f"{folder}/{out.name}")
+        finally:
+            folder.remove_folder()
+        return
+    with own_folder(os.path.abspath(out)) as name:
+        os.chmod(name, stat.S_IMODE(os.stat(out.parent).st_mode))  # tasks may run as another user
+        yield Path(name, out.name)
+
+
+def number_shards(place: AnyPath, out: AnyPath, n_shards: int) -> None:
+    """Number the shards that tasks wrote without knowing how many there are.
+
+    Args:
+        place: the output that the tasks wrote to.
+        out: the output that the shards belong to.
+        n_shards: number of all shards.
+    """
+    for number in range(n_shards):
+        rename_shard(shard_path(place, (number, number + 1)), out, (number, n_shards))
+
+
+def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int) -> FilesSummary:
     """Add up the results of tasks.
 
     Args:
@@ -122,4 +166,4 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: Path, n_shards: int) -
     for n, first in zip(n_skipped, named, strict=True):
         skipped.add(n, first)
     sums = (sum(n_documents), sum(n_ids), sum(n_bytes))
-    return FilesSummary(out, *sums, max(seconds), skipped.n, (*skipped.first,))
+    return FilesSummary(cast("Path", out), *sums, max(seconds), skipped.n, (*skipped.first,))

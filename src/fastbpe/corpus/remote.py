@@ -134,6 +134,22 @@ class RemotePath(os.PathLike[str]):
         files, place = self._opened()
         return [RemotePath(files.unstrip_protocol(found)) for found in files.glob(place)]
 
+    def rename(self, target: RemotePath) -> None:
+        """Give a file another name on the same server, as copy and removal where the server cannot rename."""
+        files, place = self._opened()
+        files.mv(place, target._opened()[1])
+
+    def remove_folder(self) -> None:
+        """Remove a folder with all that is in it, if it exists."""
+        files, place = self._opened()
+        if files.exists(place):
+            files.rm(place, recursive=True)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write a whole file."""
+        files, place = self._opened()
+        files.pipe_file(place, data)
+
     def upload(self, path: Path) -> None:
         """Write a file with the content of a local file."""
         files, place = self._opened()

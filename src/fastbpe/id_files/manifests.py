@@ -75,8 +75,32 @@ def write(
         "inputs": [_described(name, path) for name, path in inputs],
         "outputs": [_described(path.name, path) for path in outputs],
     }
-    data = json.dumps(manifest, indent=1).encode() + b"\n"
-    atomic_files.write(place, data)
+    atomic_files.write(place, _data(manifest))
+
+
+def renamed(
+    manifest: Mapping[str, Any], shard: tuple[int, int], names: Mapping[str, str], changed: AnyPath
+) -> bytes:
+    """Return the manifest of a shard that gets another number and other names.
+
+    Args:
+        manifest: the manifest.
+        shard: (number of the shard, number of all shards).
+        names: name → new name of each file of the shard.
+        changed: file whose content is not the one that the manifest describes.
+    """
+    index, n = shard
+    outputs = [
+        _described(names[one["path"]], changed)
+        if one["path"] == changed.name
+        else {**one, "path": names[one["path"]]}
+        for one in manifest["outputs"]
+    ]
+    return _data({**manifest, "shard": index, "shards": n, "outputs": outputs})
+
+
+def _data(manifest: Mapping[str, Any]) -> bytes:
+    return json.dumps(manifest, indent=1).encode() + b"\n"
 
 
 def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> FilesSummary | None:

@@ -30,8 +30,9 @@ from fastbpe.corpus.encode_texts import encode_texts
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path, staged
 from fastbpe.corpus.sinks import MANIFEST, SUFFIXES, check_absent, ids_path, paths_of, stale_paths
 from fastbpe.corpus.sources import Cut, Document, Path_
+from fastbpe.formats import atomic_files
 from fastbpe.id_files import manifests
-from fastbpe.id_files.parts import beside, shard_of, shard_path
+from fastbpe.id_files.parts import beside, read_json, shard_of, shard_path
 
 Shard = tuple[int, int]
 
@@ -211,15 +212,51 @@ def write_shard(
         made = encode_texts(texts, Path(folder, path.name), job, encoder, num_threads=num_threads)
         manifest = beside(ids_path(made.path), MANIFEST)
         manifests.write(manifest, settings, made, (), _outputs(made.path))
-        former = beside(ids_path(path), MANIFEST)
-        if not (former.exists() and former.read_bytes() == manifest.read_bytes()):
-            _remove(stale_paths(path))  # first: until the new manifest is there, the shard is unfinished
-        for file in _all_files(made.path):
-            if isinstance(path, Path):
-                os.replace(file, path.with_name(file.name))
-            else:
-                path.with_name(file.name).upload(file)
+        _put(made.path, path)
     return replace(made, path=cast("Path", path), seconds=time.perf_counter() - started)
+
+
+def rename_shard(source: AnyPath, out: Path_, shard: object) -> None:
+    """Make a finished shard one of another output, with the bytes that `write_shard` would have written there.
+
+    Args:
+        source: the shard, which was made of texts. It is on the same file system as the output.
+        out, shard: as for `write_shard`.
+    """
+    path = shard_path(as_path(out), number := checked_shard(shard))
+    names = {old.name: new.name for old, new in zip(paths_of(source), paths_of(path), strict=True)}
+    ids = ids_path(source)
+    about = beside(ids, ".json")
+    if about.exists():  # parquet and Arrow have none
+        content = {**read_json(about), "offsets": names[beside(ids, ".offsets").name]}
+        _rewrite(about, json.dumps(content).encode())
+    manifest = beside(ids, MANIFEST)
+    _rewrite(manifest, manifests.renamed(read_json(manifest), number, names, about))
+    _put(source, path)
+
+
+def _rewrite(file: AnyPath, data: bytes) -> None:
+    if isinstance(file, Path):
+        atomic_files.write(file, data)
+    else:
+        file.write_bytes(data)
+
+
+def _put(source: AnyPath, path: AnyPath) -> None:
+    """Move the files of a shard to their place, the manifest last."""
+    manifest, former = (beside(ids_path(place), MANIFEST) for place in (source, path))
+    if not (former.exists() and former.read_bytes() == manifest.read_bytes()):
+        _remove(stale_paths(path))  # first: until the new manifest is there, the shard is unfinished
+    pairs = [
+        (file, target) for file, target in zip(paths_of(source), paths_of(path), strict=True) if file.exists()
+    ]
+    for file, target in [*pairs[::-1], (manifest, former)]:
+        if isinstance(target, Path):
+            os.replace(file, target)
+        elif isinstance(file, Path):
+            target.upload(file)
+        else:
+            file.rename(target)
 
 
 def _remove(paths: Iterable[AnyPath]) -> None:

@@ -195,6 +195,6 @@ print(*(call() for call in calls(large)))
 def test_task_without_memory_names_its_block_and_succeeds_with_memory(tmp_path: Path) -> None:
     lines = run_python(LITTLE_MEMORY, str(tmp_path)).splitlines()
     block = "a block of 1 rows and 68,000,004 bytes"
-    assert [line.partition(": no memory")[0] for line in lines[:2]] == [block, "block 1, shard 1 of 3"]
+    assert [line.partition(": no memory")[0] for line in lines[:2]] == [block, "block 1, shard 1"]
     assert lines[2].split()[1] == "1"
     assert {path.name.partition(".bin")[0] for path in tmp_path.iterdir()} == {"a-00001-of-00003"}

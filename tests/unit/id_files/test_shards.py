@@ -17,7 +17,10 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, Tokenizer, merge_shards, open_ids
 from fastbpe.corpus import encode_files as whole
+from fastbpe.corpus.remote import as_path
 from fastbpe.id_files import manifests, shards
+from fastbpe.id_files.parts import shard_path
+from fastbpe.id_files.shards import rename_shard
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.child_processes import run_python
 from helpers.shared_data import standard_library
@@ -412,3 +415,32 @@ def test_shards_killed_at_any_moment_end_with_the_same_bytes(
     )
     assert killed == once
     assert n_killed > 0
+
+
+@pytest.mark.parametrize("name", ["a.bin", "a.npy", "a.idx", "a.parquet"])
+@pytest.mark.parametrize("place", ["here", "far"])
+def test_renamed_shard_has_the_bytes_of_a_shard_written_there(
+    code_tokenizer: Tokenizer, tmp_path: Path, name: str, place: str
+) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    for folder in ("before", "after", "one"):
+        (tmp_path / folder).mkdir()
+    code_tokenizer.write_shard(["one", "two"], tmp_path / "one" / name, (1, 3))
+    expected = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
+    if place == "here":
+        before, after = str(tmp_path / "before"), str(tmp_path / "after")
+    else:
+        fsspec = pytest.importorskip("fsspec")
+        before, after = f"memory://{tmp_path.name}/before", f"memory://{tmp_path.name}/after"
+    for _ in range(2):  # the second shard replaces the first
+        code_tokenizer.write_shard(["one", "two"], f"{before}/{name}", (1, 2))
+        rename_shard(shard_path(as_path(f"{before}/{name}"), (1, 2)), f"{after}/{name}", (1, 3))
+    if place == "here":
+        found = {path.name: path.read_bytes() for path in (tmp_path / "after").iterdir()}
+        assert not [*(tmp_path / "before").iterdir()]
+    else:
+        files = fsspec.filesystem("memory")
+        found = {path.rpartition("/")[2]: files.cat_file(path) for path in files.find(f"/{tmp_path.name}/after")}
+        assert not files.find(f"/{tmp_path.name}/before")
+    assert found == expected
