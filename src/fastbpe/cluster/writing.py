@@ -10,6 +10,7 @@ import pickle
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -26,6 +27,7 @@ from fastbpe.id_files.shards import rename_shard
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
+_MOVES_AT_ONCE = 16  # shards that get their numbers: each waits several times for a remote file system
 
 
 class Writing(NamedTuple):
@@ -138,8 +140,13 @@ def number_shards(place: AnyPath, out: AnyPath, n_shards: int) -> None:
         out: the output that the shards belong to.
         n_shards: number of all shards.
     """
-    for number in range(n_shards):
+
+    def move(number: int) -> None:
         rename_shard(shard_path(place, (number, number + 1)), out, (number, n_shards))
+
+    with ThreadPoolExecutor(_MOVES_AT_ONCE) as pool:
+        for _ in pool.map(move, range(n_shards)):  # raises the error of a move
+            pass
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int) -> FilesSummary:
