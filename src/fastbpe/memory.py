@@ -43,7 +43,7 @@ def release_memory() -> int:
     Given back, not counted:
 
     - Idle threads, up to 256: they end.
-    - Tuples of offsets in the table, up to 131,072 of 56 bytes, if no list has them.
+    - Tuples of offsets in the table, up to 131,072 of 64 bytes, if no list has them.
     - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Automata of patterns: up to 8.
       Normalized characters: up to 4,096 of each kind. The charsmaps of the five standard sets of rules.
     - Tokenizers that tasks of Spark or Ray use in this process: up to 4.
