@@ -242,7 +242,7 @@ def test_view_is_right_after_each_of_many_edits(page: Page, tokenizers: dict[str
 def is_right(text: str, has_signs: bool, tokenizer: Tokenizer, drawn: list[tuple[int, str, str]]) -> bool:
     """Tell if tokens drawn in a view follow one another, and have their text and their colour."""
     numbers = [number for number, _, _ in drawn]
-    if numbers != [*range(numbers[0], numbers[0] + len(numbers))] or not drawn:
+    if not drawn or numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
         return False
     parts = str(tokenizer.show(text)).replace("\n", "|").split("|")
     if not has_signs:
