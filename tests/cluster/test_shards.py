@@ -26,7 +26,7 @@ def tokenizer() -> Tokenizer:
     return fastbpe.train(iter(TEXTS), vocab_size=300, progress=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def bucket(s3_port: int) -> Iterator[str]:
     """Address of a bucket of an S3 server in this process, which the engines' processes know, too."""
     pytest.importorskip("s3fs", reason="s3:// needs s3fs")
