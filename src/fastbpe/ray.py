@@ -274,7 +274,7 @@ def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
         how: settings of the tasks.
         out: name of the output, for errors.
     """
-    write, at_once = _remote(ray, _write, num_cpus=0), max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    write = _remote(ray, _write, num_cpus=0)
     waiting: dict[Any, int] = {}
     rows: _Rows = []
 
@@ -287,7 +287,7 @@ def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
         with _in_order(dataset):
             for number, block in enumerate(_streamed(dataset)):
                 waiting[write.remote(how, number, block)] = number
-                if len(waiting) >= at_once:
+                if len(waiting) >= ray.cluster_resources().get("CPU", 1):  # a cluster may grow meanwhile
                     wait()
         while waiting:
             wait()
