@@ -2,14 +2,14 @@
 
 try:
     import fastbpe._core.merge.vocabulary  # noqa: F401
-except ModuleNotFoundError as error:  # a source tree that was not built
+except ModuleNotFoundError as error:
     if error.name is None or not error.name.startswith("fastbpe."):
         raise
-    raise ImportError(
-        "fastbpe's compiled core is missing: build it with `pip install .` in the project's folder"
-    ) from error
+    from fastbpe._utils.missing_modules import explain
 
-from typing import TYPE_CHECKING, Any
+    raise ImportError(explain(error.name), name=error.name) from error
+
+from typing import TYPE_CHECKING
 
 from fastbpe._version import __version__
 from fastbpe.errors import (
@@ -30,6 +30,14 @@ from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from fastbpe import minbpe as minbpe
+    from fastbpe import ray as ray
+    from fastbpe import rustbpe as rustbpe
+    from fastbpe import sentencepiece as sentencepiece
+    from fastbpe import spark as spark
+    from fastbpe import tiktoken as tiktoken
+    from fastbpe import tokenizers as tokenizers
+    from fastbpe import transformers as transformers
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.drop_ins import install, uninstall
     from fastbpe.id_files.merging import merge_shards
@@ -101,14 +109,22 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'fastbpe' has no attribute {name!r}")
-    from importlib import import_module
+# Modules that are imported at first use, too. Each can be imported without the package that it serves, so that
+# `hasattr` and tools that look at every name work; a call that needs the package is an ImportError that names it.
+_DOORS = {"minbpe", "ray", "rustbpe", "sentencepiece", "spark", "tiktoken", "tokenizers", "transformers"}
 
-    value = globals()[name] = getattr(import_module(f"fastbpe.{_LATER[name]}"), name)
-    return value
+if not TYPE_CHECKING:  # type checkers then know the names above, and no others
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        if name in _DOORS:
+            return import_module(f"fastbpe.{name}")
+        if name not in _LATER:
+            raise AttributeError(f"module 'fastbpe' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"fastbpe.{_LATER[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_DOORS, *(name for name in globals() if name.startswith("__"))})

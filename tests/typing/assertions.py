@@ -55,6 +55,9 @@ tokenizer.encode(97)  # error: arg-type
 tokenizer.encode("a text", allowed_specials="all")  # error: call-arg
 tokenizer.decode("a text")  # error: arg-type
 tokenizer.encod("a text")  # error: attr-defined
+assert_type(fastbpe.tiktoken.get_encoding("gpt2"), tiktoken.Encoding)
+assert_type(fastbpe.minbpe.BasicTokenizer().encode("a"), list[int])
+fastbpe.trian(["a text"], vocab_size=300)  # error: attr-defined
 
 # fastbpe.sentencepiece: encode() and decode() return what the constructor's out_type says, so they are Any
 processor = sentencepiece.SentencePieceProcessor(model_file="a.model")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import fastbpe
 from fastbpe import Tokenizer
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES
@@ -53,26 +54,75 @@ except AttributeError as error:
     assert printed == "module 'fastbpe' has no attribute 'trian'\n"
 
 
-@pytest.mark.parametrize(
-    ("hide", "said"),
-    [
-        ("sys.modules['fastbpe._core.merge.vocabulary'] = None", "fastbpe's compiled core is missing: build it"),
-        ("sys.meta_path.insert(0, Broken)", "fastbpe._core.merge.vocabulary: undefined symbol"),
-    ],
-)
-def test_missing_core_is_explained_and_broken_core_keeps_its_error(hide: str, said: str) -> None:
+@pytest.mark.parametrize("module", ["fastbpe._core.merge.vocabulary", "fastbpe._core._cython_shared"])
+def test_missing_module_of_an_installed_core_is_named_and_not_called_unbuilt(module: str) -> None:
     printed = run_python(
         f"""
 import sys
-class Broken:
-    def find_spec(name, path, target=None):
-        if name == "fastbpe._core.merge.vocabulary":
-            raise ImportError(f"{{name}}: undefined symbol")
-{hide}
+sys.modules[{module!r}] = None
+try:
+    import fastbpe
+except ImportError as error:
+    print(error.name, "|", error)
+"""
+    )
+    assert printed.startswith(f"{module} | fastbpe's module {module} is missing, though other parts")
+    assert "force-reinstall" in printed
+    assert "built" not in printed
+
+
+def test_missing_module_of_a_frozen_program_is_named_with_the_way_out() -> None:
+    printed = run_python(
+        """
+import sys
+sys.frozen = True
+sys.modules["fastbpe._core.merge.symbol_ids"] = sys.modules["fastbpe._core._cython_shared"] = None
 try:
     import fastbpe
 except ImportError as error:
     print(error)
 """
     )
-    assert printed.startswith(said)
+    assert printed.startswith("the program lacks fastbpe's module fastbpe._core._cython_shared: ")
+    assert "PyInstaller's --collect-submodules=fastbpe" in printed
+
+
+def test_sources_that_were_not_built_say_so(tmp_path: Path) -> None:
+    package = Path(fastbpe.__file__).parent
+    for file in (path for path in package.rglob("*") if path.suffix in (".py", ".pyx")):
+        copy = tmp_path / "fastbpe" / file.relative_to(package)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    (tmp_path / "fastbpe/_core/merge/vocabulary.pyx").touch()  # an installed package has no sources
+    printed = run_python(
+        f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder)]
+try:
+    import fastbpe
+except ImportError as error:
+    print(error)
+"""
+    )
+    assert printed.startswith(
+        "fastbpe's compiled core is missing: fastbpe._core.merge.vocabulary was not built for"
+    )
+
+
+def test_broken_core_keeps_its_error() -> None:
+    printed = run_python(
+        """
+import sys
+class Broken:
+    def find_spec(name, path, target=None):
+        if name == "fastbpe._core.merge.vocabulary":
+            raise ImportError(f"{name}: undefined symbol")
+sys.meta_path.insert(0, Broken)
+try:
+    import fastbpe
+except ImportError as error:
+    print(error)
+"""
+    )
+    assert printed == "fastbpe._core.merge.vocabulary: undefined symbol\n"

@@ -1,9 +1,16 @@
 """Faster tokenizers for Hugging Face's transformers: `accelerate` one, or `patch` all, with the same results."""
 
-from fastbpe.transformers.accelerating import accelerate, status
-from fastbpe.transformers.patching import patch, unpatch
-from fastbpe.transformers.running import patch_if_asked
+from typing import TYPE_CHECKING
+
+from fastbpe.transformers._installed import IS_INSTALLED
 
 __all__ = ["accelerate", "patch", "status", "unpatch"]
 
-patch_if_asked()
+if TYPE_CHECKING or IS_INSTALLED:
+    from fastbpe.transformers.accelerating import accelerate, status
+    from fastbpe.transformers.patching import patch, unpatch
+    from fastbpe.transformers.running import patch_if_asked
+
+    patch_if_asked()
+else:
+    from fastbpe.transformers.absent import accelerate, patch, status, unpatch

@@ -1,0 +1,34 @@
+"""Why a compiled module of fastbpe is missing, for the error of `import fastbpe`."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def explain(name: str) -> str:
+    """Tell why a module of fastbpe cannot be imported, and the way out.
+
+    Args:
+        name: full name of the module.
+    """
+    path = _PACKAGE.parent.joinpath(*name.split("."))
+    is_built = any(path.with_name(path.name + suffix).is_file() for suffix in EXTENSION_SUFFIXES)
+    if (_PACKAGE / "_core/merge/vocabulary.pyx").is_file() and not is_built:
+        python = ".".join(map(str, sys.version_info[:2]))
+        return (
+            f"fastbpe's compiled core is missing: {name} was not built for Python {python}; "
+            "build it with `pip install .` in the project's folder"
+        )
+    if getattr(sys, "frozen", False):
+        return (
+            f"the program lacks fastbpe's module {name}: build it again with all modules of fastbpe, "
+            "such as PyInstaller's --collect-submodules=fastbpe or cx_Freeze's --packages=fastbpe"
+        )
+    return (
+        f"fastbpe's module {name} is missing, though other parts of fastbpe are there: "
+        "install it again with `pip install --force-reinstall fastbpe-tokenizer`"
+    )
