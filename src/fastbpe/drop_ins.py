@@ -16,6 +16,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from fastbpe._utils.suggestions import did_you_mean
 from fastbpe._utils.threads import ForkSafeLock
 
 
@@ -111,7 +112,10 @@ def _check(names: Sequence[str]) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the name of a module is a str, not {type(name).__name__}")
         if name not in _FACES:
-            raise ValueError(f"fastbpe has no face of {name!r}: choose from {', '.join(_FACES)}")
+            near = did_you_mean(name, _FACES)
+            raise ValueError(
+                f"fastbpe has no face of {name!r}: {near + ' ' if near else ''}choose from {', '.join(_FACES)}"
+            )
 
 
 def _put(name: str) -> None:

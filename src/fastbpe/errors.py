@@ -120,7 +120,13 @@ class DownloadError(FastbpeError, OSError):
 
 
 class VocabularyNotFoundError(FastbpeError, FileNotFoundError):
-    """Error for a name that is not a file, folder or vocabulary on this machine."""
+    """Error for a name that is not a file, folder or vocabulary on this machine.
+
+    Attributes:
+        looked_at: tuple of str – the files and folders that were searched.
+    """
+
+    looked_at: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"

@@ -216,7 +216,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
     ),
     "completion": ("completion bash", {"shell": "completion bash | completion zsh"}),
     # --json shows in what is printed of a downloaded file; tests/unit/published/test_fetch.py has a server for it.
-    "fetch": ("fetch nonsense", {"names": "nonsense2", "json": None}),
+    "fetch": ("fetch nonsense", {"names": "nonsense2", "list": "fetch --list nonsense", "json": None}),
 }
 ARGUMENTS = {
     command: [action.dest for action in parser._actions if not isinstance(action, argparse._HelpAction)]

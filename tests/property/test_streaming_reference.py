@@ -205,7 +205,7 @@ def test_skipped_unknown_ids_do_not_break_a_character() -> None:
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_wrong_choice_for_unknown_ids_raises_value_error(name: str) -> None:
     tokenizer = TOKENIZERS[name]
-    message = 'unknown_ids=\'ignore\': choose one of "raise", "skip", "replace"'
+    message = "unknown_ids='ignore': choose one of 'raise', 'skip', 'replace'"
     for call in (
         lambda: tokenizer.decode([], unknown_ids="ignore"),
         lambda: tokenizer.decode_batch([], unknown_ids="ignore"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fastbpe._utils.suggestions import did_you_mean
 from fastbpe._version import __version__
 from fastbpe.cli import (
     compare,
@@ -104,17 +106,42 @@ def make_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         command.add_arguments(one)
-        one.set_defaults(run=command.run, root=parser)
+        one.set_defaults(run=command.run, root=parser, command=one)
     return parser
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that refuses a flag given twice, where argparse would take the last value."""
+    """Parser that suggests the nearest flag, command or choice for one that it does not know.
+
+    It refuses a flag given twice, where argparse would take the last value.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         for action in (None, "store"):
             self.register("action", action, _StoreOnce)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; an unknown flag is an error before a missing argument is one."""
+        given = sys.argv[1:] if args is None else list(args)
+        for argument in given:
+            if argument == "--" or (self._subparsers and not argument.startswith("-")):
+                break  # values only, or the arguments of a command
+            flag = argument.partition("=")[0]
+            if flag.startswith("--") and " " not in argument and flag not in self._option_string_actions:
+                near = did_you_mean(flag, (known for known in self._option_string_actions if known[:2] == "--"))
+                self.error(f"there is no option {flag}; {near or f'`{self.prog} --help` lists them'}")
+        return super().parse_known_args(given, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ArgumentError for a value that is none of the choices."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            choices = map(str, action.choices or ())
+            if near := did_you_mean(value, choices, quoted=True):
+                raise argparse.ArgumentError(action, f"{error.message}; {near}") from None
+            raise
 
 
 class _StoreOnce(argparse._StoreAction):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.failures import Complaints
-from fastbpe.known_vocabularies import VOCABULARIES
+from fastbpe.known_vocabularies import MODEL_TO_ENCODING, VOCABULARIES
+from fastbpe.published import find
 from fastbpe.published.fetch import fetch
 
 SUMMARY = "download a vocabulary, for -m NAME and fastbpe.load(NAME)"
@@ -21,24 +24,35 @@ only if its SHA-256 is the published one; the file of a repository, which publis
 none, is printed. Files go into a folder of the user's cache (XDG_CACHE_HOME, or
 ~/.cache/fastbpe). No other command downloads anything; with FASTBPE_OFFLINE=1
 neither does this one. A NAME that fails is reported, the others are fetched all
-the same, and the exit status is 1."""
+the same, and the exit status is 1. --list downloads nothing: it shows which
+vocabularies this machine has, or the places where a NAME is searched."""
 EXAMPLE = r"""
 example:
   $ FASTBPE_OFFLINE=1 fastbpe fetch gpt-4o 2> why.txt || cat why.txt
   ...
 
+  $ fastbpe fetch --list
+  gpt2 ...
+
   fastbpe fetch gpt-4o && fastbpe count -m gpt-4o README.md
 """
+_N_MODELS = 4  # models that --list shows of a vocabulary; --json has all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("names", metavar="NAME", nargs="+", help="a vocabulary, a model or a repository")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a vocabulary, a model or a repository")
+    parser.add_argument("--list", action="store_true", help="show what is on this machine; download nothing")
     parser.add_argument("--json", action="store_true", help="as JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Download each vocabulary and print its path. Returns the exit status."""
+    """Download each vocabulary and print its path, or list vocabularies. Returns the exit status."""
+    if args.list:
+        _show_places(args) if args.names else _show_known(args)
+        return 0
+    if not args.names:
+        args.command.error("give a NAME to download, or --list to see the names")
     complaints = Complaints()
     rows = []
     for name in args.names:
@@ -64,3 +78,37 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         streams.say_json(rows)
     return complaints.status
+
+
+def _show_known(args: argparse.Namespace) -> None:
+    """Print each published vocabulary, the models that use it, and its file on this machine."""
+    rows: list[dict[str, Any]] = []
+    for name in VOCABULARIES:
+        models = [model for model, encoding in MODEL_TO_ENCODING.items() if encoding == name and model != name]
+        path = next(filter(os.path.exists, find.places(name)), None)
+        rows.append({"name": name, "path": path, "models": models})
+    if args.json:
+        streams.say_json(rows)
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        shown = ", ".join([*row["models"][:_N_MODELS], *(["..."] if row["models"][_N_MODELS:] else [])])
+        used_by = f"  ({shown})" if shown else ""
+        streams.tell(f"{row['name']:{width}}  {row['path'] or 'not on this machine'}{used_by}")
+
+
+def _show_places(args: argparse.Namespace) -> None:
+    """Print the places where each name is searched, in their order, and whether a file or folder is there."""
+    rows: list[dict[str, Any]] = []
+    for given in args.names:
+        name = find.known_spelling(given)
+        places = [{"path": path, "exists": os.path.exists(path)} for path in find.places(name)]
+        rows.append({"name": given, "places": places})
+        if args.json:
+            continue
+        near = "" if find.vocabulary_of(name) else find.suggestion(name)
+        streams.tell(f"{given}: {near}".rstrip())
+        for place in places:
+            streams.tell(f"  {'there ' if place['exists'] else 'absent'}  {place['path']}")
+    if args.json:
+        streams.say_json(rows)

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.remote import AnyPath, P, beside
 from fastbpe.corpus.sink_formats import is_megatron_index, write_arrow, write_megatron_index, write_parquet
 
@@ -398,7 +399,7 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
     'uint16'
     """
     if dtype not in (None, *DTYPES):
-        raise ValueError(f"dtype={dtype!r}: choose one of {', '.join(map(repr, DTYPES))}, or None")
+        raise ValueError(choose_one_of("dtype", dtype, DTYPES, ", or None"))
     if dtype == "uint16" and n_vocab > 1 << 16:
         raise ValueError(f'dtype="uint16" holds ids up to 65535, not {n_vocab - 1}: choose "uint32"')
     return dtype or ("uint16" if n_vocab <= 1 << 16 else "uint32")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
 
 ON_ERROR = ("raise", "skip")  # for documents that cannot be read
@@ -16,7 +17,7 @@ def check_choices(on_error: object, errors: object) -> None:
     """Raise ValueError unless on_error and errors have valid values."""
     for name, value, choices in (("on_error", on_error, ON_ERROR), ("errors", errors, ERRORS)):
         if value not in choices:
-            raise ValueError(f"{name}={value!r}: choose one of {', '.join(map(repr, choices))}")
+            raise ValueError(choose_one_of(name, value, choices))
 
 
 class Skipped:

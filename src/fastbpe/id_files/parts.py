@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus import remote
 from fastbpe.corpus.remote import AnyPath, P
 from fastbpe.corpus.sinks import MANIFEST, ids_path
@@ -197,7 +198,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
         ValueError: dtype is not a key of READABLE, or it is None and no file says the dtype.
     """
     if dtype is not None and dtype not in READABLE:
-        raise ValueError(f"dtype={dtype!r}: choose one of {', '.join(map(repr, READABLE))}, or None")
+        raise ValueError(choose_one_of("dtype", dtype, READABLE, ", or None"))
     start, said, n_said = 0, None, None
     if path.suffix == ".npy":
         start, said, n_said = _npy_header(path)

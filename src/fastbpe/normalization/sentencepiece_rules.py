@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import product
 
 from fastbpe._core.normalize.charsmap_builder import build_trie
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
 from fastbpe.normalization import sentencepiece_tables as tables
 
@@ -81,7 +82,7 @@ def unpack_charsmap(packed: bytes) -> bytes:
 
 def _checked_name(rule_name: str) -> str:
     if rule_name not in RULE_NAMES:
-        raise ValueError(f"no normalization rules are called {rule_name!r}; choose one of {', '.join(RULE_NAMES)}")
+        raise ValueError(choose_one_of("rule_name", rule_name, RULE_NAMES))
     return rule_name
 
 

@@ -55,6 +55,7 @@ def fetch(name: str) -> Fetched:
         FormatError: the file has another SHA-256 than the published one, or fastbpe cannot read it.
         OSError: the cache cannot be written, or belongs to another user.
     """
+    name = find.known_spelling(name)
     vocabulary = find.vocabulary_of(name)
     if vocabulary is None:
         return _fetch_repository(name)
@@ -77,8 +78,10 @@ def fetch(name: str) -> Fetched:
 def _fetch_repository(name: str) -> Fetched:
     """Download the tokenizer.json of a repository on huggingface.co."""
     if not find.is_name(name) or "/" not in name:
+        near = find.suggestion(name)
+        are = f"{near} Known are" if near else "known are"
         raise DownloadError(
-            f"{name}: no vocabulary of this name is published; known are {', '.join(VOCABULARIES)}, the names of "
+            f"{name}: no vocabulary of this name is published; {are} {', '.join(VOCABULARIES)}, the names of "
             "OpenAI's models, and ORG/NAME, a repository on huggingface.co"
         )
     endpoint = (os.environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
@@ -92,7 +95,9 @@ def _fetch_repository(name: str) -> Fetched:
                 f"{error}; if the repository exists, accept its terms at {endpoint}/{name} and set HF_TOKEN"
             ) from error
         if code == 404:
-            raise DownloadError(f"{error}; see which files there are: {endpoint}/{name}/tree/main") from error
+            near = find.suggestion(name)
+            see = f"{near} Or see" if near else "see"
+            raise DownloadError(f"{error}; {see} which files there are: {endpoint}/{name}/tree/main") from error
         raise
     detect.read(content)  # a FormatError now rather than when it is loaded
     path = os.path.join(find.user_cache(), *name.split("/"), _TOKENIZER)

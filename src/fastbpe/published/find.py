@@ -21,11 +21,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from fastbpe._utils.suggestions import did_you_mean, nearest
 from fastbpe.errors import FormatError, VocabularyNotFoundError
 from fastbpe.formats import detect, gpt2, tiktoken
 from fastbpe.known_vocabularies import (
     GPT2_IDS,
     GPT2_MERGES,
+    MODEL_TO_ENCODING,
     VOCABULARIES,
     KnownFile,
     KnownVocabulary,
@@ -38,6 +40,8 @@ _PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})?")
 #: Suffixes of files; a text that ends with one is a path and no name.
 _ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gguf", ".safetensors")
+#: Names for suggestions. Models with other names, such as gpt-4o-mini, are known by how they begin.
+_NAMES = (*VOCABULARIES, *MODEL_TO_ENCODING, "gpt-oss-20b", "gpt-oss-120b")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"
 
@@ -70,6 +74,34 @@ def vocabulary_of(name: str) -> KnownVocabulary | None:
     return VOCABULARIES.get(name) or VOCABULARIES.get(encoding_of_model(name) or "")
 
 
+def known_spelling(name: str) -> str:
+    """Return a name as its publisher spells it if only the case of letters differs; else the name.
+
+    >>> known_spelling("GPT-4o"), known_spelling("Qwen/Qwen2-7B")
+    ('gpt-4o', 'Qwen/Qwen2-7B')
+    """
+    lower = name.lower()
+    return lower if vocabulary_of(name) is None and vocabulary_of(lower) is not None else name
+
+
+def suggestion(name: str) -> str:
+    """Return "did you mean ...?" with the known names that are near to a name, or "".
+
+    Of a path or ORG/NAME the last part must be spelled like a known name.
+
+    >>> suggestion("gpt4o"), suggestion("azure/gpt-4o"), suggestion("gpt-4o.json")
+    ('did you mean gpt-4o?', 'did you mean gpt-4o?', '')
+    """
+    if name.endswith(_ENDINGS):
+        return ""
+    *before, last = re.split("[/:]", name)
+    if not before:
+        return did_you_mean(last, _NAMES)
+    spelled = known_spelling(last)
+    near = [spelled] if vocabulary_of(spelled) else nearest(last, _NAMES, exact=True)
+    return f"did you mean {near[0]}?" if near else ""
+
+
 def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
     """Read the vocabulary of a name from the first folder that has it.
 
@@ -79,15 +111,18 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
         special_tokens: name → id, for files that hold none; None: the vocabulary's.
 
     Raises:
-        VocabularyNotFoundError: no folder has it; the message lists the paths that were tried.
+        VocabularyNotFoundError: no folder has it; its `looked_at` lists the paths that were tried.
         FormatError: a file of this name holds another vocabulary.
     """
     vocabulary = vocabulary_of(name)
     if vocabulary is None:
-        return _read_unpublished(name, pattern, special_tokens)
+        if (path := unpublished_path(name)) is not None:
+            return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path)
+        if (spelled := known_spelling(name)) != name:
+            return read(spelled, pattern=pattern, special_tokens=special_tokens)
+        raise _unknown(name)
     wrong = []
-    looked_at = _published_paths(vocabulary.file)
-    for path in looked_at:
+    for path in _published_paths(vocabulary.file):
         data = _bytes_of(path)
         if data is None:
             continue
@@ -95,10 +130,9 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
             model = tiktoken.parse(data, path, pattern=pattern, special_tokens=special_tokens, known=vocabulary)
             return Found(model, path)
         wrong.append(f"{path} has the SHA-256 {hashlib.sha256(data).hexdigest()}")
-    if vocabulary.name == "gpt2" and (found := _read_gpt2(looked_at, pattern, special_tokens)) is not None:
+    if vocabulary.name == "gpt2" and (found := _read_gpt2(pattern, special_tokens)) is not None:
         return found
     for path in _own_paths(vocabulary.name):
-        looked_at.append(path)
         if os.path.exists(path):
             return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path, vocabulary)
     file = vocabulary.file
@@ -107,32 +141,66 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
             f"{name}: {'; '.join(wrong)}, but {file.name} as published has {file.sha256}: it is damaged or "
             f"another file; {_way_out(vocabulary)}"
         )
-    raise VocabularyNotFoundError(
-        errno.ENOENT,
-        f"no such file or folder, and its vocabulary, {file.name} with the SHA-256 {file.sha256}, is not on this "
-        f"machine; looked for {', '.join(looked_at)}; put it there, or into a folder that FASTBPE_VOCAB_DIR "
-        f"names, or {_way_out(vocabulary)}",
+    raise missing(
         name,
+        f"no such file or folder, and its vocabulary {vocabulary.name} is not on this machine; "
+        f"{_way_out(vocabulary)}, or put {file.name} (SHA-256 {file.sha256}) into a folder that FASTBPE_VOCAB_DIR "
+        "names",
     )
 
 
-def _read_gpt2(
-    looked_at: list[str], pattern: PatternLike, special_tokens: Mapping[str, int] | None
-) -> Found | None:
-    """Read GPT-2 from its two files in tiktoken's cache, where get_encoding("gpt2") puts them.
+def places(name: str) -> list[str]:
+    """List the files and folders where `read` looks for a name, in its order."""
+    vocabulary = vocabulary_of(name)
+    if vocabulary is None:
+        return [*_own_paths(name), _repository(name)]
+    gpt2_paths = _gpt2_paths() if vocabulary.name == "gpt2" else []
+    return [*_published_paths(vocabulary.file), *gpt2_paths, *_own_paths(vocabulary.name)]
+
+
+def missing(name: str, message: str) -> VocabularyNotFoundError:
+    """Make the error for a name that no place has. It counts the places, and tells how to see them."""
+    looked_at = tuple(places(name)) if is_name(name) else ()
+    if looked_at:
+        message += f" (`fastbpe fetch --list {name}` shows the {len(looked_at)} places searched)"
+    error = VocabularyNotFoundError(errno.ENOENT, message, name)
+    error.looked_at = looked_at
+    return error
+
+
+def _unknown(name: str) -> VocabularyNotFoundError:
+    """Make the error for a name that is neither published nor on this machine."""
+    near = suggestion(name)
+    if "/" in name:
+        way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
+        way_out = f"{near} Or {way_out}" if near else way_out
+    else:
+        way_out = near or (
+            f"known names are {', '.join(VOCABULARIES)}, OpenAI's models, and ORG/NAME, a repository on "
+            "huggingface.co"
+        )
+    message = f"no such file or folder, and no vocabulary of this name on this machine; {way_out}"
+    return missing(name, message)
+
+
+def _gpt2_paths() -> list[str]:
+    """List the paths of GPT-2's two files in tiktoken's cache, where get_encoding("gpt2") puts them."""
+    cache, _ = tiktoken_cache()
+    return [os.path.join(cache, tiktoken_name(str(file.url))) for file in (GPT2_IDS, GPT2_MERGES)] if cache else []
+
+
+def _read_gpt2(pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found | None:
+    """Read GPT-2 from its two files in tiktoken's cache.
 
     Args:
-        looked_at: list – the function appends the paths that it looks for.
         pattern, special_tokens: as for `read`.
 
     Returns:
         The vocabulary; None: the files are not there, or have another SHA-256.
     """
-    cache, _ = tiktoken_cache()
-    if not cache:
+    paths = _gpt2_paths()
+    if not paths:
         return None
-    paths = [os.path.join(cache, tiktoken_name(str(file.url))) for file in (GPT2_IDS, GPT2_MERGES)]
-    looked_at += paths
     ids, merges = map(_bytes_of, paths)
     if ids is None or merges is None or not (GPT2_IDS.is_in(ids) and GPT2_MERGES.is_in(merges)):
         return None
@@ -218,35 +286,26 @@ def _own_paths(name: str) -> list[str]:
     return [os.path.join(folder, *parts) + ending for folder in _folders() for ending in (".fbpe", "")]
 
 
-def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
-    """Read a vocabulary of the user's own, or of a repository in Hugging Face's cache."""
-    path = find_local(name)
-    return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path)
-
-
 def find_local(name: str, revision: str = "main") -> str:
     """Find what `unpublished_path` finds.
 
     Raises:
-        VocabularyNotFoundError: there is no such vocabulary; the message names the places and the way out.
+        VocabularyNotFoundError: there is no such vocabulary; its `looked_at` lists the places.
     """
     path = unpublished_path(name, revision)
     if path is not None:
         return path
-    looked_at = [*(_own_paths(name) if revision == "main" else ()), _repository(name)]
     if "/" in name:
         way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
     else:
-        way_out = (
-            f"known names are {', '.join(VOCABULARIES)}, OpenAI's models, and ORG/NAME, a repository on "
-            "huggingface.co"
-        )
-    raise VocabularyNotFoundError(
-        errno.ENOENT,
-        "no such file or folder, and no vocabulary of this name on this machine; looked for "
-        f"{', '.join(looked_at)}; {way_out}",
-        name,
+        way_out = "give a folder, or ORG/NAME, a repository on huggingface.co"
+    at = "" if revision == "main" else f" at revision {revision!r}"
+    repository = _repository(name)
+    error = VocabularyNotFoundError(
+        errno.ENOENT, f"no such folder, and {repository} has no copy of this repository{at}; {way_out}", name
     )
+    error.looked_at = (*(_own_paths(name) if revision == "main" else ()), repository)
+    raise error
 
 
 def unpublished_path(name: str, revision: str = "main") -> str | None:

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from fastbpe._core.split.composite import Regrouped, StandIns
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS, Pattern
 from fastbpe.splitting.charset import CharSet
@@ -198,8 +199,7 @@ def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitt
     if behavior == "isolated":  # either way round
         return make_splitter(pattern)
     if behavior not in get_args(Behavior):
-        known = ", ".join(map(repr, get_args(Behavior)))
-        raise PatternError(f"behavior={behavior!r}: choose one of {known}")
+        raise PatternError(choose_one_of("behavior", behavior, get_args(Behavior)))
     matches = make_splitter(pattern, drop_unmatched=True)
     if behavior == "removed" and invert:
         return matches

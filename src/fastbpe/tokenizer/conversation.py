@@ -18,7 +18,9 @@ from fastbpe._core.encode.text_cuts import encode_part
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import has_surrogates, to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError
+from fastbpe.tokenizer.boundaries import SIDES
 from fastbpe.tokenizer.stream_cuts import PairCuts, near_of
 
 _SEGMENT_CHARACTERS = 256  # a longer segment ends at its first cut
@@ -149,8 +151,8 @@ class Conversation:
         Raises:
             ValueError: max_tokens is negative, or side is another word.
         """
-        if side not in ("right", "left"):
-            raise ValueError(f"side={side!r}: choose 'right' or 'left'")
+        if side not in SIDES:
+            raise ValueError(choose_one_of("side", side, SIDES))
         max_tokens = integer("max_tokens", max_tokens)
         if max_tokens < 0:
             raise ValueError(f"max_tokens={max_tokens}: give 0 or more")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_folder
@@ -87,7 +88,7 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
 def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     """Make the files of a byte-level tokenizer. Raises FormatError if the format is unknown or cannot hold it."""
     if format not in _EXPORTERS:
-        raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, FORMATS))}")
+        raise FormatError(choose_one_of("format", format, FORMATS))
     return _EXPORTERS[format](tokenizer)
 
 
@@ -101,8 +102,10 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
         return write_llama.dump(model)
     if format == "gguf":
         return write_gguf.dump_code_points(model)
+    if format not in FORMATS:
+        raise FormatError(choose_one_of("format", format, _CODE_POINT_FORMATS))
     raise FormatError(
-        f'format={format!r} holds no code points; choose "native", "sentencepiece", "huggingface" or "gguf"'
+        f"format={format!r} holds no code points; choose one of {', '.join(map(repr, _CODE_POINT_FORMATS))}"
     )
 
 
@@ -219,6 +222,7 @@ _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
 
 #: Formats of byte-level tokenizers.
 FORMATS = tuple(_EXPORTERS)
+_CODE_POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
 
 
 def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:

@@ -40,8 +40,8 @@ def load(
             - a folder: the first that it has of tokenizer.json, tokenizer.model, tekken.json, GPT-2's two,
               *.tiktoken, *.fbpe, *.gguf, with the special tokens of its tokenizer_config.json, added_tokens.json
               and special_tokens_map.json;
-            - a name, if no file or folder has it: "o200k_base", "llama3", ..., a model of OpenAI's ("gpt-4o"), or
-              a repository of Hugging Face ("org/name").
+            - a name, if no file or folder has it: "o200k_base", "llama3", ..., a model of OpenAI's ("gpt-4o", also
+              spelled "GPT-4o"), or a repository of Hugging Face ("org/name").
         pattern: split pattern for files that do not hold theirs: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" means no splitting.
         special_tokens: text to id, instead of those that the file holds or is known for. Or a list of texts, added
@@ -54,8 +54,8 @@ def load(
 
     Raises:
         FormatError: the file is damaged, or in no format that fastbpe reads; the message tells the way out.
-        FileNotFoundError: no file and no vocabulary has this name. The message names the places searched, the
-            SHA-256 and the way to get it.
+        FileNotFoundError: no file and no vocabulary has this name. The message suggests the nearest known name, or
+            tells the SHA-256 and the way to get it; `error.looked_at` lists the places searched.
         OSError: the file cannot be opened.
 
     Warns:
@@ -81,6 +81,8 @@ def load(
             if found.unchecked is not None:
                 check_published(tokenizer, found.unchecked, found.path, special_tokens_too=special_tokens is None)
             return tokenizer
+        if near := find.suggestion(path_or_bytes):  # "gpt 4o" is no file name that anyone meant
+            raise find.missing(path_or_bytes, f"no such file or folder; {near}")
     if _holds_sequences(path_or_bytes):
         return _load_sequences(path_or_bytes, pattern)
     model = detect.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)

@@ -34,8 +34,9 @@ from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.text_cuts import may_cut
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import note_place
-from fastbpe.tokenizer.boundaries import KINDS, Boundaries, line_start
+from fastbpe.tokenizer.boundaries import KINDS, SIDES, Boundaries, line_start
 
 TRIED = 64  # characters between two safe cuts, up to which every position is tried
 _MAX_IDS = 1 << 60  # ids of a text: more than memory can hold
@@ -107,8 +108,8 @@ def _parts_within(
 
 def _checked(max_tokens: int, side: str, boundary: str) -> tuple[int, Sequence[str]]:
     """Check the arguments of `truncate`; give the most ids, and the kinds of boundaries to try."""
-    if side not in ("right", "left"):
-        raise ValueError(f"side={side!r}: choose 'right' or 'left'")
+    if side not in SIDES:
+        raise ValueError(choose_one_of("side", side, SIDES))
     max_tokens = integer("max_tokens", max_tokens)
     if max_tokens < 0:
         raise ValueError(f"max_tokens={max_tokens}: give 0 or more")
@@ -120,7 +121,7 @@ def _kinds(boundary: str) -> Sequence[str]:
     if boundary == "token":
         return ()
     if boundary not in KINDS:
-        raise ValueError(f'boundary={boundary!r}: choose one of "token", "word", "sentence", "line"')
+        raise ValueError(choose_one_of("boundary", boundary, ("token", *reversed(KINDS))))
     return KINDS[KINDS.index(boundary) :]
 
 

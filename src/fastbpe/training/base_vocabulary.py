@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.model import Model, pack_merges
 from fastbpe.patterns import resolve_pattern, shown_pattern
@@ -122,7 +123,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         SpecialTokenError: a new special token is a token of the base.
     """
     if base_special not in BASE_SPECIAL:
-        raise TrainingError(f"base_special={base_special!r}: choose one of {', '.join(map(repr, BASE_SPECIAL))}")
+        raise TrainingError(choose_one_of("base_special", base_special, BASE_SPECIAL))
     if options.ties == "huggingface":
         raise TrainingError(
             'ties="huggingface" ranks bytes where no base has; with base=, choose ties="pair" (by the ids of the '

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.formats.sentencepiece.specs import Option
@@ -370,7 +371,7 @@ def _normalizer(rules: dict[str, Any]) -> Spec:
     if name not in sentencepiece_rules.RULE_NAMES:
         is_name = re.fullmatch(r"[a-z_-]+", name)
         raise SpecError(
-            f"normalization_rule_name={name!r}: choose one of {', '.join(sentencepiece_rules.RULE_NAMES)}",
+            choose_one_of("normalization_rule_name", name, sentencepiece_rules.RULE_NAMES),
             f"No precompiled charsmap is found: {name}" if is_name else f"Invalid charsmap name {name}",
             "NOT_FOUND" if is_name else "INVALID_ARGUMENT",
         )

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypedDict
 
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
@@ -138,7 +139,7 @@ class ByteOptions:
         if self.min_count < 1:
             raise TrainingError(f"min_count={self.min_count} is too small: a pair must occur at least once")
         if self.ties not in TIES:
-            raise TrainingError(f"ties={self.ties!r}: choose one of {', '.join(map(repr, TIES))}")
+            raise TrainingError(choose_one_of("ties", self.ties, TIES))
         if self.max_token_bytes is not None and self.max_token_bytes < 1:
             raise TrainingError(f"max_token_bytes={self.max_token_bytes}: give 1 or more, or None")
 

@@ -10,6 +10,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter, parts
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import Document, Source, documents, resolve
@@ -33,6 +34,7 @@ elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DEFAULT_PATTERN = "cl100k"
+_MODES = ("byte", "codepoint")
 
 
 def count_pieces(
@@ -100,8 +102,8 @@ def count_pieces(
     >>> fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
     1
     """
-    if mode not in ("byte", "codepoint"):
-        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint"; sequences of integers are not counted')
+    if mode not in _MODES:
+        raise TrainingError(choose_one_of("mode", mode, _MODES, "; sequences of integers are not counted"))
     reading = ReadingOptions(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,

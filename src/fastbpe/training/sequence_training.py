@@ -13,6 +13,7 @@ from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.progress import Reporter
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.tokenizer.internals import vocabulary_of_sequences
@@ -67,7 +68,7 @@ class SequenceOptions:
                 'ties="pair" is the same rule over integers'
             )
         if self.ties not in _TIES:
-            raise TrainingError(f"ties={self.ties!r}: choose one of {', '.join(map(repr, _TIES))}")
+            raise TrainingError(choose_one_of("ties", self.ties, _TIES))
         if self.max_token_length is not None and self.max_token_length < 1:
             raise TrainingError(f"max_token_length={self.max_token_length}: give 1 or more, or None")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import Source
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
@@ -216,7 +217,7 @@ def _check_names(mode: str, options: Iterable[str]) -> None:
         OptionError: the mode has no such option; the message suggests the nearest.
     """
     if mode not in _MODES:
-        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint" for text, "ids" for integers')
+        raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))
     of_bytes = {field.name for field in fields(ByteOptions)}
     if mode == "byte" and of_bytes.issuperset(options):
         return

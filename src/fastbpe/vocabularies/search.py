@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.sources import Source
 from fastbpe.vocabularies.material import Described, Kind, material_of
 from fastbpe.vocabularies.scripts import script_of_token
 from fastbpe.vocabularies.usage import count_ids
+
+_ORDERS = ("id", "longest", "rarest")
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ def search_tokens(
         pattern = None if regex is None else re.compile(regex)
     except re.error as error:
         raise ValueError(f"regex {regex!r}: {error}") from None
-    if order not in ("id", "longest", "rarest"):
-        raise ValueError(f"order={order!r}: choose id, longest or rarest")
+    if order not in _ORDERS:
+        raise ValueError(choose_one_of("order", order, _ORDERS))
     if order == "rarest" and corpus is None:
         raise ValueError("order='rarest' needs a corpus to count in")
     material = material_of(tokenizer)

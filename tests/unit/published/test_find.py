@@ -14,11 +14,13 @@ import tiktoken.model
 
 import fastbpe
 from fastbpe import FastbpeError, FormatError, Tokenizer, known_vocabularies
-from fastbpe.errors import VocabularyNotFoundError
+from fastbpe.cli import main
+from fastbpe.errors import DownloadError, VocabularyNotFoundError
 from fastbpe.formats.tiktoken import dump
 from fastbpe.known_vocabularies import VOCABULARIES, KnownFile, KnownVocabulary
 from fastbpe.patterns import PATTERNS
 from fastbpe.published import find
+from fastbpe.published.fetch import fetch
 from fastbpe.tokenizer.load import check_published
 from helpers.shared_data import BYTES, data_file
 
@@ -135,7 +137,9 @@ def test_file_with_wrong_hash_is_refused_and_named(here: Path) -> None:
     assert fastbpe.load("small") == PLAIN  # a correct copy in another folder is used
 
 
-def test_not_found_error_lists_paths_hash_and_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_found_error_tells_hash_and_command_and_counts_places(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(here / "mine"))
     with pytest.raises(FileNotFoundError) as error:
         fastbpe.load("small")
@@ -143,12 +147,21 @@ def test_not_found_error_lists_paths_hash_and_command(here: Path, monkeypatch: p
     sha1 = hashlib.sha1(str(FILE.url).encode()).hexdigest()
     places = [here / "mine" / FILE.name, here / "user" / FILE.name, here / "tiktoken" / sha1]
     places += [here / folder / name for folder in ("mine", "user") for name in ("small.fbpe", "small")]
+    assert error.value.looked_at == tuple(map(str, places))
     assert str(error.value) == (
-        f"small: no such file or folder, and its vocabulary, small.tiktoken with the SHA-256 {FILE.sha256}, is "
-        f"not on this machine; looked for {', '.join(map(str, places))}; put it there, or into a folder that "
-        "FASTBPE_VOCAB_DIR names, or download it: fastbpe fetch small"
+        "small: no such file or folder, and its vocabulary small is not on this machine; download it: fastbpe "
+        f"fetch small, or put small.tiktoken (SHA-256 {FILE.sha256}) into a folder that FASTBPE_VOCAB_DIR names "
+        "(`fastbpe fetch --list small` shows the 7 places searched)"
     )
-    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
+    copy = pickle.loads(pickle.dumps(error.value))
+    assert (str(copy), copy.looked_at) == (str(error.value), error.value.looked_at)
+    places[1].parent.mkdir()
+    places[1].touch()
+    assert main(["fetch", "--list", "small"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "small:",
+        *(f"  {'there ' if place == places[1] else 'absent'}  {place}" for place in places),
+    ]
 
 
 def test_unknown_name_error_lists_the_known_names(here: Path) -> None:
@@ -158,11 +171,76 @@ def test_unknown_name_error_lists_the_known_names(here: Path) -> None:
         "llama2: no such file or folder, and no vocabulary of this name on this machine"
     )
     assert "; known names are gpt2, " in str(error.value)
-    assert str(error.value).endswith("OpenAI's models, and ORG/NAME, a repository on huggingface.co")
+    assert "OpenAI's models, and ORG/NAME, a repository on huggingface.co (`fastbpe" in str(error.value)
+    assert "did you mean" not in str(error.value)  # another model is no misspelling
     with pytest.raises(VocabularyNotFoundError) as error:
         fastbpe.load("org/some-1.5b")
-    assert str(here / "huggingface" / "hub" / "models--org--some-1.5b") in str(error.value)
-    assert str(error.value).endswith(": fastbpe fetch org/some-1.5b")
+    assert str(here / "huggingface" / "hub" / "models--org--some-1.5b") in error.value.looked_at
+    assert ": fastbpe fetch org/some-1.5b (" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt4o", "gpt-4o"),
+        ("gpt_4o", "gpt-4o"),
+        ("gtp-4o", "gpt-4o"),
+        ("gpt 4o", "gpt-4o"),
+        ("gpt-4o ", "gpt-4o"),
+        ("gpt-3.5-trubo", "gpt-3.5 or gpt-3.5-turbo"),
+        ("llama-3", "llama3"),
+        ("Llama-3.1-8B", "llama3"),
+        ("llama", "llama3 or llama4"),
+        ("o200k", "o200k_base or o200k_harmony"),
+        ("cl100k-base", "cl100k_base"),
+        ("deepseek-v3", "deepseek_v3"),
+        ("tekken", "mistral_tekken_v3"),
+        ("gpt-oss", "gpt-oss-20b or gpt-oss-120b"),
+        ("azure/gpt-4o", "gpt-4o"),
+        ("azure/gpt4o", "gpt-4o"),
+        ("openai:gpt-4o-mini", "gpt-4o-mini"),
+        ("openrouter/openai/GPT-4o", "gpt-4o"),
+    ],
+)
+def test_misspelt_name_error_suggests_the_known_one(name: str, meant: str) -> None:
+    with pytest.raises(VocabularyNotFoundError) as error:
+        fastbpe.load(name)
+    assert f"; did you mean {meant}?" in str(error.value)
+    assert len(str(error.value)) < 300
+    if not find.is_name(name) or "/" in name:
+        return
+    with pytest.raises(DownloadError, match=f"did you mean {meant}\\? Known are gpt2, "):
+        fetch(name)
+
+
+@pytest.mark.parametrize("name", ["llama2", "bert-base", "claude-3", "org/llama-3-8b-tuned", "x" * 10_000])
+def test_other_names_get_no_suggestion(name: str) -> None:
+    with pytest.raises((OSError, VocabularyNotFoundError)) as error:
+        fastbpe.load(name)
+    assert "did you mean" not in str(error.value)
+
+
+def test_case_of_a_known_name_does_not_matter(here: Path) -> None:
+    write_file(here / "user", FILE.name)
+    assert fastbpe.load("Small") == fastbpe.load("SMALL") == PLAIN
+    Tokenizer.from_ranks(BYTES, pattern=None).save(here / "user" / "Small.fbpe")
+    assert fastbpe.load("Small").vocab_size == 256  # a file of exactly this name comes first
+
+
+def test_list_of_known_names_shows_their_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_file(here / "user", FILE.name)
+    assert main(["fetch", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [*VOCABULARIES]
+    assert f"small              {path}" in lines
+    assert "p50k_edit          not on this machine  (text-davinci-edit-001, code-davinci-edit-001)" in lines
+    assert main(["fetch", "--list", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (rows["small"]["path"], rows["gpt2"]["path"]) == (str(path), None)
+    assert "gpt-4o" in rows["o200k_base"]["models"]
+    assert main(["fetch", "--list", "--json", "gpt4o"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["name"], [place["exists"] for place in row["places"]]) == ("gpt4o", [False] * 3)
 
 
 @pytest.mark.parametrize("path", ["a.fbpe", "a/b/c", "../a", "a b", "/a", "a/b.json", "", "a\0b", "a/../b"])

@@ -170,7 +170,7 @@ def test_trained_tokenizer_encodes_and_pickles() -> None:
     assert fastbpe.load(pickle.loads(pickle.dumps(tokenizer)).__reduce__()[1][0]) == tokenizer
     with pytest.raises(TrainingError, match="base="):
         fastbpe.train(["a"], mode="byte", vocab_size=300, base=tokenizer)
-    with pytest.raises(TrainingError, match='choose "byte" or "codepoint"'):
+    with pytest.raises(TrainingError, match="choose one of 'byte', 'codepoint', 'ids'"):
         fastbpe.train(["a"], mode="bytes", vocab_size=300)
 
 

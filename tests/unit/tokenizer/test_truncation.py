@@ -123,7 +123,7 @@ def test_truncate_keeps_the_longest_beginning_or_end() -> None:
     assert SPLIT.truncate("abc", 10**30) == "abc"
     assert SPLIT.truncate("\ud83d\udc4d\ud83d\udc4d", 7) == "\ud83d\udc4d"
     assert SPLIT.truncate("\ud83d\udc4d\ud83d\udc4d", 7, side="left") == "\ud83d\udc4d"
-    with pytest.raises(ValueError, match="side='end': choose 'right' or 'left'"):
+    with pytest.raises(ValueError, match="side='end': choose one of 'right', 'left'"):
         SPLIT.truncate("abc", 1, side="end")
     with pytest.raises(ValueError, match="max_tokens=-1: give 0 or more"):
         SPLIT.truncate("abc", -1)

@@ -25,6 +25,7 @@ import sys
 cdef str _RAISE = sys.intern("raise")
 cdef const uint8_t* REPLACEMENT = b"\xef\xbf\xbd"
 
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import InvalidTokenError
 
 
@@ -172,7 +173,7 @@ cdef int unknown_rule(object unknown_ids) except -1:
         return SKIP
     if unknown_ids == "replace":
         return REPLACE
-    raise ValueError(f'unknown_ids={unknown_ids!r}: choose one of "raise", "skip", "replace"')
+    raise ValueError(choose_one_of("unknown_ids", unknown_ids, ("raise", "skip", "replace")))
 
 
 cdef object as_int(object item, Py_ssize_t position):

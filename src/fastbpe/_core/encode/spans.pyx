@@ -11,6 +11,8 @@ from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_a
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.text.utf8_text cimport Text
 
+from fastbpe._utils.suggestions import choose_one_of
+
 cdef enum:
     FIRST_SPANS = 64  # capacity of spans at first
     MIN_ASCII_BYTES = 64  # of a stretch of ASCII whose characters are not counted one token at a time
@@ -261,7 +263,7 @@ cdef int span_unit(object unit) except -1:
         return BYTES
     if unit == "utf16":
         return UTF16
-    raise ValueError(f'unit={unit!r}: choose one of "char", "byte", "utf16"')
+    raise ValueError(choose_one_of("unit", unit, ("char", "byte", "utf16")))
 
 
 def check_unit(unit):

@@ -1,0 +1,87 @@
+"""Suggestions in errors: the known names that are nearest to a misspelt one.
+
+Case, spaces and punctuation do not count: "GPT 4o" is spelled like "gpt-4o". Names whose numbers differ are never
+near: llama2 is no misspelling of llama3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_CUTOFF = 0.7  # least ratio of difflib at which two names are near
+_MAX_NAME = 100  # characters; a longer text is no name, and comparing it takes long
+_N_WHOLE = 4  # fewest letters and digits of a name that may be a part of the other
+
+
+def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = False) -> list[str]:
+    """List the known names that a name may be meant for, the nearest first.
+
+    Args:
+        name: the unknown name. Anything but a str is near to nothing.
+        known: names to choose from. Of equally near names the first are taken.
+        n: int – most names to list.
+        exact: bool – list only names that are spelled alike but for case, spaces and punctuation.
+
+    >>> nearest("gpt4o", ["gpt2", "gpt-4", "gpt-4o"])
+    ['gpt-4o']
+    >>> nearest("shaw", ["show", "vocab"]), nearest("llama2", ["llama3", "llama4"])
+    (['show'], [])
+    """
+    import difflib  # here: the import is slow, and only errors need it
+
+    if not isinstance(name, str) or len(name) > _MAX_NAME or not (plain := _plain(name)):
+        return []
+    plains = {one: _plain(one) for one in known}
+    same = [one for one, other in plains.items() if other == plain]
+    if same or exact:
+        return same[:n]
+    parts = [one for one, other in plains.items() if len(plain) >= _N_WHOLE and plain in other]
+    if parts:
+        return sorted(parts, key=lambda one: not plains[one].startswith(plain))[:n]
+    # The name goes on behind a known one, as gpt2-medium does: the longest says most.
+    longer = [one for one, other in plains.items() if len(other) >= _N_WHOLE and plain.startswith(other)]
+    digits = _digits(plain)
+    alike = [
+        (difflib.SequenceMatcher(None, plain, other).ratio(), one)
+        for one, other in plains.items()
+        if _digits(other) == digits
+    ]
+    near = [one for ratio, one in sorted(alike, key=lambda found: -found[0]) if ratio >= _CUTOFF]
+    return list(dict.fromkeys(sorted(longer, key=lambda one: -len(plains[one]))[:1] + near))[:n]
+
+
+def did_you_mean(name: object, known: Iterable[str], *, quoted: bool = False) -> str:
+    """Return "did you mean ...?" for an error, or "" if no known name is near.
+
+    >>> did_you_mean("pairs", ["pair", "first"], quoted=True), did_you_mean("x", ["pair"])
+    ("did you mean 'pair'?", '')
+    """
+    near = [repr(one) if quoted else one for one in nearest(name, known)]
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def choose_one_of(name: str, value: object, choices: Iterable[str], others: str = "") -> str:
+    """Return the message of an error for an argument that must be one of some strings.
+
+    Args:
+        name: str – name of the argument.
+        value: what was given.
+        choices: the strings allowed.
+        others: str – what else is allowed, such as ", or None".
+
+    >>> choose_one_of("ties", "pairs", ["pair", "first"])
+    "ties='pairs': did you mean 'pair'? choose one of 'pair', 'first'"
+    """
+    choices = list(choices)
+    near = did_you_mean(value, choices, quoted=True)
+    return f"{name}={value!r}: {near + ' ' if near else ''}choose one of {', '.join(map(repr, choices))}{others}"
+
+
+def _plain(name: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def _digits(name: str) -> str:
+    return re.sub(r"\D", "", name)
