@@ -12,7 +12,7 @@ build:
 test *args:
     pytest {{args}}
 
-# every case, as CI runs it; FASTBPE_FULL=1 pytest runs the long forms
+# a third of the cases, as CI runs them; FASTBPE_FULL=1 pytest runs all, in their long forms
 test-full *args:
     FASTBPE_FULL=ci pytest {{args}}
 

@@ -32,9 +32,11 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
 
 
 def pytest_report_header() -> str:
+    if sampling.LONG:
+        return "FASTBPE_FULL=1: every case runs"
     if sampling.WHOLE:
-        return f"FASTBPE_FULL={sampling.LEVEL}: every case runs"
-    return f"slow tests: a sample, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=ci runs every case"
+        return f"slow tests: the sample of CI, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
+    return f"slow tests: a sample, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=ci runs a third of all cases"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

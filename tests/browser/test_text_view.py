@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fastbpe import Tokenizer
-from helpers.sampling import SEED, n_rounds, some
+from helpers.sampling import SEED, rounds, some
 from helpers.shared_data import data_file, standard_library
 from helpers.waiting import until
 
@@ -223,7 +223,7 @@ def test_view_is_right_after_each_of_many_edits(page: Page, tokenizers: dict[str
     rng = Random(SEED)
     text = standard_library(5_000).replace("|", "/")
     shown = [*tokenizers.values()][:4]
-    for n in range(n_rounds(6, 10)):
+    for n in rounds(6, 10):
         if n % 4 == 3:
             page.locator(".signs:visible").click()
         if n % 5 == 4:

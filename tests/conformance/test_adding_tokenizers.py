@@ -10,7 +10,7 @@ import pytest
 
 import fastbpe
 from fastbpe import AddedToken, SpecialTokenError, Tokenizer
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import data_file
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -69,7 +69,7 @@ def theirs(token: AddedToken) -> Any:
 def test_added_tokens_give_the_ids_of_tokenizers(kind: str, tmp_path: Any) -> None:
     rng = random.Random(f"{kind} 3")
     n_done = 0
-    for _ in range(n_rounds(20, 200)):
+    for _ in rounds(20, 200):
         mine, peer = base(kind, tmp_path)
         tokens = [
             AddedToken(
@@ -104,7 +104,7 @@ def test_added_tokens_give_the_ids_of_tokenizers(kind: str, tmp_path: Any) -> No
             n_done += 1
             if "über" not in extended.special_tokens:  # which tokenizers decodes to a single byte
                 assert extended.decode(ids) == peer.decode(ids, skip_special_tokens=False)
-    assert n_done >= n_rounds(20, 200)
+    assert n_done >= len(rounds(20, 200))
 
 
 def test_texts_are_tokens_without_flags(tmp_path: Any) -> None:
@@ -131,7 +131,7 @@ def test_added_pieces_of_a_model_give_the_ids_of_sentencepiece() -> None:
         assert [peer.id_to_piece(model.n_vocab + i) for i in range(len(names))] == [
             name.replace(" ", "\u2581") for name in names
         ]
-        for _ in range(n_rounds(200, 3000)):
+        for _ in rounds(200, 3000):
             text = "".join(rng.choices(FRAGMENTS, k=8))
             assert extended.encode_ordinary(text) == peer.encode(text), text
             assert extended.decode(peer.encode(text)) == peer.decode(peer.encode(text))

@@ -18,7 +18,7 @@ import tokenizers as stock
 
 import fastbpe.tokenizers as face
 from fastbpe.errors import VocabularyNotFoundError
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.tokenizer_json import added, dumped, random_text, small
 from helpers.tokenizers_calls import BAD_CALLS
 from helpers.tokenizers_twins import Twins
@@ -89,7 +89,7 @@ def change(rng: random.Random) -> Any:
     }[name]
 
 
-@pytest.mark.parametrize("seed", range(n_rounds(25, 150, 1500)))
+@pytest.mark.parametrize("seed", rounds(25, 150, 1500))
 def test_random_changes_are_noticed(seed: int) -> None:
     rng = random.Random(f"{SEED} {seed}")
     twins = Twins.of(small_text())

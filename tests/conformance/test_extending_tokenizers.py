@@ -22,7 +22,7 @@ from fastbpe.training.base_texts import texts_of_base
 from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counting import count_source
 from helpers import random_exports, tokenizer_json
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import corpus, data_file
 
 BYTE_OF = {shown: byte for byte, shown in enumerate(tokenizer_json.SHOWN)}
@@ -60,7 +60,7 @@ def pieces_of_peer(made: dict[str, Any], texts: list[str]) -> Counter[bytes]:
 
 def test_pieces_equal_tokenizers() -> None:
     n_with_names = 0
-    for number in range(n_rounds(100, 500, 2000)):
+    for number in rounds(100, 500, 2000):
         rng = random.Random(f"pieces {number}")
         made = tokenizer_json.random_document(rng)
         # The peer could not tell these from bytes.
@@ -84,7 +84,7 @@ def test_pieces_equal_tokenizers() -> None:
 
 def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
     n_learned = n_compared = 0
-    for number in range(n_rounds(100, 500, 2000)):
+    for number in rounds(100, 500, 2000):
         rng = random.Random(f"extended {number}")
         base = random_exports.draw(rng)[1]
         if base.mode != "byte":
@@ -127,7 +127,7 @@ def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
 def test_pieces_learned_are_the_most_frequent_pairs_of_ids() -> None:
     """The first merge is the most frequent pair of neighbouring ids within the pieces of tokenizers."""
     n_tried = 0
-    for number in range(n_rounds(60, 400, 3000)):
+    for number in rounds(60, 400, 3000):
         rng = random.Random(f"first merge {number}")
         made = {**tokenizer_json.random_document(rng), "added_tokens": []}
         try:

@@ -15,7 +15,7 @@ import tokenizers as stock
 
 from fastbpe.normalization.sentencepiece_rules import charsmap
 from fastbpe.tokenizers import own
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.tokenizers_twins import OwnTwins, outcome
 
 LETTERS = [*"aabB -- \téßİŉﬁ½漢ǅ𝄞각Å", "\u0301", "\u0344", "e\u0301", "\u3000", "\u2028", "\u1100\u1161"]
@@ -62,7 +62,7 @@ def told(one: Any) -> Any:
     return repr(one), str(one), one.original, one.normalized, [(part.original, part.normalized) for part in parts]
 
 
-@pytest.mark.parametrize("seed", range(n_rounds(15, 200, 4000)))
+@pytest.mark.parametrize("seed", rounds(15, 200, 4000))
 def test_random_changes_are_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} normalized {seed}")
     for _ in range(20):

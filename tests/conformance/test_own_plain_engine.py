@@ -14,7 +14,7 @@ import tokenizers as stock
 
 from fastbpe.tokenizers import own
 from fastbpe.tokenizers.own.plain_engine import PlainEngine
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.tokenizer_json import normalized_tokens, random_text
 from helpers.tokenizers_calls import TEMPLATE, compare_calls
 from helpers.tokenizers_twins import OwnTwins
@@ -138,7 +138,7 @@ def text_of(rng: random.Random) -> str:
     return "".join(rng.choices([*LETTERS, "<s>", "x", "\n", "ab", "A"], k=rng.randint(0, 9)))
 
 
-@pytest.mark.parametrize("seed", range(n_rounds(40, 600, 6000)))
+@pytest.mark.parametrize("seed", rounds(40, 600, 6000))
 def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} plain {seed}")
     made = random_file(rng)
@@ -150,7 +150,7 @@ def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
         twins.check(lambda t, i=ids, s=skips: t.decode(i, s), ids)
 
 
-@pytest.mark.parametrize("seed", range(n_rounds(20, 300, 3000)))
+@pytest.mark.parametrize("seed", rounds(20, 300, 3000))
 def test_models_tokenize_pieces_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} pieces {seed}")
     twins = OwnTwins.of(json.dumps({**random_file(rng), "model": random_model(rng), "added_tokens": []}))

@@ -13,7 +13,7 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 from fastbpe.tokenizers import own
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.tokenizers_twins import OwnTwins, outcome
 
 LETTERS = [*"aabB  -\t12.éİﬁ漢𝄞", "e\u0301", "▁"]
@@ -75,7 +75,7 @@ def random_change(rng: random.Random) -> tuple[str, Any]:
     return kind, lambda m, one: one.normalize(calls[kind])
 
 
-@pytest.mark.parametrize("seed", range(n_rounds(20, 250, 4000)))
+@pytest.mark.parametrize("seed", rounds(20, 250, 4000))
 def test_random_programs_are_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} pre-tokenized {seed}")
     vocab = {letter: i for i, letter in enumerate(dict.fromkeys([*LETTERS, "<unk>", "ab", "Ġ", "e"]))}

@@ -23,7 +23,7 @@ import tokenizers as stock
 from fastbpe.errors import VocabularyNotFoundError
 from fastbpe.normalization.sentencepiece_rules import charsmap
 from fastbpe.tokenizers import own
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.tokenizer_json import SHOWN, added, dumped, llama_document, random_text, small
 from helpers.tokenizers_calls import BAD_CALLS
 from helpers.tokenizers_twins import OwnTwins
@@ -156,7 +156,7 @@ def build(module: Any, kind: str, described: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["normalizers", "pre_tokenizers", "decoders", "processors"])
-@pytest.mark.parametrize("seed", range(n_rounds(10, 100, 1000)))
+@pytest.mark.parametrize("seed", rounds(10, 100, 1000))
 def test_random_components_are_like_the_original(kind: str, seed: int) -> None:
     rng = random.Random(f"{SEED} {kind} {seed}")
     described = random_component(kind, rng)
@@ -315,7 +315,7 @@ def change(rng: random.Random) -> Any:
     }[name]
 
 
-@pytest.mark.parametrize("seed", range(n_rounds(5, 150, 1500)))
+@pytest.mark.parametrize("seed", rounds(5, 150, 1500))
 def test_random_programs_give_the_same(seed: int) -> None:
     rng = random.Random(f"{SEED} program {seed}")
     twins = OwnTwins.of(small_text())

@@ -8,14 +8,14 @@ import random
 import pytest
 
 import fastbpe
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 
 tokenizers = pytest.importorskip("tokenizers")
 
 
 def test_merges_equal_tokenizers() -> None:
     rng = random.Random(SEED)
-    for _ in range(n_rounds(20, 200)):
+    for _ in rounds(20, 200):
         base_size, n_merges = rng.choice([2, 5, 300]), rng.choice([3, 40])
         sequences = [
             [int(base_size * rng.random() ** 2) for _ in range(rng.randrange(2, 80))]

@@ -20,7 +20,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from fastbpe.transformers import accelerate, status
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.transformers_grid import TEXTS, answer, difference, make
 
 Call = Any
@@ -113,7 +113,7 @@ def test_answers_equal_the_stock_tokenizer_after_a_change(name: str, change: str
 
 
 @pytest.mark.parametrize("name", ["small_bytes", "small_llama"])
-@pytest.mark.parametrize("seed", range(n_rounds(2, 30, 300)))
+@pytest.mark.parametrize("seed", rounds(2, 30, 300))
 def test_answers_equal_the_stock_tokenizer_after_random_changes(name: str, seed: int) -> None:
     rng = random.Random(f"{SEED} {name} {seed}")
     ours, stock = accelerate(make(name)), make(name)

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from fastbpe.transformers import accelerate
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.transformers_grid import FILES, MADE, TRAINED, answer, difference, make
 from helpers.transformers_random import draw_change, draw_decoding, draw_encoding, draw_other
 
@@ -60,7 +60,7 @@ def test_random_calls_answer_like_stock(name: str, caplog: pytest.LogCaptureFixt
     ours, stock = twins(name)
     failed = []
     try:
-        for number in range(n_rounds(100, 200, 20_000)):
+        for number in rounds(100, 200, 20_000):
             if number % 50 == 0:
                 for side, value in SIDES.items():
                     setattr(ours, side, value)
@@ -75,7 +75,7 @@ def test_random_calls_answer_like_stock(name: str, caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize("name", TRAINED)
-@pytest.mark.parametrize("seed", range(n_rounds(3, 10, 1000)))
+@pytest.mark.parametrize("seed", rounds(3, 10, 1000))
 def test_random_calls_after_random_changes_answer_like_stock(
     name: str, seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -25,7 +25,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 import fastbpe
 from fastbpe import Tokenizer, TrainingWarning
 from helpers import tokenizer_json
-from helpers.sampling import n_rounds
+from helpers.sampling import n_rounds, rounds
 
 ALPHABET = pre_tokenizers.ByteLevel.alphabet()
 LETTERS = ["ab ", "abc  é", "abcd \n漢é12"]
@@ -58,7 +58,7 @@ def extended(texts: list[str], base: Tokenizer, n_more: int, **options: Any) -> 
 def test_train_from_a_base_learns_the_merges_of_bpe_continue() -> None:
     bpe_continue = pytest.importorskip("bpe_continue")
     n_learned = 0
-    for number in range(n_rounds(60, 300, 3000)):
+    for number in rounds(60, 300, 3000):
         rng = random.Random(f"continued {number}")
         letters = rng.choice(LETTERS)
         peer = trained(rng, letters, rng.choice([[], ["<s>"]]))
@@ -82,7 +82,7 @@ def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue
     bpe_continue = pytest.importorskip("bpe_continue")
     byte_of = {shown: byte for byte, shown in enumerate(tokenizer_json.SHOWN)}
     n_compared = 0
-    for number in range(n_rounds(80, 400, 3000)):
+    for number in rounds(80, 400, 3000):
         rng = random.Random(f"continued steps {number}")
         made = {**tokenizer_json.random_document(rng), "added_tokens": []}
         try:
@@ -111,7 +111,7 @@ def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_
     editor_module = pytest.importorskip("bpe_tokenizer_editor")
     n_equal = n_more = 0
     path = tmp_path / "tokenizer.json"
-    for number in range(n_rounds(60, 300, 3000)):
+    for number in rounds(60, 300, 3000):
         rng = random.Random(f"removed {number}")
         letters = rng.choice(LETTERS)
         peer = trained(rng, letters, [])
@@ -153,7 +153,7 @@ def test_editor_accepts_all_merges_of_exported_files(tmp_path: Path) -> None:
     editor_module = pytest.importorskip("bpe_tokenizer_editor")
     path = tmp_path / "tokenizer.json"
     n_merges = 0
-    for number in range(n_rounds(30, 150, 1000)):
+    for number in rounds(30, 150, 1000):
         rng = random.Random(f"valid {number}")
         letters = rng.choice(LETTERS)
         first, second = (fastbpe.load(trained(rng, letters, []).to_str().encode()) for _ in range(2))

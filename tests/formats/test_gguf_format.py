@@ -19,7 +19,7 @@ from fastbpe.formats.gguf.pre_tokenizers import PRE_TOKENIZERS
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.splitting import make_splitter
 from helpers.codepoint_models import published_model, published_processor
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import BYTES, corpus, data_file, published, random_texts
 from helpers.tokenizer_json import SHOWN
 
@@ -233,7 +233,7 @@ def test_published_byte_level_vocabularies_are_read_back_equal(name: str, tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
-@pytest.mark.parametrize("seed", range(n_rounds(6, 30, 200)))
+@pytest.mark.parametrize("seed", rounds(6, 30, 200))
 def test_random_vocabularies_are_read_back_with_the_same_ids(seed: int) -> None:
     rng = random.Random(seed)
     texts = random_texts(rng)
@@ -341,7 +341,7 @@ def test_every_truncation_and_random_damage_raises_format_error_or_loads() -> No
             fastbpe.load(data[:at])
     rng = random.Random(7)
     for original in (data, written(**point_keys())):
-        for _ in range(n_rounds(60, 300, 3000)):
+        for _ in rounds(60, 300, 3000):
             damaged = bytearray(original)
             for _ in range(rng.randint(1, 4)):
                 damaged[rng.randrange(4, len(damaged))] = rng.randrange(256)

@@ -14,7 +14,7 @@ import pytest
 import fastbpe
 from fastbpe import PATTERNS, FormatError, Tokenizer
 from fastbpe.formats import tekken
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import BYTES, corpus, data_file, random_texts
 
 TEXTS = ["Hello, wörld! 你好 12345\n\n  code()", "<s>[INST] no </s>", "", "🌍 é I'm DON'T", " \t\n x\r\n"]
@@ -104,7 +104,7 @@ def test_written_file_is_read_back_equal_and_by_mistral_common(tmp_path: Path) -
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
-@pytest.mark.parametrize("seed", range(n_rounds(4, 20, 100)))
+@pytest.mark.parametrize("seed", rounds(4, 20, 100))
 def test_random_vocabularies_have_the_ids_of_mistral_common(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     texts = random_texts(rng)

@@ -1,8 +1,8 @@
-"""Samples of the slow tests: a few cases by default, every case in CI, the long forms on request.
+"""Samples of the slow tests: a few cases by default, a third of them in CI, all on request.
 
 FASTBPE_FULL chooses:
     unset: a sample, for `pytest` in a few minutes. pytest's header prints its seed: FASTBPE_SEED, or the day.
-    ci: every case, as `.ci/run` does.
+    ci: a third of the cases, as `.ci/run` does: another third each day, so that three days run all.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
 """
 
@@ -29,23 +29,34 @@ if LEVEL not in ("", "0", "ci", "1"):
 
 
 def n_rounds(sample: int, whole: int, long: int | None = None) -> int:
-    """Choose a number of rounds: in a sample, in CI, and in the long form (None: as in CI)."""
+    """Choose a size: in a sample, in CI, and in the long form (None: as in CI)."""
     if LONG and long is not None:
         return long
     return whole if WHOLE else sample
 
 
+def rounds(sample: int, whole: int, long: int | None = None) -> range:
+    """Choose the rounds of the day: `sample`, in CI a third of `whole`; in the long form all (None: `whole`)."""
+    if LONG:
+        return range(whole if long is None else long)
+    n = max(sample, -(-whole // 3)) if WHOLE else sample
+    start = min(SEED % -(-whole // n) * n, whole - n)
+    return range(start, start + n)
+
+
 def some(cases: Sequence[T], n: int) -> Sequence[T]:
-    """Draw n of the cases by the seed, in their order; all of them where the run is whole."""
-    if WHOLE or n >= len(cases):
+    """Choose the cases of the day, in their order: n, in CI a third or more; in the long form all."""
+    if LONG or n >= len(cases):
         return cases
+    if WHOLE and n < len(cases) / 3:
+        return cases[SEED % 3 :: 3]
     return [cases[i] for i in sorted(random.Random(SEED).sample(range(len(cases)), n))]
 
 
 def split_items(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Split collected tests into those to run and those to leave out.
 
-    A test marked `@pytest.mark.sample(n)` keeps n of its parametrized cases, drawn by the seed.
+    A test marked `@pytest.mark.sample(n)` keeps `some` of its parametrized cases.
     """
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:

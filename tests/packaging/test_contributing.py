@@ -70,7 +70,9 @@ def test_lint_is_the_one_list_of_checks() -> None:
     hooks = re.findall(r"entry: \.ci/lint (\w+)", (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     assert hooks
     assert {*hooks} <= {*checks}
-    assert re.search(r"^step lint \.ci/lint$", (ROOT / ".ci/run").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert re.search(
+        r"^lint\(\) \{ \.ci/lint; \}$", (ROOT / ".ci/run").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     assert re.search(r"^ +\.ci/lint ", JUSTFILE, flags=re.MULTILINE)
 
 

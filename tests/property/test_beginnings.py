@@ -10,7 +10,7 @@ import pytest
 
 from fastbpe.tokenizer import beginnings
 from fastbpe.tokenizer.beginnings import encode_beginnings
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 from helpers.streaming import BITS, NAMES, made
 
 
@@ -27,7 +27,7 @@ def test_first_ids_are_those_of_the_whole_text(
         encoded.append(texts)
         return [tokenizer.encode(text, allowed_special=allowed, disallowed_special=()) for text in texts]
 
-    for _ in range(n_rounds(100, 1000)):
+    for _ in rounds(100, 1000):
         texts = ["".join(rng.choices(BITS, k=rng.randrange(24))) for _ in range(rng.randrange(4))]
         n_ids = rng.randrange(1, 10)
         monkeypatch.setattr(beginnings, "CHARACTERS_PER_ID", rng.randrange(1, 5))

@@ -12,7 +12,7 @@ import pytest
 import fastbpe
 from fastbpe import FastbpeError, Tokenizer
 from helpers import random_exports
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 
 pytest.importorskip("numpy")
 
@@ -38,7 +38,7 @@ def changes(rng: random.Random, old: Tokenizer) -> Iterator[Tokenizer]:
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_report_equals_comparing_each_text() -> None:
     n_changed = 0
-    for number in range(n_rounds(60, 400, 3000)):
+    for number in rounds(60, 400, 3000):
         rng = random.Random(f"changed {number}")
         old = random_exports.draw(rng)[1]
         texts = ["", *random_exports.own_texts(rng, old)]

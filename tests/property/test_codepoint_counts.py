@@ -17,7 +17,7 @@ from fastbpe.formats import piece_counts as counts_format
 from fastbpe.training.codepoint_counts import COUNTING_NAMES
 from fastbpe.training.codepoint_options import NAMES
 from helpers.random_training import Options, peer_trained, random_options, random_sentences, twin_pieces
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 
 LINES = [f"low lower lowest {i} новый 新しい" for i in range(9)]
 
@@ -56,7 +56,7 @@ def counted_in_shards(rng: random.Random, documents: list[Any], folder: Path, op
 def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) -> None:
     n_models = n_peers = 0
     refusals = []
-    for number in range(n_rounds(60, 300, 2000)):
+    for number in rounds(60, 300, 2000):
         rng = random.Random(f"codepoint counts {number}")
         sentences = [s.replace(b"\n", b" ").replace(b"\r", b" ") for s in random_sentences(rng)]
         sentences = [s.decode(errors="replace").encode() for s in sentences]
@@ -89,7 +89,7 @@ def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_random_shards_teach_the_pieces_of_the_slow_twin(tmp_path: Path) -> None:
     n_done = 0
-    for number in range(n_rounds(10, 60, 300)):
+    for number in rounds(10, 60, 300):
         rng = random.Random(f"counts and twin {number}")
         sentences = [s.replace(b"\n", b" ").replace(b"\r", b" ") for s in random_sentences(rng)[:4]]
         sentences = [s.decode(errors="replace").encode() for s in sentences]
@@ -119,7 +119,7 @@ def test_shards_teach_what_follows_a_base(tmp_path: Path) -> None:
         progress=False,
         hard_vocab_limit=False,
     )
-    for number in range(n_rounds(8, 60, 300)):
+    for number in rounds(8, 60, 300):
         rng = random.Random(f"counts and base {number}")
         lines = [f"low{c} {c * 2}lowest <x> {c}" for c in rng.choices("abcdя新1", k=6)]
         options = {"split_digits": rng.random() < 0.5, "split_by_whitespace": rng.random() < 0.5}

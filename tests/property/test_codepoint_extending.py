@@ -13,7 +13,7 @@ from fastbpe import OptionError, Tokenizer, TrainingError
 from fastbpe._reference import sentencepiece as twin
 from fastbpe.errors import SpecError
 from helpers.random_training import random_options, random_sentences, twin_trainer
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import corpus, data_file
 
 spm = pytest.importorskip("sentencepiece")
@@ -39,7 +39,7 @@ def pieces_of(tokenizer: Tokenizer) -> list[bytes]:
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_extending_random_models_equals_the_slow_twin() -> None:
     n_done = 0
-    for number in range(n_rounds(150, 600, 3000)):
+    for number in rounds(150, 600, 3000):
         rng = random.Random(f"codepoint base {number}")
         lines = [sentence.replace(b"\n", b" ").replace(b"\r", b" ") for sentence in random_sentences(rng)]
         lines = [line for line in lines if line] * 2

@@ -10,12 +10,12 @@ import fastbpe
 from fastbpe import AddedToken, SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._reference import train as reference_train
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import PUBLISHED, corpus, counted, peer_of, published, random_texts, vocabulary
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 BYTES = {bytes([byte]): byte for byte in range(256)}
-N_CORPORA = n_rounds(250, 800, 5000)
+CORPORA = rounds(250, 800, 5000)
 
 
 def extend(source: object, base: Tokenizer, n_merges: int, **options: object) -> Tokenizer:
@@ -42,7 +42,7 @@ def strange_ranks(rng: random.Random) -> dict[bytes, int]:
 
 @pytest.mark.parametrize("ties", ["pair", "first"])
 def test_extending_any_base_equals_the_specification(ties: str) -> None:
-    for number in range(N_CORPORA):
+    for number in CORPORA:
         rng = random.Random(f"{SEED} {ties} {number}")
         ranks = strange_ranks(rng)
         pieces = {

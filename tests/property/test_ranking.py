@@ -12,7 +12,7 @@ from fastbpe._reference import last_merge, merge_pairs, merge_ranks
 from fastbpe.model import Model, pack_merges
 from fastbpe.tokenizer import merges_as_ranks
 from fastbpe.tokenizer.merges_as_ranks import by_ranks
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import BYTES, published
 
 Merges = list[tuple[bytes, bytes]]
@@ -150,7 +150,7 @@ def test_bytes_may_have_any_ids() -> None:
 def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fast check settles lists with such tokens, as Llama 3's, as the definition says."""
     n_ranked = 0
-    for seed in range(n_rounds(400, 4000, 40_000)):
+    for seed in rounds(400, 4000, 40_000):
         merges, tokens = random_splits(random.Random(f"later {seed}"))
         ids, _, model = listing(merges, tokens, whole_piece_first=True)
         has_later_parts = any(max(ids[left], ids[right]) > ids[left + right] for left, right in merges)

@@ -16,7 +16,7 @@ from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8
 from fastbpe.tokenizer.makers import characters, mergeable
 from helpers import random_exports
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 
 REFUSED = ("no other piece spells", "left out of text", "no merge would be left")
 KINDS = ("ranks", "merges", "listed", "document", "points", "llama")
@@ -25,7 +25,7 @@ Drawn = tuple[random.Random, Tokenizer]
 
 def drawn(name: str, sample: int) -> Iterator[Drawn]:
     """Draw random tokenizers of all kinds."""
-    for number in range(n_rounds(sample, 10 * sample, 50 * sample)):
+    for number in rounds(sample, 10 * sample, 50 * sample):
         rng = random.Random(f"{name} {number}")
         yield rng, random_exports.draw(rng)[1]
 

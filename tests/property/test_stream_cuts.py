@@ -12,7 +12,7 @@ from fastbpe import AddedToken, Tokenizer
 from fastbpe._core.encode.text_cuts import encode_part as encode_part_of
 from fastbpe.tokenizer.stream_cuts import PairCuts
 from helpers import random_exports
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 from helpers.shared_data import BYTES
 
 LETTERS = ["a", "b", "c", " ", "é", "漢", "<s>", "<", "d", "ab", "\ud83d", "👍", "1"]
@@ -59,7 +59,7 @@ def drawn_of(mode: str, rng: random.Random) -> Tokenizer:
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
 def test_streams_and_conversations_equal_the_whole(mode: str) -> None:
     n_cut = 0
-    for number in range(n_rounds(120, 800, 6000)):
+    for number in rounds(120, 800, 6000):
         rng = random.Random(f"stream cuts {number}")
         tokenizer = drawn_of(mode, rng)
         allowed = rng.choice(["all", frozenset()])
@@ -87,7 +87,7 @@ def test_streams_and_conversations_equal_the_whole(mode: str) -> None:
 def test_interval_counts_and_joins_equal_encoding_the_parts(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fastbpe.tokenizer.interval_counts._STEP", 3)
     n_cuts = 0
-    for number in range(n_rounds(60, 400, 3000)):
+    for number in rounds(60, 400, 3000):
         rng = random.Random(f"intervals {number}")
         for module in (
             "stream_cuts",

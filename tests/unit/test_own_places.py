@@ -18,7 +18,7 @@ from fastbpe._utils import own_places
 from fastbpe._utils.own_places import own_file, own_folder, remove_leftovers
 from fastbpe.formats import atomic_files
 from helpers.child_processes import run_python
-from helpers.sampling import n_rounds
+from helpers.sampling import rounds
 
 pytestmark = pytest.mark.skipif(own_places.fcntl is None, reason="this system has no locks of files")
 
@@ -209,7 +209,7 @@ for i in range(150):
 
 def test_many_writers_of_one_target_never_lose_their_file(tmp_path: Path) -> None:
     target = tmp_path / "a.bin"
-    for seed in range(n_rounds(1, 5, 50)):
+    for seed in rounds(1, 5, 50):
         children = [
             subprocess.Popen([sys.executable, "-c", WRITE, str(target), str(8 * seed + i)], stderr=subprocess.PIPE)
             for i in range(5)

@@ -18,7 +18,7 @@ from fastbpe import FormatError, PieceCounts
 from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
 from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
 from helpers.child_processes import run_python
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -70,7 +70,7 @@ def test_vocabulary_has_the_same_bytes_by_tasks_threads_and_files(
 ) -> None:
     rng = random.Random(SEED)
     options = {"mode": mode, **MODES[mode], **({"max_memory_bytes": max_memory_bytes} if max_memory_bytes else {})}
-    for _ in range(n_rounds(1, 4, 20)):
+    for _ in rounds(1, 4, 20):
         parts = divided(TEXTS, rng)
         for number, part in enumerate(parts):
             counts = fastbpe.count_pieces(iter(part), num_threads=1, progress=False, **options)

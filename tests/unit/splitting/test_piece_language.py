@@ -12,7 +12,7 @@ from fastbpe.patterns import Pattern
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.piece_language import MAX_STATES, PieceLanguage, States
 from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
-from helpers.sampling import SEED, n_rounds
+from helpers.sampling import SEED, rounds
 
 #: Characters that the named patterns tell apart, some as text of several bytes.
 CHARACTERS = "aB'sm1 \n\r/.é\u0301漢\u01c5"
@@ -54,14 +54,14 @@ def test_automaton_of_a_hard_pattern_accepts_every_piece(pattern: str) -> None:
 def test_automaton_of_a_named_pattern_accepts_every_piece(name: str) -> None:
     rng = random.Random(SEED)
     texts = ["".join(each) for n in range(1, 4) for each in product(CHARACTERS, repeat=n)]
-    texts += ["".join(rng.choices(CHARACTERS, k=rng.randint(4, 12))) for _ in range(n_rounds(2000, 20_000))]
+    texts += ["".join(rng.choices(CHARACTERS, k=rng.randint(4, 12))) for _ in rounds(2000, 20_000)]
     assert check(PATTERNS[name], texts) > 100
 
 
 def test_automaton_of_a_random_pattern_accepts_every_piece() -> None:
     rng = random.Random(SEED)
     n_checked = 0
-    for _ in range(n_rounds(150, 1500, 20_000)):
+    for _ in rounds(150, 1500, 20_000):
         pattern = random_pattern(rng, 3)
         texts = ["".join(rng.choices(ALPHABET, k=rng.randint(1, 8))) for _ in range(40)]
         try:

@@ -1,0 +1,15 @@
+"""What pip installs."""
+
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+
+FOLDER = Path(fastbpe.__file__).parent
+MAX_INSTALLED_MB = 12  # debug information alone would exceed it
+
+
+@pytest.mark.skipif("site-packages" not in FOLDER.parts, reason="fastbpe runs from its sources")
+def test_installed_package_is_small() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < MAX_INSTALLED_MB * 1e6
