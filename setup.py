@@ -24,6 +24,12 @@ SHARED = "fastbpe._core._cython_shared"
 # Modules whose methods are called once for each short text keep that code: a call of `encode` on 100 bytes takes
 # 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25).
 OFTEN_CALLED = {"encoder", "decoder", "stream_decoder", "_methods", "_facts"}
+# Modules that no row of benchmarks/compare.py spends its time in are compiled for size: about a quarter smaller.
+FOR_SIZE = {
+    *("charsmap_builder", "charsmap_rules", "completions", "dropping", "kept_memory", "log_scores"),
+    *("merges_as_ranks", "_messages", "scratch_pool", "sequence_merging", "sequence_vocabulary", "sequences"),
+    "untrusted_ids",
+}
 COVERAGE = bool(os.environ.get("FASTBPE_COVERAGE"))
 
 if sys.platform == "win32":
@@ -106,6 +112,9 @@ sources = {
     source: make_extension(".".join(source.relative_to("src").with_suffix("").parts), source)
     for source in sorted(PACKAGE.rglob("*.pyx"))
 }
+for source, module in sources.items():
+    if source.stem in FOR_SIZE:
+        for_size(module)
 shared_module = for_size(make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c")))
 extensions = to_c(
     [shared_module, *(module for source, module in sources.items() if source.stem not in OFTEN_CALLED)], SHARED
