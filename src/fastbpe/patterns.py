@@ -1,8 +1,8 @@
 """Split patterns by name (`PATTERNS`), and the reading of arguments `pattern=`.
 
 >>> import fastbpe
->>> list(fastbpe.PATTERNS)
-['gpt2', 'cl100k', 'o200k', 'llama3', 'llama4', 'qwen2', 'tekken', 'deepseek_v3', 'none']
+>>> list(fastbpe.PATTERNS)  # doctest: +ELLIPSIS
+['gpt2', 'cl100k', 'o200k', 'llama3', 'llama4', 'qwen2', 'tekken', 'deepseek_v3', 'qwen35', 'kimi', ..., 'none']
 >>> fastbpe.train(["one two"], vocab_size=257, pattern="gpt2", progress=False).pattern == fastbpe.PATTERNS["gpt2"]
 True
 """
@@ -27,21 +27,35 @@ _CASED_WORDS = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
 )
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_LINES = r"\s*[\r\n]+"
+_SPACES = rf"{_LINES}|\s+(?!\S)|\s+"
 _SIGNS_THEN_SLASHES = r" ?[^\s\p{L}\p{N}]+[\r\n/]*"
 _SIGNS_THEN_LINES = r" ?[^\s\p{L}\p{N}]+[\r\n]*"
 _WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+"
-_O200K = "|".join([
-    *(words + _CONTRACTIONS + "?" for words in _CASED_WORDS),
-    r"\p{N}{1,3}",
-    _SIGNS_THEN_SLASHES,
-    _SPACES,
-])  # fmt: skip
+_O200K_WORDS = tuple(words + _CONTRACTIONS + "?" for words in _CASED_WORDS)
+_O200K = "|".join([*_O200K_WORDS, r"\p{N}{1,3}", _SIGNS_THEN_SLASHES, _SPACES])
+_LLAMA3 = "|".join([_CONTRACTIONS, _WORDS, r"\p{N}{1,3}", _SIGNS_THEN_LINES, _SPACES])
+_TEKKEN = "|".join([*_CASED_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES])
+_GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+_CHINESE_JAPANESE = "[一-龥぀-ゟ゠-ヿ]+"
+_DEEPSEEK_WORDS = (
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+",
+    r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+",
+)
+_BLOOM = " ?[^(\\s|.,!?…。，、।۔،)]+"
+# Cased letters of Latin, Greek, Cyrillic and other scripts, as DeepSeek LLM lists them.
+_DEEPSEEK_LLM_LETTERS = (
+    "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbe"
+    "ῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ"
+    "𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
+)
+_LATER_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
 
-#: Read-only mapping of names to split patterns; "none" means no splitting.
+#: Read-only mapping of names to split patterns; "none" means no splitting. Names with a hyphen are those of
+#: llama.cpp's `tokenizer.ggml.pre`.
 PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     # GPT-2 (2019), in tiktoken's spelling; also r50k, p50k, whisper, phi-2.
-    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+    "gpt2": _GPT2,
     # GPT-3.5 and GPT-4 (2022), in tiktoken's spelling.
     "cl100k": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
@@ -50,27 +64,133 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     # GPT-4o and later (2024), gpt-oss: a word ends between a small and a capital letter.
     "o200k": _O200K,
     # Llama 3 (2024): cl100k as first published; a run of line ends is one piece.
-    "llama3": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}{1,3}", _SIGNS_THEN_LINES, _SPACES]),
+    "llama3": _LLAMA3,
     # Llama 4 (2025): the same regex as o200k.
     "llama4": _O200K,
     # Qwen 1 to 3 (from 2023): llama3, except that each digit is a piece.
     "qwen2": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES]),
     # Mistral NeMo and later (2024): o200k, except that contractions are split and each digit is a piece.
-    "tekken": "|".join([*_CASED_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
+    "tekken": _TEKKEN,
     # DeepSeek V3 and R1 (2024): splits at numbers, then at Chinese and Japanese, then the rest. A punctuation
     # mark or symbol may begin a word.
     "deepseek_v3": (
         r"\p{N}{1,3}",
-        "[一-龥぀-ゟ゠-ヿ]+",
-        "|".join([
-            r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+",
-            r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+",
-            r" ?[\p{P}\p{S}]+[\r\n]*",
-            _SPACES,
-        ]),
+        _CHINESE_JAPANESE,
+        "|".join([*_DEEPSEEK_WORDS, r" ?[\p{P}\p{S}]+[\r\n]*", _SPACES]),
+    ),
+    # Qwen 3.5 (2026): qwen2, except that combining marks belong to words.
+    "qwen35": "|".join([
+        _CONTRACTIONS,
+        r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+",
+        r"\p{N}",
+        r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*",
+        _SPACES,
+    ]),
+    # Kimi K2 and later, Moonlight (2025), from their tokenization_kimi.py: o200k, except that Chinese is apart.
+    "kimi": "|".join([
+        r"[\p{Han}]+",
+        *(words.replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]") for words in _O200K_WORDS),
+        r"\p{N}{1,3}",
+        _SIGNS_THEN_LINES,
+        _SPACES,
+    ]),
+    # Nemotron 3 (2025): the same regex as tekken.
+    "nemotron": _TEKKEN,
+    # OLMo 2 and 3 (2024, dolma2): the same regex as llama3.
+    "olmo3": _LLAMA3,
+    # DeepSeek LLM (2023).
+    "deepseek-llm": (
+        r"[\r\n]",
+        rf"\s?[{_DEEPSEEK_LLM_LETTERS}]+",
+        r"\s?[!-/:-~！-／：-～‘-‟\u3000-。]+",
+        r"\s+$",
+        _LATER_CHINESE,
+        r"\p{N}",
+    ),
+    # DeepSeek Coder (2023).
+    "deepseek-coder": (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _LATER_CHINESE, r"\p{N}"),
+    # StarCoder (2023), SmolLM, Granite 3, Command R: each digit, then gpt2.
+    "starcoder": (r"\p{N}", _GPT2),
+    # Falcon (2023): punctuation, then gpt2, then digits by threes.
+    "falcon": (r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]"),
+    # BLOOM (2022).
+    "bloom": _BLOOM,
+    # Viking (2024): bloom, then each digit.
+    "viking": (_BLOOM, r"\p{N}"),
+    # Ling, Ring (2025), LLaDA-MoE.
+    "bailingmoe": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]"
+        r"|\s+(?!\S)|\s+"
+    ),
+    # Seed-Coder (2025): qwen2, except that line ends do not follow signs.
+    "seed-coder": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", r" ?[^\s\p{L}\p{N}\r\n]+", _SPACES]),
+    # qwen2 without contractions, for Turkish (2026).
+    "ufakzeka": "|".join([_WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES]),
+    # MiniCPM 5 (2026): numbers by threes from the left, then llama3.
+    "minicpm5": (r"\p{N}{1,3}", "|".join([_CONTRACTIONS, _WORDS, r"\p{N}+", _SIGNS_THEN_LINES, _SPACES])),
+    # Jais 2 (2025): llama3, except that spaces are split by powers of two.
+    "jais-2": "|".join([
+        _CONTRACTIONS,
+        _WORDS,
+        r"\p{N}{1,3}",
+        _SIGNS_THEN_LINES,
+        _LINES,
+        *(rf"\s{{{n}}}(?!\S)" for n in (512, 256, 128, 64, 32, 16, 8, 4)),
+        r"\s{1,2}(?!\S)",
+        r"\s{1}",
+    ]),
+    # Youtu (2025): Korean, signs of East Asia, bopomofo, Chinese and Japanese, each apart; then o200k with single
+    # digits.
+    "youtu": (
+        rf"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|{_CHINESE_JAPANESE}",
+        "|".join([*_O200K_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
+    ),
+    # Tiny Aya, Command A+ (2026): numbers by threes from the right, then o200k.
+    "tiny_aya": (r"\d{1,3}(?=(?:\d{3})*(?![\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]))", _O200K),
+    # EXAONE MoE (2025): several words may be a piece.
+    "exaone-moe": "|".join([
+        _CONTRACTIONS,
+        r"[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+",
+        r"\p{N}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]?",
+        r"\s*[\r\n]",
+        r"\s+(?!\S)",
+        r"\s+",
+    ]),
+    # Laguna (2026): lines, then qwen2.
+    "laguna": (r"[^\n]+|[\n]+", "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES])),
+    # Chameleon (2024): names of images, white space, each digit and each punctuation mark, then gpt2.
+    "chameleon": (
+        "<sentinel:[0-9]+>",
+        "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z",
+        r"([\t\n]|    |  )",
+        r"\p{N}",
+        r"[\p{P}!-/:-@\[-`{-~]",
+        _GPT2,
     ),
     "none": None,
 })  # fmt: skip
+
+_NAMES_BY_PATTERN = {
+    "gpt2": "gpt-2 phi-2 jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code roberta-bpe gigachat "
+    "a.x-4.0 mellum modern-bert mpt olmo jais trillion granite-docling exaone4 whisper",
+    "llama3": "llama-bpe llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano dbrx smaug-bpe glm4 "
+    "chatglm-bpe olmo2",
+    "qwen2": "deepseek-r1-qwen kormo f2llmv2 stablelm2 megrez hunyuan solar-open grok-2",
+    "o200k": "gpt-4o kanana2 talkie minimax-m2 granite-embed-multi-97m",
+    "deepseek_v3": "deepseek-v3 hunyuan-dense joyai-llm hy_v4",
+    "kimi": "kimi-k2",
+    "deepseek-llm": "deepseek_llm",
+    "deepseek-coder": "deepseek_coder",
+    "starcoder": "refact command-r smollm codeshell exaone minerva-7b mellum2",
+    "bailingmoe": "bailingmoe2 llada-moe",
+    "bloom": "poro-chat gpt3-finnish",
+    "tiny_aya": "cohere2moe",
+}
+#: Further names → names in `PATTERNS`: other values of llama.cpp's `tokenizer.ggml.pre` that stand for the same.
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {name: known for known, names in _NAMES_BY_PATTERN.items() for name in names.split()}
+)
 
 # Names in other libraries → names here, for suggestions in errors.
 _ALSO_CALLED = {
@@ -87,25 +207,46 @@ _ALSO_CALLED = {
     "deepseek": "deepseek_v3",
     "deepseekr1": "deepseek_v3",
 }
+_NO_PATTERN = 'are sentencepiece models, which no pattern splits: train with mode="codepoint"'
+# Families whose models split text in several ways, or in none; and what their names may mean.
+_FAMILIES = {
+    "mistral": f"Mistral NeMo and later have 'tekken'; the models before {_NO_PATTERN}",
+    "mixtral": f"its models {_NO_PATTERN}; Mistral NeMo and later have 'tekken'",
+    "phi": f"Phi-2 has 'gpt2', Phi-4 'llama3'; Phi-3's {_NO_PATTERN}",
+    "gemma": f"its models {_NO_PATTERN}",
+    "gemma4": f"its models {_NO_PATTERN}",
+    "gemini": f"its models {_NO_PATTERN}",
+    "llama": f"Llama 3 has 'llama3', Llama 4 'llama4'; Llama 1 and 2 {_NO_PATTERN}",
+    "llama2": f"Llama 1 and 2 {_NO_PATTERN}",
+    "t5": f"its models {_NO_PATTERN}",
+    "sentencepiece": f"its models {_NO_PATTERN}",
+    "spm": f"they {_NO_PATTERN}",
+    "granite": "Granite 3 has 'starcoder'",
+    "claude": "Claude 2, the last that was published, has 'gpt2' after NFKC",
+    "whitespace": r"to split at white space, give the regex '\S+|\s+'; for no splitting, give 'none'",
+    "afmoe": "it groups digits by code of its own, which no regex says",
+    "superbpe": "its rule for digits matches the empty text, which a pattern cannot; load its tokenizer.json",
+}
 
 
 def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
     r"""Find the name and the regexes of an argument `pattern=`.
 
     Args:
-        pattern: name, regex, list of these, or None. A list of one item means that item. A str of only letters,
-            digits, `_` and `-` counts as a misspelt name if it has a digit or an underscore or is similar to a
-            known name. For a regex that matches such a text, write `(?:gpt9)`.
+        pattern: name, regex, list of these, or None. A list of one item means that item. Names of llama.cpp's
+            `tokenizer.ggml.pre` (`OTHER_NAMES`) stand for the named pattern that is the same. A str that is one
+            word of letters, digits and `_` is a name, and so is one with `-` that has a digit or `_` or is similar
+            to a known name. For a regex that matches such a text, write `(?:gpt9)`.
 
     Returns:
         (name in `PATTERNS` or None, pattern). A regex that is spelled like a named pattern gets the name.
 
     Raises:
-        PatternError: the argument is a misspelt name or an empty list. Regexes are not parsed here.
+        PatternError: the argument is an unknown name or an empty list. Regexes are not parsed here.
         TypeError: the argument, or an item of the list, is not a str.
 
-    >>> resolve_pattern("gpt2")[0], resolve_pattern(r"\w+|\W+"), resolve_pattern(None)
-    ('gpt2', (None, '\\w+|\\W+'), ('none', None))
+    >>> resolve_pattern("gpt2")[0], resolve_pattern("phi-2")[0], resolve_pattern(r"\w+|\W+"), resolve_pattern(None)
+    ('gpt2', 'gpt2', (None, '\\w+|\\W+'), ('none', None))
 
     >>> resolve_pattern([r"\d", "gpt2"]) == (None, (r"\d", PATTERNS["gpt2"]))
     True
@@ -115,13 +256,13 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
     if not isinstance(pattern, str):
         return _resolve_several(pattern)
     pattern = str.__str__(pattern)  # a plain str, if it is of a subclass
-    if pattern in PATTERNS:
-        return pattern, PATTERNS[pattern]
-    if (name := _mistaken_name(pattern)) is not None:
-        meant = f", did you mean {name!r}?" if name else ";"
-        known = ", ".join(PATTERNS)
+    known = OTHER_NAMES.get(pattern, pattern)
+    if known in PATTERNS:
+        return known, PATTERNS[known]
+    if (meant := _mistaken_name(pattern)) is not None:
         raise PatternError(
-            f"there is no split pattern named {pattern!r}{meant} known are {known}; or give a regex"
+            f"there is no split pattern named {pattern!r}{meant} known are {', '.join(PATTERNS)}; or give a "
+            f"regex, for the text itself '(?:{pattern})'"
         )
     return next((name for name, text in PATTERNS.items() if text == pattern), None), pattern
 
@@ -149,13 +290,32 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
     return next((name for name, text in PATTERNS.items() if text == whole), None), whole
 
 
+def as_regex(text: str) -> str:
+    """Return the text of a regex from a file so that `resolve_pattern` does not take it for a name.
+
+    >>> as_regex("kimi"), as_regex("a|b")
+    ('(?:kimi)', 'a|b')
+    """
+    return f"(?:{text})" if _is_word(text) or text in PATTERNS or text in OTHER_NAMES else text
+
+
+def _is_word(text: str) -> bool:
+    return len(text) > 1 and re.fullmatch(r"[\w-]+", text) is not None and re.search(r"[^\W\d_]", text) is not None
+
+
 def _mistaken_name(text: str) -> str | None:
-    """Return the known name that is most similar to a text; "" if none is; None if the text is not like a name."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", text) or not re.search(r"[A-Za-z]", text):
+    """Say what a name that is not known may mean, as part of a message; None if the text is not like a name."""
+    if not _is_word(text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
+    if plain in _FAMILIES:
+        return f": {_FAMILIES[plain]};"
     import difflib  # imported here: the import is slow, and only errors need it
 
-    close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7)
-    near = _ALSO_CALLED.get(plain) or next(iter(close), "")
-    return near if near or re.search(r"[0-9_]", text) else None
+    names = [*PATTERNS, *OTHER_NAMES]
+    close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7) or difflib.get_close_matches(
+        text.lower(), names, n=1, cutoff=0.8
+    )
+    if near := _ALSO_CALLED.get(plain) or next(iter(close), ""):
+        return f", did you mean {near!r}?"
+    return ";" if "-" not in text or re.search(r"[0-9_]", text) else None

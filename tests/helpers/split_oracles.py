@@ -9,10 +9,11 @@ from fastbpe._core.split.scanner import Scanner, paths
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import chain, engine_of
+from fastbpe.splitting.named import NAMED
 from fastbpe.splitting.recognise import recognise
 from fastbpe.splitting.to_regex import compile_regex
 
-NAMES = [name for name in PATTERNS if name not in ("llama4", "none")]  # llama4 is o200k
+NAMES = [name for name in NAMED if name != "llama4"]  # llama4 is o200k
 ONE_REGEX = [name for name in NAMES if isinstance(PATTERNS[name], str)]
 
 WHITE_SPACE = [*"\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000", *map(chr, range(0x2000, 0x200B))]

@@ -7,6 +7,7 @@ from typing import Any
 
 import fastbpe
 from fastbpe import PATTERNS, AddedToken, Tokenizer
+from fastbpe.splitting.named import NAMED
 from helpers.tokenizer_json import BYTE_LEVEL, GPT2, added, dumped, sequence, small, split
 
 BITS = [
@@ -52,7 +53,9 @@ FILES: dict[str, dict[str, Any]] = {
     },
 }
 NAMES = [
-    *PATTERNS,
+    *NAMED,
+    "kimi",
+    "deepseek-llm",
     r"\w+ ?|\W",
     "none",
     "steps",

@@ -18,7 +18,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries, check_number
 from fastbpe.formats.tiktoken import check_tokens
 from fastbpe.model import Buffer, Model, around
-from fastbpe.patterns import Pattern
+from fastbpe.patterns import Pattern, as_regex
 
 _HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or after them
 _PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # in a tokenizer.json the value is an object, of a token a number
@@ -73,7 +73,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     templates = around(() if bos is None else (bos,), ())
     return Model(
         tokens=[b""] * n_special + _tokens(document.get("vocab"), n_tokens, where),
-        pattern=pattern,
+        pattern=as_regex(pattern),
         special_tokens=held if special_tokens is None else special_tokens,
         template=((), ()) if bos is None else ((bos,), ()),
         pair_template=templates.pair,

@@ -19,7 +19,7 @@ from fastbpe._core.split.composite import Regrouped, StandIns
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import PatternError
-from fastbpe.patterns import PATTERNS, Pattern
+from fastbpe.patterns import PATTERNS, Pattern, as_regex
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.make import chain, make_splitter
 from fastbpe.splitting.oniguruma import from_oniguruma
@@ -152,7 +152,7 @@ def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
     texts: list[str] = []
     for number, step in enumerate(steps):
         if isinstance(step, Split) and step.behavior == "isolated":
-            texts.append(_escaped(step.pattern) if step.literal else from_oniguruma(step.pattern))
+            texts.append(_escaped(step.pattern) if step.literal else as_regex(from_oniguruma(step.pattern)))
         elif isinstance(step, ByteLevel) and step.use_regex and number == len(steps) - 1:
             texts += [text for text in [PATTERNS["gpt2"]] if isinstance(text, str)]
         else:

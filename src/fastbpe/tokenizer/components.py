@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.unicode_forms import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe.errors import FormatError, PatternError
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from fastbpe._core.encode.trim_spans import SpanTrimmer
 
 
-def splitting(model: Model) -> tuple[Model, str | None, Pattern, Splitter]:
+def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, Pattern, Splitter]:
     """Make the splitter of a model.
+
+    Args:
+        model: the model.
+        vocabulary: its tables.
 
     Returns:
         The model, with the split pattern itself in place of its name or its steps; the name of the pattern, if it
@@ -29,11 +34,18 @@ def splitting(model: Model) -> tuple[Model, str | None, Pattern, Splitter]:
         name, pattern = resolve_pattern(model.pattern)
         return replace(model, pattern=pattern), name, pattern, make_splitter(pattern)
     from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
+    from fastbpe.tokenizer import published_spelling
 
     steps = [step_of(described) for described in model.pre_tokenizers]
     is_regex, pattern = as_pattern(steps)
+    if not is_regex and published_spelling.is_cl100k(steps, vocabulary):
+        # The pieces are those of the file, which tells words from them; the pattern gives the same ids.
+        pattern = PATTERNS["cl100k"]
+        model = replace(model, pattern=pattern, pre_tokenizers=())
+        return model, "cl100k", pattern, make_splitter(published_spelling.CL100K)
     if not is_regex:
         return replace(model, pattern=None), None, None, make_sequence(steps)
+    pattern = published_spelling.as_named(pattern)
     name = next((name for name, text in PATTERNS.items() if text == pattern), None)
     return replace(model, pattern=pattern, pre_tokenizers=()), name, pattern, make_splitter(pattern)
 
@@ -73,24 +85,40 @@ def extras(model: Model) -> list[Any]:
     return [json.dumps(extras)] if any(extras) else []
 
 
-def described_splitting(model: Model) -> list[Mapping[str, Any]]:
-    """Describe the splitting as a tokenizer.json does. Raises FormatError if it has no term for it."""
+def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[str, Any]]:
+    """Describe the splitting as a tokenizer.json does, named patterns as their publishers write them.
+
+    Args:
+        model: the model.
+        vocabulary: its tables.
+
+    Raises FormatError if a tokenizer.json has no term for it.
+    """
     from fastbpe.splitting.to_oniguruma import to_oniguruma
+    from fastbpe.tokenizer import published_spelling
 
     if model.pre_tokenizers:
         return [*model.pre_tokenizers]
-    pattern = model.pattern
-    if pattern == PATTERNS["gpt2"]:
-        return [{"type": "ByteLevel", "use_regex": True}]
+    regexes = list((model.pattern,) if isinstance(model.pattern, str) else model.pattern or ())
+    if regexes == [PATTERNS["cl100k"]] and published_spelling.cl100k_keeps_ids(vocabulary):
+        return [
+            _split(published_spelling.CL100K, "Removed", invert=True),
+            {"type": "ByteLevel", "use_regex": False},
+        ]
+    use_regex = regexes[-1:] == [PATTERNS["gpt2"]]
+    if use_regex:
+        del regexes[-1]
+    _, pattern = resolve_pattern(model.pattern)
+    published = published_spelling.PUBLISHED.get(pattern)
     try:
-        regexes = [to_oniguruma(regex) for regex in ((pattern,) if isinstance(pattern, str) else pattern or ())]
+        steps = [_split(regex) for regex in published or map(to_oniguruma, regexes)]
     except PatternError as error:
         raise FormatError(f"a tokenizer.json cannot hold how this tokenizer splits text: {error}") from None
-    steps = [
-        {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
-        for regex in regexes
-    ]
-    return [*steps, {"type": "ByteLevel", "use_regex": False}]
+    return [*steps, {"type": "ByteLevel", "use_regex": use_regex}]
+
+
+def _split(regex: str, behavior: str = "Isolated", *, invert: bool = False) -> Mapping[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert}
 
 
 def check_plain(model: Model, what: str) -> None:

@@ -170,7 +170,7 @@ def _huggingface(tokenizer: Exportable) -> Files:
     made = made_by(vocabulary, model)
     listed = model.merge_list()
     merges = list(made.values()) if listed is None else [(left, right) for left, right, _ in listed]
-    steps = components.described_splitting(model)
+    steps = components.described_splitting(model, vocabulary)
     all_made = not unmade(vocabulary, made)
     return write.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
 

@@ -58,7 +58,7 @@ def _gpt2(tokenizer: Exportable, files: dict[str, bytes]) -> Owner | None:
     from tokenizers import Tokenizer as Peer
 
     try:
-        steps = components.described_splitting(tokenizer._full_model())
+        steps = components.described_splitting(tokenizer._full_model(), tokenizer._vocabulary)
     except FormatError:
         return None
     lines = files[gpt2.MERGES_FILE].decode().splitlines()[1:]
@@ -66,7 +66,7 @@ def _gpt2(tokenizer: Exportable, files: dict[str, bytes]) -> Owner | None:
     made = Peer(models.BPE(vocab=json.loads(files[gpt2.VOCAB_FILE]), merges=merges))
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(step["pattern"]["Regex"]), "isolated")
+            pre_tokenizers.Split(Regex(step["pattern"]["Regex"]), step["behavior"].lower(), step["invert"])
             if step["type"] == "Split"
             else pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=step["use_regex"])
             for step in steps

@@ -111,7 +111,6 @@ class Tokenizer(Encoder):
         check_cache_bytes(cache_bytes)
         if not isinstance(model, Model):
             raise TypeError(f"model must be a Model, not {type(model).__name__}; fastbpe.load reads a file")
-        model, self._pattern_name, self._pattern, self._splitter = components.splitting(model)
         tables = model.tables
         merges = model.merges if model.merges_rule == "merges" else None
         if tables is None:
@@ -121,6 +120,7 @@ class Tokenizer(Encoder):
         self._vocabulary = Vocabulary(
             **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes, code_points=None
         )
+        model, self._pattern_name, self._pattern, self._splitter = components.splitting(model, self._vocabulary)
         self._model = replace(model, tokens=None, tables=None)
         front, normalize = components.front(model)
         self._special = SpecialTokens(

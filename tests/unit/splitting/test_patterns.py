@@ -1,9 +1,12 @@
 """Named patterns, and the meaning of the `pattern` argument."""
 
+import re
+
 import pytest
 
+from fastbpe import load, train
 from fastbpe.errors import PatternError
-from fastbpe.patterns import PATTERNS, resolve_pattern
+from fastbpe.patterns import OTHER_NAMES, PATTERNS, resolve_pattern
 from fastbpe.splitting import make_splitter
 
 TEXT = "I'LL say it's 1234 — naïveXMLParser...\n\n\tdone//\n  "
@@ -16,6 +19,26 @@ PIECES = {
     "llama4": "I'LL| say| it's| |123|4| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
     "qwen2": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
     "tekken": "I|'LL| say| it|'s| |1|2|3|4| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
+    "qwen35": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
+    "kimi": "I'LL| say| it's| |123|4| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
+    "nemotron": "I|'LL| say| it|'s| |1|2|3|4| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
+    "olmo3": "I|'LL| say| it|'s| |123|4| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
+    "deepseek-llm": "I|'|LL| say| it|'|s| |1|2|3|4| |—| na|ï|veXMLParser|...|\n|\n|\tdone|//|\n|  ",
+    "deepseek-coder": "I|'|LL| say| it|'|s| |1|2|3|4| |—| naïveXMLParser|...|\n|\n|\tdone|//|\n|  ",
+    "starcoder": "I|'|LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...|\n\n|\t|done|//|\n  ",
+    "falcon": "I|'|LL| say| it|'|s| |123|4| |—| naïveXMLParser|...|\n\n|\t|done|//|\n  ",
+    "bloom": "I'LL| say| it's| 1234| —| naïveXMLParser|...\n\n\t|done//|\n  ",
+    "viking": "I'LL| say| it's| |1|2|3|4| —| naïveXMLParser|...\n\n\t|done//|\n  ",
+    "bailingmoe": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
+    "seed-coder": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...|\n\n|\tdone|//|\n|  ",
+    "ufakzeka": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
+    "minicpm5": "I|'LL| say| it|'s| |123|4| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
+    "jais-2": "I|'LL| say| it|'s| |123|4| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
+    "youtu": "I'LL| say| it's| |1|2|3|4| |—| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
+    "tiny_aya": "I'LL| say| it's| |1|234| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
+    "exaone-moe": "I|'LL| say it|'s| |1|2|3|4| —| naïveXMLParser|...\n|\n|\tdone|//\n|  ",
+    "laguna": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...|\n\n|\tdone|//|\n|  ",
+    "chameleon": "I|'|LL| say| it|'|s| |1|2|3|4| |—| naïveXMLParser|.|.|.|\n|\n|\t|done|/|/|\n|  ",
 }
 
 
@@ -48,7 +71,7 @@ def test_pattern_none_resolves_to_no_splitting():
     assert resolve_pattern(None) == ("none", None)
 
 
-@pytest.mark.parametrize("regex", [r"\w+|\W+", "the", "(?:gpt9)", "a|b", "a+", "12", "_", "Ωmega", "a-z"])
+@pytest.mark.parametrize("regex", [r"\w+|\W+", "(?:the)", "(?:gpt9)", "a|b", "a+", "12", "_", "a", "a-z", "."])
 def test_regex_resolves_to_itself_without_a_name(regex):
     assert resolve_pattern(regex) == (None, regex)
 
@@ -65,6 +88,9 @@ def test_regex_resolves_to_itself_without_a_name(regex):
         ("Llama-3", "llama3"),
         ("teken", "tekken"),
         ("qwen", "qwen2"),
+        ("kimi2", "kimi"),
+        ("deepseek-lm", "deepseek-llm"),
+        ("smolm", "smollm"),
     ],
 )
 def test_misspelt_pattern_name_error_suggests_the_nearest(mistake, meant):
@@ -75,3 +101,56 @@ def test_misspelt_pattern_name_error_suggests_the_nearest(mistake, meant):
 def test_unknown_pattern_name_error_lists_the_known_names():
     with pytest.raises(PatternError, match="named 'deepmind_9'; known are gpt2"):
         resolve_pattern("deepmind_9")
+
+
+@pytest.mark.parametrize("word", ["the", "Ωmega", "words", "kimmmy"])
+def test_single_word_is_an_unknown_name_and_not_a_regex(word):
+    with pytest.raises(
+        PatternError, match=rf"named '{word}'.*known are gpt2.*for the text itself '\(\?:{word}\)'"
+    ):
+        resolve_pattern(word)
+
+
+@pytest.mark.parametrize(
+    ("family", "told"),
+    [
+        ("mistral", "Mistral NeMo and later have 'tekken'"),
+        ("phi", "Phi-2 has 'gpt2'"),
+        ("gemma", 'sentencepiece models, which no pattern splits: train with mode="codepoint"'),
+        ("granite", "Granite 3 has 'starcoder'"),
+        ("claude", "'gpt2' after NFKC"),
+        ("whitespace", "for no splitting, give 'none'"),
+        ("llama2", "no pattern splits"),
+        ("afmoe", "code of its own"),
+    ],
+)
+def test_name_of_a_family_tells_what_its_models_have(family, told):
+    with pytest.raises(PatternError, match=re.escape(told)):
+        train(["some text"], vocab_size=260, pattern=family)
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [("kimi-k2", "kimi"), ("whisper", "gpt2"), ("olmo", "gpt2"), ("phi-2", "gpt2"), ("glm4", "llama3"),
+     ("deepseek-v3", "deepseek_v3"), ("deepseek_llm", "deepseek-llm"), ("smollm", "starcoder")],
+)  # fmt: skip
+def test_other_name_stands_for_its_pattern(other, name):
+    assert resolve_pattern(other) == (name, PATTERNS[name])
+
+
+def test_every_other_name_stands_for_a_named_pattern():
+    assert {*OTHER_NAMES.values()} <= PATTERNS.keys()
+    assert not OTHER_NAMES.keys() & PATTERNS.keys()
+
+
+@pytest.mark.parametrize("word", ["kimi", "gpt2", "the"])
+def test_word_as_the_regex_of_a_file_stays_a_regex(word, tmp_path):
+    """A file's pattern is a regex, whatever its text."""
+    (tmp_path / "a.model").write_text(f"minbpe v1\n{word}\n0\n")
+    tokenizer = load(tmp_path / "a.model")
+    assert tokenizer.pattern == f"(?:{word})"
+    assert tokenizer.pieces(f"x{word}y") == [(0, 1), (1, len(word) + 1), (len(word) + 1, len(word) + 2)]
+    tokenizer.save(tmp_path / "a.fbpe")
+    assert load(tmp_path / "a.fbpe") == tokenizer
+    tokenizer.export(tmp_path / "a.json", format="huggingface")
+    assert load(tmp_path / "a.json").pattern == tokenizer.pattern

@@ -15,7 +15,8 @@ from helpers.bounds import within
 from helpers.shared_data import corpus
 
 EVERY_CHARACTER = "".join(ANY)
-REGEXES = [pattern for pattern in PATTERNS.values() if isinstance(pattern, str)]
+# Bloom's leaves text between its matches.
+REGEXES = [text for name, text in PATTERNS.items() if isinstance(text, str) and name != "bloom"]
 
 
 @pytest.mark.sample(5)

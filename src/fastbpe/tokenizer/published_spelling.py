@@ -1,0 +1,76 @@
+r"""Split patterns as their publishers write them in a tokenizer.json, and back.
+
+Libraries without a regex engine (tokenizers 1.0, gigatoken) know a pattern by its exact text. Some differ from the
+text in `PATTERNS`:
+
+- DeepSeek's and Seed-Coder's files have the characters CR and LF themselves in their classes, not `\r\n`. In the
+  syntax of tokenizers, `$` is the end of a line and `\b` has its own letters, which comes to the same here.
+- cl100k's files have the regex of the first publication, with Split(behavior="Removed", invert=True). tiktoken's
+  takes white space at the end of a text as one piece; the first one ends a piece behind the last line end there.
+  Ids are the same if no token goes over that place and each token of white space is what merging makes of it: then
+  the two pieces merge as they would within one. `cl100k_keeps_ids` asks that, and without it nothing is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from fastbpe._core.merge.merge_piece import merge_pieces
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.patterns import PATTERNS, Pattern
+from fastbpe.splitting.oniguruma import from_oniguruma
+from fastbpe.splitting.steps import ByteLevel, Split, Step
+
+#: The regex of cl100k's files.
+CL100K = str(PATTERNS["llama3"])
+_CL100K_STEPS = [Split(pattern=CL100K, behavior="removed", invert=True), ByteLevel(use_regex=False)]
+
+
+def _bare(name: str) -> tuple[str, ...]:
+    pattern = PATTERNS[name] or ()
+    regexes = (pattern,) if isinstance(pattern, str) else pattern
+    return tuple(regex.replace(r"\r", "\r").replace(r"\n", "\n").replace(r"\"", '"') for regex in regexes)
+
+
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+#: Pattern in `PATTERNS` → its regexes as they are published, where these differ.
+PUBLISHED: Mapping[Pattern, tuple[str, ...]] = {
+    **{PATTERNS[name]: _bare(name) for name in ("deepseek_v3", "deepseek-llm", "deepseek-coder", "seed-coder")},
+    PATTERNS["falcon"]: (r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]"),
+    PATTERNS["tiny_aya"]: (r"\d{1,3}(?=(?:\d{3})*\b)", str(PATTERNS["o200k"])),
+}
+
+
+@cache
+def _as_read() -> Mapping[Pattern, Pattern]:
+    read = {named: tuple(map(from_oniguruma, regexes)) for named, regexes in PUBLISHED.items()}
+    # cl100k's own, as `to_oniguruma` writes it.
+    read[PATTERNS["cl100k"]] = (str(PATTERNS["cl100k"]).replace("{1,3}+", "{1,3}").replace("$", r"\z"),)
+    return {regexes[0] if len(regexes) == 1 else regexes: named for named, regexes in read.items()}
+
+
+def as_named(pattern: Pattern) -> Pattern:
+    """Return a pattern from a tokenizer.json in the spelling of `PATTERNS`."""
+    return pattern if pattern in PATTERNS.values() else _as_read().get(pattern, pattern)
+
+
+# The last line end of a token, and behind it bytes of other white space.
+_OVER_A_LINE_END = re.compile(rb"[\r\n][\t\v\f \xc2\x85\xa0\xe1\x9a\x80-\x8a\xe2\xa8\xa9\xaf\x9f\xe3]+\Z")
+
+
+def is_cl100k(steps: Sequence[Step], vocabulary: Vocabulary) -> bool:
+    """Tell whether the steps of a tokenizer.json are those of cl100k's files, and give the ids of its pattern."""
+    return list(steps) == _CL100K_STEPS and cl100k_keeps_ids(vocabulary)
+
+
+def cl100k_keeps_ids(vocabulary: Vocabulary) -> bool:
+    """Tell whether the regex of cl100k's files gives the same ids as tiktoken's pattern. See above."""
+    tokens = vocabulary.tokens()
+    if any((b"\n" in token or b"\r" in token) and _OVER_A_LINE_END.search(token) for token in tokens):
+        return False
+    if not vocabulary.whole_piece_first:
+        return True
+    spaces = [token for token in tokens if len(token) > 1 and not token.decode(errors="replace").strip()]
+    return all(len(ids) == 1 for ids in merge_pieces(vocabulary, spaces))
