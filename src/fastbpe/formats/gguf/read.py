@@ -211,6 +211,13 @@ def _code_points(keys: _Keys) -> CodePointModel:
         piece.replace(b" ", METASPACE) if kind == PieceType.USER_DEFINED else piece
         for piece, kind in zip(pieces, types, strict=True)
     ]
+    # llama.cpp finds unknown tokens in text as it finds control tokens, and there may be several: padding, say.
+    unknowns = [i for i, kind in enumerate(types) if kind == PieceType.UNKNOWN]
+    if len(unknowns) > 1:
+        types = [
+            int(PieceType.CONTROL) if kind == PieceType.UNKNOWN and i != roles.get("unk") else kind
+            for i, kind in enumerate(types)
+        ]
     piece_bytes, piece_ends = pack_pieces(pieces)
     named: dict[str, Any] = {}
     for role in ROLES:
@@ -241,7 +248,9 @@ def _code_points(keys: _Keys) -> CodePointModel:
             },
         ),
     )
-    checked = model_file.parse(model_file.dump(model), keys.where)
+    unknowns = [i for i in unknowns if types[i] == PieceType.UNKNOWN]
+    special = model_file.special_tokens(piece_bytes, piece_ends, unknowns)
+    checked = model_file.parse(model_file.dump(replace(model, added_tokens=special)), keys.where)
     templates = around(before, behind)
     if templates == checked.templates:
         return checked

@@ -2,13 +2,17 @@
 
 Models of type BPE are read, and models of other types that the caller names. Unknown fields are kept and written
 again.
+
+In a tokenizer.json the unknown piece may be a special token, which is found in text where the caller allows it. A
+.model has no word for that, so such a piece gets a field of fastbpe's own, among the numbers that sentencepiece
+leaves to others (`extensions 200 to max`) and skips.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,6 +24,7 @@ from fastbpe.model import AddedToken, Buffer, CodePointModel, PieceType, pack_pi
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
+_IS_SPECIAL = protobuf.varint_field(200, 1)  # of the unknown piece: it is a special token
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
 _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32 bits an entry
@@ -88,6 +93,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     piece_bytes, piece_ends, scores, types = map(b"".join, parts_of)
     joined = {number: b"".join(parts) for number, parts in messages.items()}
     denormalizer = joined.get(_DENORMALIZER)
+    specials = [i for i, extra in extras.items() if _IS_SPECIAL in extra and types[i] == PieceType.UNKNOWN]
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
@@ -100,7 +106,16 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         unknown=b"".join(unknown),
         piece_extras=extras,
         serialized=data,
+        added_tokens=special_tokens(piece_bytes, piece_ends, specials),
     )
+
+
+def special_tokens(piece_bytes: bytes, piece_ends: bytes, ids: Iterable[int]) -> list[AddedToken]:
+    """Return the unknown pieces with these ids as special tokens, without those that are not UTF-8."""
+    ends = memoryview(piece_ends).cast("I")
+    found = ((i, piece_bytes[ends[i - 1] if i else 0 : ends[i]]) for i in ids)
+    texts = ((i, piece.decode(errors="replace")) for i, piece in found)
+    return [AddedToken(text, i, special=True) for i, text in texts if "\ufffd" not in text]
 
 
 def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]:
@@ -266,10 +281,11 @@ def _messages(model: CodePointModel) -> Iterator[bytes]:
     length = lru_cache(maxsize=None)(protobuf.varint)
     types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
     types[PieceType.NORMAL] = b""
+    special = {token.id for token in model.added_tokens if model.types[token.id] == PieceType.UNKNOWN}
     for i, (piece, type_) in enumerate(zip(model.pieces, model.types, strict=True)):
         field = text_key + length(len(piece)) + piece + score_key + model.scores[4 * i : 4 * i + 4] + types[type_]
-        if i in model.piece_extras:
-            field += model.piece_extras[i]
+        extra = model.piece_extras.get(i, b"")
+        field += extra if i not in special or _IS_SPECIAL in extra else extra + _IS_SPECIAL
         yield piece_key + length(len(field)) + field
     yield protobuf.bytes_field(_TRAINER, specs.write(specs.TRAINER, model.trainer))
     yield protobuf.bytes_field(_NORMALIZER, specs.write(specs.NORMALIZER, model.normalizer))
