@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import logging
 import random
 import subprocess
@@ -226,35 +227,60 @@ def test_sglang_door_serves_its_calls() -> None:
     assert not door.status(ours)["handed_over"]
 
 
-def test_vllm_door_registers_a_class_that_loads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The stub has the shape of vllm.tokenizers: a registry of (mode, module, class), and CachedHfTokenizer."""
-    registered: dict[str, tuple[str, str]] = {}
+def test_sglang_plugin_patches_where_the_environment_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sglang.register()
+    assert not is_accelerated(make("small_bytes"))
+    monkeypatch.setenv("FASTBPE_PATCH", "transformers")
+    sglang.register()
+    assert is_accelerated(make("small_bytes"))
 
-    class TokenizerRegistry:
-        @staticmethod
-        def register(mode: str, module: str, class_name: str) -> None:
-            registered[mode] = (module, class_name)
 
-    class CachedHfTokenizer:
-        @classmethod
-        def from_pretrained(cls, path: str, *args: Any, **options: Any) -> Any:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+def test_plugins_of_servers_name_functions_that_exist() -> None:
+    """vLLM and SGLang find these entry points by their groups, in the metadata of the installed package."""
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    for group, module in (("vllm.general_plugins", vllm), ("sglang.srt.plugins", sglang)):
+        assert f'[project.entry-points."{group}"]\nfastbpe = "{module.__name__}:register"' in text
+        assert callable(module.register)
 
-            class Cached(type(tokenizer)):  # type: ignore[misc]
-                def __reduce__(self) -> Any:
-                    return CachedHfTokenizer.from_pretrained, (path,)
 
-            tokenizer.__class__ = Cached
-            return tokenizer
+class _Registry:
+    def __init__(self) -> None:
+        self.modes: dict[str, tuple[str, str]] = {}
 
-    package, registry, hf = (types.ModuleType(name) for name in ("vllm", "vllm.tokenizers", "vllm.tokenizers.hf"))
-    registry.TokenizerRegistry = TokenizerRegistry  # type: ignore[attr-defined]
-    hf.CachedHfTokenizer = CachedHfTokenizer  # type: ignore[attr-defined]
-    for module in (package, registry, hf):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.delitem(vllm.__dict__, vllm.CLASS, raising=False)
+    def register(self, mode: str, module: str, class_name: str) -> None:
+        self.modes[mode] = (module, class_name)
+
+
+@pytest.mark.parametrize("has_renderers", [True, False])
+def test_vllm_door_registers_a_class_that_loads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_renderers: bool
+) -> None:
+    """The stub has the shape of vLLM: registries of (mode, module, class), and get_tokenizer.
+
+    `.ci/servers` runs the door with vLLM itself.
+    """
+    loaders, renderers = _Registry(), _Registry()
+
+    def get_tokenizer(path: str, *args: Any, tokenizer_mode: str, **options: Any) -> Any:
+        assert tokenizer_mode == "hf"
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+
+        class Cached(type(tokenizer)):  # type: ignore[misc]
+            def __reduce__(self) -> Any:
+                return functools.partial(get_tokenizer, tokenizer_mode="hf"), (path,)
+
+        tokenizer.__class__ = Cached
+        return tokenizer
+
+    names = ["vllm", "vllm.tokenizers", "vllm.renderers", "vllm.renderers.registry"][: 4 if has_renderers else 2]
+    modules = {name: types.ModuleType(name) for name in names}
+    modules["vllm.tokenizers"].__dict__.update(TokenizerRegistry=loaders, get_tokenizer=get_tokenizer)
+    modules.get("vllm.renderers.registry", types.ModuleType("")).__dict__["RENDERER_REGISTRY"] = renderers
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
     vllm.register()
-    module_name, class_name = registered["fastbpe"]
+    assert renderers.modes == ({"fastbpe": ("vllm.renderers.hf", "HfRenderer")} if has_renderers else {})
+    module_name, class_name = loaders.modes["fastbpe"]
     make("small_bytes").save_pretrained(tmp_path)
     loader = getattr(__import__(module_name, fromlist=[class_name]), class_name)
     loaded = loader.from_pretrained(str(tmp_path), trust_remote_code=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections import Counter
 from typing import Any, TypeVar
 
@@ -23,7 +24,12 @@ _SETTINGS = {
     "padding_side",
 }
 
+TESTED = "5.19 to 5.24"  # of transformers: `.ci/servers` runs the oldest, the test suite the newest
+
 Accelerated = TypeVar("Accelerated")
+
+#: Tokenizer → why `accelerate` left it as it is.
+_refusals: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 def accelerate(tokenizer: Accelerated) -> Accelerated:
@@ -56,8 +62,9 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     if reason is None:
         give_class(tokenizer)
         engine = engine_of(tokenizer)
+        _refusals.pop(tokenizer, None)
         if engine.ready() is None:
-            reason = engine.reason
+            reason = _refusals[tokenizer] = engine.reason or "it was changed meanwhile"
             give_back(tokenizer)
     if reason is not None:
         logger.debug("fastbpe leaves %s as it is: %s", type(tokenizer).__name__, reason)
@@ -76,12 +83,14 @@ def unknown_interface() -> str | None:
         decode = inspect.signature(TokenizersBackend._decode).parameters.keys()
         settings = inspect.signature(TokenizersBackend.set_truncation_and_padding).parameters.keys()
     except (ImportError, AttributeError) as error:
-        return f"it has no backend that fastbpe knows ({error}); versions 5.24 have"
+        return f"it has no backend that fastbpe knows ({error}); versions {TESTED} have"
     known = {"self", "text", "text_pair", "kwargs", *DEFAULTS}
     if found != known:
-        return f"its tokenizers take other arguments than 5.24 has: {', '.join(sorted(found ^ known))}"
+        return (
+            f"its tokenizers take other arguments than versions {TESTED} have: {', '.join(sorted(found ^ known))}"
+        )
     if decode != _DECODE or settings != _SETTINGS:
-        return "its tokenizers decode, or set truncation, with other arguments than 5.24 has"
+        return f"its tokenizers decode, or set truncation, with other arguments than versions {TESTED} have"
     return None
 
 
@@ -125,7 +134,7 @@ def status(tokenizer: Any) -> dict[str, Any]:
     'its model is WordLevel, not BPE'
     """
     if not is_accelerated(tokenizer):
-        reason = why_not(tokenizer) or "accelerate was not called, or fastbpe does not take the model"
+        reason = why_not(tokenizer) or _refusals.get(tokenizer) or "accelerate was not called"
         return {"accelerated": False, "model": None, "reason": reason, "native": {}, "handed_over": {}}
     engine = engine_of(tokenizer)
     native = engine.ready()

@@ -2,6 +2,10 @@
 
 The object keeps its `tokenizers.Tokenizer` in `_tokenizer`; only its class changes. So everything that is not
 overridden here, and every part of the backend that a program takes out, stays the original's.
+
+A class of transformers may have a hot method of its own that goes on to `super()` (Whisper's `_decode`). Its
+accelerated class has a second base, which stands behind it and before the stock class in the order of methods:
+`super()` reaches fastbpe's method there.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers 
 #: Methods that the stock `_encode_plus` calls, and that run before it: where a class has others, they must run.
 _BESIDE_ENCODE = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
 _BEFORE_ENCODE = ("_get_padding_truncation_strategies", "set_truncation_and_padding")
+OWN_METHOD = "the class has a method of its own for that"
 _lock = threading.Lock()
+_reached = threading.local()  # whether the class's own method has gone on to `super()`
 _classes: dict[type, type] = {}
 
 
@@ -77,19 +83,27 @@ def _make(base: Any) -> type:
         "convert_to_native_format": _on_base(base, "convert_to_native_format"),
     }
     own: list[type] = []
+    behind: dict[str, Any] = {}
     if is_stock("_encode_plus", *_BESIDE_ENCODE):
         body["_encode_plus"] = _encode_plus(base, own)
         if is_stock("__call__", *_BEFORE_ENCODE) and not hasattr(base, "_switch_to_input_mode"):
             body["__call__"] = _call(base, own)
         if is_stock("encode", *_BEFORE_ENCODE):
             body["encode"] = _encode(base, own)
+    elif is_stock(*_BESIDE_ENCODE):
+        body["_encode_plus"] = _own_method(base, "_encode_plus", "encode")
+        behind["_encode_plus"] = _reaching(_encode_plus(TokenizersBackend, own))
     if is_stock("_decode"):
         body["_decode"] = _decode(base)
         if is_stock("decode"):
             body["decode"] = _decode_any(base, own)
             if is_stock("batch_decode"):
                 body["batch_decode"] = _batch_decode(base)
-    made = type(base.__name__, (base,), body)
+    else:
+        body["_decode"] = _own_method(base, "_decode", "decode")
+        behind["_decode"] = _reaching(_decode(TokenizersBackend))
+    bases = (base, type(f"{base.__name__}Behind", (TokenizersBackend,), behind)) if behind else (base,)
+    made = type(base.__name__, bases, body)
     own.append(made)
     setattr(base, _ACCELERATED, made)
     return made
@@ -126,6 +140,28 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
         return made
 
     return _like(_encode_plus, base._encode_plus)
+
+
+def _own_method(base: Any, name: str, operation: str) -> Callable[..., Any]:
+    """Return a method that calls the class's own. A call that never asks fastbpe counts as handed over."""
+    stock = getattr(base, name)
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        _reached.is_true = False
+        made = stock(self, *args, **options)
+        if not _reached.is_true:
+            engine_of(self).calls[operation, OWN_METHOD] += 1
+        return made
+
+    return _like(method, stock)
+
+
+def _reaching(answer: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        _reached.is_true = True
+        return answer(self, *args, **options)
+
+    return _like(method, answer)
 
 
 def _call(base: Any, own: list[type]) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from fastbpe.transformers.panics import as_errors
 from fastbpe.transformers.snapshot import Twin
 
 _PLAIN: dict[str, Any] = {"add_special_tokens": True, "is_pretokenized": False}
@@ -34,8 +35,11 @@ class Call(NamedTuple):
     method: str = "encode_batch"
 
     def encode(self) -> list[Any]:
-        """Encode the batch with the copy."""
-        with _lock:
+        """Encode the batch with the copy.
+
+        Raises BackendPanic where tokenizers panics: the call has given its ids already.
+        """
+        with _lock, as_errors():
             tokenizer = self.twin.get()
             tokenizer.encode_special_tokens = self.splits_special
             if self.truncation is None:

@@ -15,6 +15,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.frames import Frame, find_frame
+from fastbpe.transformers.panics import BackendPanic, as_errors
 from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state, remembered_specials
 from fastbpe.transformers.watching import EPOCH, watch
 
@@ -134,10 +135,16 @@ class Engine:
             if post != self._post:
                 self._frames, self._twin, self._post = {}, None, post
             if key not in self._frames:
-                self._frames[key] = find_frame(
-                    self.original, pair=pair, add_special_tokens=add_special_tokens, fast=fast
-                )
+                self._frames[key] = self._find_frame(pair, add_special_tokens, fast)
             return self._frames[key]
+
+    def _find_frame(self, pair: bool, add_special_tokens: bool, fast: bool) -> Frame | None:
+        try:
+            with as_errors():
+                return find_frame(self.original, pair=pair, add_special_tokens=add_special_tokens, fast=fast)
+        except BackendPanic as error:
+            logger.debug("fastbpe leaves calls to tokenizers: its post-processor cannot be tried: %s", error)
+            return None
 
     def plain(self, *, add_special_tokens: bool) -> tuple[Tokenizer, Frame] | None:
         """Return the results of `ready` and `frame` for one text, faster than these; None if either is None."""
@@ -198,11 +205,10 @@ class Engine:
             added = self.original.get_added_tokens_decoder()
             others = {i: t.content for i, t in added.items() if not t.special and i not in self._remembered}
             try:
-                rows = self.original.encode_batch([*others.values()], add_special_tokens=False)
+                with as_errors():
+                    rows = self.original.encode_batch([*others.values()], add_special_tokens=False)
                 self._splits = all(i in row.ids for i, row in zip(others, rows, strict=True))
-            except (KeyboardInterrupt, SystemExit):
-                raise
-            except BaseException:  # tokenizers also panics, with a class of its own
+            except Exception:
                 self._splits = False
             self._split_for = self._state
         return self._splits
@@ -211,7 +217,7 @@ class Engine:
         """Return an independent copy of the original in its present state."""
         twin = self._twin
         if twin is None:
-            with self._lock:
+            with self._lock, as_errors():
                 twin = self._twin = Twin(self.original)
         return twin
 
@@ -245,8 +251,9 @@ class Engine:
             if type(original.model).__name__ != "BPE":
                 raise FastbpeError(f"its model is {type(original.model).__name__}, not BPE")
             state, post = self.read_state(), component_state(original.post_processor)
-            remembered = remembered_specials(original, original.get_added_tokens_decoder())
-            text = with_specials(without_settings(original.to_str()), remembered)
+            with as_errors():
+                remembered = remembered_specials(original, original.get_added_tokens_decoder())
+                text = with_specials(without_settings(original.to_str()), remembered)
             tokenizer = load(text.encode())
             self._remembered, self._split_for = remembered, None
             self.decodes = tokenizer.mode == "codepoint" or b'"ByteLevel"' in (state.components[2] or b"")

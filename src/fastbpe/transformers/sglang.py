@@ -1,15 +1,24 @@
-"""Interface for SGLang: its `--tokenizer-backend` calls the function `patch_transformers` once before it loads."""
+"""Interface for SGLang: a plugin that patches transformers in each of its processes, if the environment asks.
+
+SGLang calls each entry point of the group `sglang.srt.plugins` once in each process, before it loads a tokenizer.
+Its `--tokenizer-backend` takes no other names than its own.
+"""
 
 from __future__ import annotations
 
 from fastbpe.transformers.patching import patch
+from fastbpe.transformers.running import patch_if_asked
+
+
+def register() -> None:
+    """Patch transformers if the environment has FASTBPE_PATCH=transformers. SGLang calls it."""
+    patch_if_asked()
 
 
 def patch_transformers() -> None:
     """Accelerate every tokenizer that transformers loads from now on. The same as `fastbpe.transformers.patch()`.
 
-    SGLang keeps the tokenizers that transformers returns. It calls `tokenizer(texts)`, `tokenizer.encode(text)`,
-    `decode`, `batch_decode` and `copy.deepcopy`. An accelerated tokenizer answers them all, so no class of its own
-    is needed.
+    For programs that make an `Engine` of SGLang themselves and do not want to set the environment. SGLang keeps
+    the tokenizers that transformers returns, so no class of its own is needed.
     """
     patch()

@@ -14,6 +14,7 @@ from typing import Any
 import tokenizers.decoders
 
 from fastbpe.transformers.engine import Engine, engine_for
+from fastbpe.transformers.panics import BackendPanic, as_errors
 
 STOCK: Any = tokenizers.decoders.DecodeStream
 
@@ -111,10 +112,14 @@ class DecodeStream:
         text: str | None = None
         if token is not None and not (tokenizer.mode == "codepoint" and _BYTE.fullmatch(token)):
             before = self._recent()[-1:]
-            skips = bool(self._skips)
-            start = engine.original.decode(before, skip_special_tokens=skips)
-            whole = engine.original.decode([*before, id], skip_special_tokens=skips)
-            single = engine.original.decode([id], skip_special_tokens=skips)
+            lists = [before, [*before, id], [id]]
+            try:
+                with as_errors():
+                    start, whole, single = engine.original.decode_batch(
+                        lists, skip_special_tokens=bool(self._skips)
+                    )
+            except BackendPanic:
+                return None
             if start and whole.startswith(start) and _REPLACEMENT not in whole:
                 added = whole[len(start) :]
                 text = added if added in (single, f" {single}") else None
