@@ -70,13 +70,22 @@ class SpecialTokenError(FastbpeError, ValueError):
         )
 
     @classmethod
-    def is_ordinary(cls, token: str, token_id: int) -> SpecialTokenError:
-        """Make the error for a special token that has the bytes of an ordinary token.
+    def is_ordinary(
+        cls, token: str, token_id: int, *, special: bool = True, may_share: bool = False
+    ) -> SpecialTokenError:
+        """Make the error for a new token that has the bytes of an ordinary token.
 
         Args:
-            token: str – the special token.
+            token: str – the new token.
             token_id: int – id of the ordinary token.
+            special: bool – the new token is special.
+            may_share: bool – a token that is not special may have this text if it has this id.
         """
+        if not special:
+            told = f"token {token!r} is also the ordinary token {token_id}, which holds this text already"
+            told += ": leave it out"
+            way_out = f"; to find it whole within any text, give its id: {{{token!r}: {token_id}}}"
+            return cls(told + way_out if may_share else told)
         return cls(
             f"special token {token!r} is also the ordinary token {token_id}: text could not tell them apart; "
             "choose another name"

@@ -127,3 +127,52 @@ def test_generation_config_names_the_roles_that_no_other_file_names(make: Any, t
     assert (loaded.bos_token_id, loaded.eos_token_id) == (bos, bos)
     loaded.save(tmp_path / "x.fbpe")
     assert fastbpe.load(tmp_path / "x.fbpe").eos_token_id == bos
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("name", ["my-model", "my-model/", "model-v1.0", "nested.d"])
+def test_path_without_json_is_a_folder(name: str, kind: type, tmp_path: Path) -> None:
+    path = kind(f"{tmp_path}/{name}")  # Path loses the slash
+    byte_level().export(path, format="huggingface")
+    assert sorted(os.listdir(path)) == ["tokenizer.json", "tokenizer_config.json"]
+    assert fastbpe.load(path) == byte_level()
+    byte_level().export(path, format="huggingface")  # again, over the old files
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "A.JSON"])
+def test_path_with_json_is_a_file(name: str, tmp_path: Path) -> None:
+    byte_level().export(tmp_path / name, format="huggingface")
+    assert (tmp_path / name).is_file()
+
+
+def test_file_that_exists_is_replaced_and_stays_a_file(tmp_path: Path) -> None:
+    (tmp_path / "made").write_bytes(b"old")
+    byte_level().export(tmp_path / "made", format="huggingface")
+    assert fastbpe.load(tmp_path / "made") == byte_level()
+    assert os.listdir(tmp_path) == ["made"]
+
+
+@pytest.mark.parametrize(
+    ("path", "format"),
+    [("no/a.fbpe", "native"), ("no/a.json", "huggingface"), ("no/a", "huggingface"), ("no/a", "gpt2")],
+)
+def test_missing_folder_of_an_export_is_named_with_the_way_out(path: str, format: str, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*no; make it first: .*no/a"):
+        byte_level().export(tmp_path / path, format=format)
+    assert os.listdir(tmp_path) == []
+
+
+def test_missing_folder_is_named_by_every_call_that_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("a b\n")
+    calls = [
+        lambda: byte_level().save("no/a.fbpe"),
+        lambda: byte_level().encode_files("text.txt", "no/a.bin"),
+        lambda: fastbpe.count_pieces(["a"], progress=False).save("no/a.counts"),
+    ]
+    for call in calls:
+        with pytest.raises(FileNotFoundError, match=r"no.*make it first"):
+            call()
+    assert os.listdir(tmp_path) == ["text.txt"]

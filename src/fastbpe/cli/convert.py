@@ -38,7 +38,9 @@ _CHOICES = (*FORMATS, "sentencepiece")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model(parser, as_flag=False)
-    parser.add_argument("out", metavar="OUT", help="the file to write; for gpt2 the folder")
+    parser.add_argument(
+        "out", metavar="OUT", help="the file to write; for gpt2, and for huggingface without .json, the folder"
+    )
     endings = ", ".join(f"{ending} {name}" for ending, name in ENDINGS["byte"].items())
     parser.add_argument(
         "--to",

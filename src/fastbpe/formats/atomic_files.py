@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import shutil
@@ -54,6 +55,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
     except OSError as error:
         if error.errno is None:
             raise
+        check_parent(path)
         # Name the file that was asked for, not the one beside it.
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
@@ -71,6 +73,7 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
     folder = os.fspath(path)
     is_new = not os.path.isdir(folder)
     if is_new:
+        check_parent(path)
         os.mkdir(folder)
     try:
         _write_all({os.path.realpath(os.path.join(folder, name)): data for name, data in files.items()})
@@ -81,6 +84,14 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, error.strerror, folder) from error
         raise
+
+
+def check_parent(path: str | os.PathLike[str]) -> None:
+    """Raise FileNotFoundError, which names the missing folder, unless the folder of a new file exists."""
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.exists(parent):
+        told = f"{os.strerror(errno.ENOENT)}: there is no folder {os.fsdecode(parent)}; make it first"
+        raise FileNotFoundError(errno.ENOENT, told, os.fspath(path))
 
 
 def _write_all(places: Mapping[str, bytes]) -> None:

@@ -29,6 +29,12 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
     return name.endswith(("/", os.sep)) or os.path.isdir(name)
 
 
+def is_huggingface_folder(path: str | os.PathLike[str]) -> bool:
+    """Tell whether Hugging Face's files go into a folder: the path names one, or a new place that is no .json."""
+    name = os.fsdecode(path)
+    return is_folder(path) or not (name.lower().endswith(".json") or os.path.exists(name))
+
+
 def has_ending(path: str | os.PathLike[str]) -> bool:
     """Tell whether a path decides a format: it has an ending, or names a folder."""
     return is_folder(path) or bool(Path(path).suffix)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from operator import attrgetter
 from struct import pack
 
-from fastbpe._core.merge.vocabulary import MAX_IDS
+from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
@@ -62,7 +62,8 @@ def new_tokens(
             taken[token.id] = token.content
         ordinary = vocabulary.find(token.content.encode())
         if ordinary is not None and (special or ordinary != token.id):
-            raise SpecialTokenError.is_ordinary(token.content, ordinary)
+            shares = isinstance(vocabulary, Vocabulary)
+            raise SpecialTokenError.is_ordinary(token.content, ordinary, special=token.special, may_share=shares)
     return [*_numbered(new, taken, vocabulary, first_free)]
 
 
@@ -235,7 +236,7 @@ def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argumen
     texts = [_piece_of(token, model) for token in behind]
     for token, text in zip(behind, texts, strict=True):
         if text in known:
-            raise SpecialTokenError.is_ordinary(token.content, known[text])
+            raise SpecialTokenError.is_ordinary(token.content, known[text], special=token.special)
     piece_bytes, piece_ends = pack_pieces([*pieces, *texts])
     kinds = bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED for token in behind])
     with_rules = [] if model.conventions is None else [t for t in new if not t.special or any(t[3:])]

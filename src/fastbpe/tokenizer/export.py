@@ -9,7 +9,7 @@ from dataclasses import replace
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
-from fastbpe.formats.endings import format_of, is_folder
+from fastbpe.formats.endings import format_of, is_huggingface_folder
 from fastbpe.formats.gguf import pre_tokenizers
 from fastbpe.formats.gguf import write as write_gguf
 from fastbpe.formats.huggingface import tokenizer_config, write, write_llama
@@ -48,7 +48,7 @@ def export(
             atomic_files.write(file, files)
         return done
 
-    if chosen == "huggingface" and is_folder(path):
+    if chosen == "huggingface" and is_huggingface_folder(path):
         return tokenizer_config.write_folder(path, tokenizer._roles, write_to)
     return write_to(path)
 

@@ -1933,9 +1933,9 @@ class Tokenizer(Encoder):
         - "gguf": llama.cpp's GGUF, metadata without tensors.
 
         Args:
-            path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", an
-                existing folder or a path with a slash at its end becomes a folder for transformers, with a
-                tokenizer_config.json beside the tokenizer.json.
+            path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", a
+                path without `.json` is a folder for transformers, with a tokenizer_config.json beside the
+                tokenizer.json. The folder above must exist.
             format: one of the formats. None: by the ending of path: `.fbpe` native, `.json` huggingface,
                 `.tiktoken`, `.gguf`, a folder gpt2, `.model` minbpe or, for code points, sentencepiece; native if
                 path has no ending.

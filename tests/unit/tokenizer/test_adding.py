@@ -126,6 +126,24 @@ def test_token_that_collides_raises_special_token_error(old: Tokenizer, tokens: 
     assert old.n_vocab == n
 
 
+def test_ordinary_token_of_the_text_is_named_with_the_way_out() -> None:
+    old = byte_level()
+    ab = old.token_to_id("ab")
+    said = rf"^token 'ab' is also the ordinary token {ab}, which holds this text already: leave it out"
+    with pytest.raises(
+        SpecialTokenError, match=said + r"; to find it whole within any text, give its id: \{'ab': 256\}$"
+    ):
+        old.with_tokens(["<new>", "ab"])
+    assert old.with_tokens({"ab": ab}).encode("xabx") == [120, ab, 120]  # the way out
+    with pytest.raises(SpecialTokenError, match=r"^special token 'ab' is also the ordinary token"):
+        old.with_special_tokens(["ab"])
+    piece = code_points().token_to_id("ab")
+    with pytest.raises(
+        SpecialTokenError, match=rf"^token 'ab' is also the ordinary token {piece}.* leave it out$"
+    ):
+        code_points().with_tokens(["ab"])
+
+
 @BOTH
 def test_added_token_never_changes_its_id_or_flags(old: Tokenizer) -> None:
     new = old.with_tokens(["<x>"])

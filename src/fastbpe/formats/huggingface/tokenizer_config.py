@@ -5,7 +5,6 @@ It is read beside any tokenizer, and written beside a tokenizer.json.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fastbpe._utils.own_places import own_folder
 from fastbpe.errors import FormatError
 from fastbpe.formats import folder as folders
-from fastbpe.formats.atomic_files import write
+from fastbpe.formats.atomic_files import check_parent, write
 from fastbpe.model import Model, PieceType
 
 if TYPE_CHECKING:  # imported at run time only for code-point models
@@ -105,8 +104,7 @@ def write_folder(
         FormatError: the folder holds files that contradict these.
     """
     folder = Path(os.path.realpath(path))
-    if not folder.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    check_parent(path)
     for name in _OLDER:
         if (folder / name).exists():
             raise FormatError(
