@@ -75,6 +75,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "document_end": f"{ENCODE} | ... --document-end <x>",
             "dtype": f"{ENCODE} | ... --dtype uint32",
             "num_threads": f"{ENCODE} | ... --num-threads 0",
+            "header": f"{ENCODE} | ... --header llm.c",
             "overwrite": "encode -m m.fbpe a.txt -o there.bin | ... --overwrite",
             "shard": f"{ENCODE} | ... --shard 0/2",
             "on_error": "encode -m m.fbpe holes.jsonl -o out.bin | ... --on-error skip",
@@ -85,8 +86,9 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
     "merge": (
         "merge raw.npy -o out.bin",
         {
-            "shards": "merge raw.npy -o out.bin | merge other.npy -o out.bin",
+            "runs": "merge raw.npy -o out.bin | merge other.npy -o out.bin",
             "output": "merge raw.npy -o out.bin | merge raw.npy -o out.npy",
+            "header": "... --header llm.c",
             "overwrite": "merge raw.npy -o there.bin | ... --overwrite",
             "quiet": "--quiet",
         },

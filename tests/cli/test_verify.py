@@ -78,3 +78,32 @@ def test_reading_all_ids_shows_its_progress(command, phase, run, model, text, tm
     done = run(command, tmp_path / "a.bin", "-m", model)
     assert done.status == 0
     assert f"{phase}: 100%" in done.err
+
+
+def test_ids_that_the_model_does_not_have_fail(run, model, tmp_path):
+    (tmp_path / "a.bin").write_bytes((5).to_bytes(2, "little") + (60000).to_bytes(2, "little"))
+    done = run("verify", tmp_path / "a.bin", "-m", model, "--dtype", "uint16")
+    assert done.failed_with(
+        f"{tmp_path / 'a.bin'}: id 1 is 60000, and the vocabulary has 280; these ids are of another"
+    )
+    (tmp_path / "a.bin").write_bytes((5).to_bytes(2, "little") + (-7).to_bytes(2, "little", signed=True))
+    done = run("verify", tmp_path / "a.bin", "-m", model, "--dtype", "int16")
+    assert done.failed_with(f"{tmp_path / 'a.bin'}: id 1 is -7, and ids are numbers from 0 up")
+    done = run("decode", tmp_path / "a.bin", "-m", model, "--dtype", "int16")
+    assert done.failed_with("document 0: ", "-7")
+
+
+@pytest.mark.parametrize("suffix", [".idx", ".parquet", ".arrow", ".npy", ".bin"])
+def test_every_output_is_verified_merged_and_decoded(run, model, text, tmp_path, suffix):
+    out = tmp_path / f"a{suffix}"
+    assert run("encode", "-m", model, text, "--lines", "-o", out).status == 0
+    done = run("verify", out, "-m", model)
+    assert (done.status, done.err) == (0, "")
+    assert run("merge", out, "-o", tmp_path / "b.bin", "--header", "llm.c").status == 0
+    assert run("verify", tmp_path / "b.bin", "-m", model).out.split(b":")[1:] == done.out.split(b":")[1:]
+    assert run("decode", tmp_path / "b.bin", "-m", model, "--lines").out == text.read_bytes()
+    if suffix in (".parquet", ".arrow"):
+        done = run("decode", out, "-m", model)
+        assert done.failed_with(
+            f"{out}: it cannot be mapped; write it as .bin: fastbpe merge {out.name} -o NEW.bin"
+        )

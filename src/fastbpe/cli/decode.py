@@ -10,8 +10,9 @@ from typing import Any
 from fastbpe._utils.progress import Reporter
 from fastbpe.cli import sequences, streams
 from fastbpe.cli.options import add_input, add_model, load_any
+from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import InvalidTokenError
-from fastbpe.id_files.parts import READABLE, SUFFIXES
+from fastbpe.id_files.parts import READABLE
 from fastbpe.id_files.reader import open_ids
 from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -20,8 +21,9 @@ SUMMARY = "turn ids back into text"
 DETAILS = """
 
 Reads ids separated by white space and writes exactly the bytes that they stand
-for: no line end is added. A .bin or .npy file of ids, or a folder of shards, is
-read as `fastbpe encode -o` wrote it; --lines gives each document a line end.
+for: no line end is added. A .bin, .idx or .npy file of ids, or a folder of shards,
+is read as `fastbpe encode -o` wrote it; so are llm.c's .bin files and Megatron's
+.idx and .bin. --lines gives each document a line end.
 
 With a model of `train --mode ids`, the ids become a line of integers; with --lines,
 each line of ids becomes one."""

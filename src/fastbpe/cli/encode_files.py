@@ -6,10 +6,21 @@ import argparse
 from typing import Any
 
 from fastbpe.cli import documents, streams
+from fastbpe.corpus.id_headers import HEADERS
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "shard", "on_error", "errors")
+_OPTIONS = (
+    "document_start",
+    "document_end",
+    "dtype",
+    "num_threads",
+    "overwrite",
+    "shard",
+    "on_error",
+    "errors",
+    "header",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--document-start", metavar="TOKEN", help="a special token to put before each document")
     add("--document-end", metavar="TOKEN", help="a special token to put after each document")
     add("--dtype", choices=DTYPES, help="what an id is (default: the smaller that holds them all)")
+    add("--header", choices=HEADERS, help="what stands in front of the ids of a .bin: the header of llm.c")
     add("--num-threads", metavar="N", type=int, help="threads that encode (default: one a processor)")
     add("--overwrite", action="store_true", default=None, help="replace OUT, or what an unfinished run left of it")
     add(

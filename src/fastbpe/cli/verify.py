@@ -8,7 +8,8 @@ from pathlib import Path
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
 from fastbpe.cli.options import add_model, load_text_model
-from fastbpe.id_files.parts import READABLE, SUFFIXES, shard_of
+from fastbpe.corpus.sinks import SUFFIXES
+from fastbpe.id_files.parts import READABLE, shard_of
 from fastbpe.id_files.verifying import verify_ids
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.verify_export import arguments
@@ -19,10 +20,10 @@ _Outcome = tuple[dict[str, object], str, tuple[str, ...]]  # facts, the same in 
 SUMMARY = "check files of ids, vocabularies and conversions"
 DETAILS = """
 
-A .bin or .npy file of ids, or a folder of shards: sizes, counts, offsets and the
-hashes of manifests fit, no shard is missing, all are of one tokenizer (with -m of
-this one), and the vocabulary has each id. Everything is read. With --inputs, the
-files of the corpus have the hashes in the manifests, too.
+A file of ids (.bin, .idx, .npy, .parquet, .arrow), or a folder of shards: sizes,
+counts, offsets and the hashes of manifests fit, no shard is missing, all are of
+one tokenizer (with -m of this one), and the vocabulary has each id. Everything is
+read. With --inputs, the files of the corpus have the hashes in the manifests, too.
 
 Any other PATH is a vocabulary: it loads, a copy gives the same ids, and a file
 with the name of a published one is that one. With -m it must also give the ids of

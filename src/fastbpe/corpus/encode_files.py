@@ -99,6 +99,7 @@ class Job:
         text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
         on_error: str – "raise" an error for a line or row without text, or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
+        header: str or None – header in front of the ids of a .bin, one of id_headers.HEADERS.
     """
 
     identity: Mapping[str, Any]
@@ -109,6 +110,7 @@ class Job:
     text_field: str
     on_error: str = "raise"
     errors: str = "strict"
+    header: str | None = None
 
 
 @dataclass
@@ -197,7 +199,7 @@ def encode_files(
             as unfinished until it returns.
     """
     started = time.perf_counter()
-    sink = Sink(path, job.dtype, _settings(job, files), _valid_progress)
+    sink = Sink(path, job.dtype, _settings(job, files), _valid_progress, header=job.header)
     if not overwrite and not sink.is_finishing():
         check_absent(path)
     n_threads = usable_threads(num_threads)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe.corpus.id_headers import ID_BYTES
 from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError
 
@@ -23,11 +24,11 @@ _ROW_GROUP_IDS = 1 << 22  # ids in a row group of parquet or a batch of Arrow; m
 _ROW_GROUP_ROWS = 1 << 16  # documents of a row group or batch
 # Megatron-LM, megatron/core/datasets/indexed_dataset.py: header, version, code of the dtype. It has no uint32; ids
 # below 2**31 have the bytes of int32.
-_MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
-_MEGATRON_HEADER = _MEGATRON_MAGIC + (1).to_bytes(8, "little")
+MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
+OLD_MEGATRON_MAGIC = b"TNTIDX\x00\x00"  # of the index that Megatron-LM wrote before, fairseq's "cached"
+_MEGATRON_HEADER = MEGATRON_MAGIC + (1).to_bytes(8, "little")
 _MEGATRON_CODES = {"uint16": 8, "uint32": 4}  # 4 is int32
 _MAX_MEGATRON_LENGTH = (1 << 31) - 1  # ids of a sequence, whose length is an int32
-_ID_BYTES = {"uint16": 2, "uint32": 4}
 _OFFSETS_AT_ONCE = 1 << 16
 
 
@@ -88,7 +89,7 @@ def _megatron_index(path: Path, offsets: Path, dtype: str) -> Iterator[bytes]:
             raise FormatError(f"{path}: a document has {max(lengths)} ids, and .idx files hold int32; write .bin")
         yield _packed("i", lengths)
     for starts in _blocks(offsets):
-        yield _packed("q", [start * _ID_BYTES[dtype] for start in starts[:-1]])
+        yield _packed("q", [start * ID_BYTES[dtype] for start in starts[:-1]])
     for first in range(0, n + 1, _OFFSETS_AT_ONCE):
         yield _packed("q", range(first, min(n + 1, first + _OFFSETS_AT_ONCE)))
 
@@ -98,7 +99,7 @@ def is_megatron_index(path: AnyPath) -> bool:
     if not path.exists():
         return False
     with path.open("rb") as file:
-        return file.read(len(_MEGATRON_MAGIC)) == _MEGATRON_MAGIC
+        return file.read(len(MEGATRON_MAGIC)).startswith((MEGATRON_MAGIC, OLD_MEGATRON_MAGIC))
 
 
 def check_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
@@ -146,7 +147,7 @@ def _tables(arrow: Any, schema: Any, ids: Path, offsets: Path, about: Mapping[st
     with open(ids, "rb") as id_file:
         for starts in _row_groups(offsets):
             n_ids = starts[-1] - starts[0]
-            data = arrow.py_buffer(id_file.read(n_ids * _ID_BYTES[about["dtype"]]))
+            data = arrow.py_buffer(id_file.read(n_ids * ID_BYTES[about["dtype"]]))
             values = arrow.Array.from_buffers(kind.value_type, n_ids, [None, data])
             ends = arrow.py_buffer(array("q", [start - starts[0] for start in starts]))
             rows = arrow.LargeListArray.from_buffers(kind, len(starts) - 1, [None, ends], children=[values])

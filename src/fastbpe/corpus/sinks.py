@@ -26,21 +26,26 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe._utils.json_objects import Schema, check_object
 from fastbpe._utils.suggestions import choose_one_of
+from fastbpe.corpus.id_headers import ID_BYTES, MAX_LLMC_IDS, header_of
+from fastbpe.corpus.id_schemas import FINISHING, PROGRESS, RUN
 from fastbpe.corpus.remote import AnyPath, P, beside
 from fastbpe.corpus.sink_formats import is_megatron_index, write_arrow, write_megatron_index, write_parquet
+from fastbpe.errors import FormatError
 
 SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
 TABLES = (".parquet", ".arrow")  # endings of files that pyarrow writes
 MANIFEST = ".manifest.json"  # ending of the file beside a shard that names the shard's inputs
-DTYPES = {"uint16": 2, "uint32": 4}  # name → bytes of an id
+DTYPES = ID_BYTES  # name → bytes of an id
 
 #: Function of (noted progress, settings of the run that noted it, settings of this run). Returns the part of the
 #: progress that this run can use; None if it can use nothing.
 ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
 
 _OFFSET_BYTES = 8  # bytes of an int64
-_NPY_HEADER = 128  # bytes of the header that numpy writes for a one-dimensional array of any length
+_AGAIN = "to begin again, give overwrite=True (--overwrite)"
+
 
 try:
     import fcntl
@@ -92,6 +97,7 @@ class Sink:
         settings: dict that identifies the run. If the unfinished output has other settings, `opened` raises
             Mismatch.
         valid_progress: tells how much of an output with other settings this run can use; by default nothing.
+        header: str or None – one of HEADERS, in front of the ids of a .bin.
 
     Attributes:
         n_ids: int – ids that were appended, by this run and by the runs that it resumes.
@@ -99,19 +105,26 @@ class Sink:
     """
 
     def __init__(
-        self, out: Path, dtype: str, settings: Mapping[str, Any], valid_progress: ValidProgress = lambda *_: None
+        self,
+        out: Path,
+        dtype: str,
+        settings: Mapping[str, Any],
+        valid_progress: ValidProgress = lambda *_: None,
+        *,
+        header: str | None = None,
     ) -> None:
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
         self._dtype = dtype
-        self._header = _NPY_HEADER if out.suffix == ".npy" else 0
+        self._header = header
+        self._n_header_bytes = len(header_of(out.suffix, header, dtype, 0))
         self._settings = json.loads(json.dumps(settings))  # tuples become lists, as in run.json
         self._valid_progress = valid_progress
         self.n_ids = self.n_documents = 0
 
     def is_finishing(self) -> bool:
         """Tell whether an earlier run wrote all ids and was interrupted while it moved the files into place."""
-        return "finishing" in (self._read("progress.json") or {})
+        return "finishing" in self._read_progress()
 
     # Beginning
 
@@ -138,12 +151,12 @@ class Sink:
             try:
                 with self._appendable("ids") as ids, self._appendable("offsets") as offsets:
                     self._ids, self._offsets = ids, offsets
-                    ids.truncate(self._header + self.n_ids * DTYPES[self._dtype] if progress else 0)
+                    ids.truncate(self._n_header_bytes + self.n_ids * DTYPES[self._dtype] if progress else 0)
                     offsets.truncate(_OFFSET_BYTES * (self.n_documents + 1) if progress else 0)
                     ids.seek(0, os.SEEK_END)
                     offsets.seek(0, os.SEEK_END)
                     if not progress:
-                        ids.write(bytes(self._header))
+                        ids.write(bytes(self._n_header_bytes))
                         offsets.write(bytes(_OFFSET_BYTES))
                     yield progress
             except BaseException:
@@ -167,12 +180,18 @@ class Sink:
 
     def _progress(self, *, overwrite: bool) -> dict[str, Any]:
         """Read the progress to resume from, and make the folder ready for this run."""
-        progress = self._read("progress.json") or {}
-        noted = progress.pop("run", None) or self._read("run.json")
+        try:
+            progress = self._read_progress()
+            noted = progress.pop("run", None) or self._read("run.json", RUN)
+        except FormatError:
+            if not overwrite:
+                raise
+            progress, noted = {}, {}
         if noted is not None:
             differing = [name for name, value in self._settings.items() if noted.get(name) != value]
             if not differing:
-                return progress
+                with contextlib.suppress(*([FormatError] if overwrite else ())):
+                    return self._checked(progress)
             is_finishing = "finishing" in progress
             has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
             # a resumed run would drop ids appended after the last note anyway
@@ -182,7 +201,7 @@ class Sink:
                 # before run.json changes: this progress is valid for the former settings too
                 self._replace("progress.json", valid)
                 self._replace("run.json", self._settings)
-                return valid
+                return self._checked(valid)
             if not overwrite:
                 raise Mismatch(self.folder, differing, noted, self._settings)
             for path in list(self.folder.iterdir()):
@@ -203,6 +222,11 @@ class Sink:
             ends: one int64, little-endian, for each document that ends: the number of ids of the output up to
                 there.
         """
+        if self._header == "llm.c" and self.n_ids + n_ids > MAX_LLMC_IDS:
+            raise FormatError(
+                f"{self.out}: more than {MAX_LLMC_IDS:,} ids, which llm.c's header cannot count; write shards "
+                "(shard=, --shard)"
+            )
         with _adding_filename(self.folder):
             self._ids.write(ids)
             self._offsets.write(ends)
@@ -249,14 +273,43 @@ class Sink:
             path.write_text(json.dumps(value), encoding="utf-8")
         return path
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _read_progress(self) -> dict[str, Any]:
+        """Read the progress that was noted last; {} if none was noted."""
+        progress = self._read("progress.json", PROGRESS)
+        if progress is None:
+            return {}
+        place = f"{self.folder / 'progress.json'}"
+        for name, schema in (("earlier", PROGRESS), ("finishing", FINISHING), ("run", RUN)):
+            if progress.get(name) is not None:
+                check_object(progress[name], schema, place, _AGAIN, f"{name}.")
+        done = progress.get("finishing") or {"count": progress["n_ids"], "documents": progress["n_documents"]}
+        if (done["count"], done["documents"]) != (progress["n_ids"], progress["n_documents"]):
+            raise FormatError(f"{place}: 'finishing' has other counts than 'n_ids' and 'n_documents'; {_AGAIN}")
+        return progress
+
+    def _checked(self, progress: dict[str, Any]) -> dict[str, Any]:
+        """Raise FormatError if files are shorter than the progress says; a resumed run would add zeros."""
+        expected = {
+            "ids": self._n_header_bytes + progress.get("n_ids", 0) * DTYPES[self._dtype],
+            "offsets": _OFFSET_BYTES * (progress.get("n_documents", -1) + 1),
+        }
+        for name, n_bytes in expected.items() if progress and "finishing" not in progress else ():
+            path = self.folder / name
+            if (size := path.stat().st_size if path.exists() else 0) < n_bytes:
+                raise FormatError(f"{path}: {size} bytes, fewer than the {n_bytes} of progress.json; {_AGAIN}")
+        return progress
+
+    def _read(self, name: str, schema: Schema) -> dict[str, Any] | None:
         """Read a JSON file of the folder; None if it is missing or incomplete."""
+        path = self.folder / name
         try:
-            return json.loads((self.folder / name).read_bytes())  # type: ignore[no-any-return]
+            value = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError:  # incomplete: the machine crashed before the file was on the disk
+        except (ValueError, RecursionError):  # incomplete: the machine crashed before the file was on the disk
             return None
+        check_object(value, schema, str(path), _AGAIN)
+        return value  # type: ignore[no-any-return]
 
     # The end
 
@@ -273,9 +326,11 @@ class Sink:
             at_end: as for `move_into_place`.
         """
         about = {"dtype": self._dtype, "count": self.n_ids, "documents": self.n_documents, **facts}
-        if self._header:
+        if self._header is not None:
+            about["header"] = self._header
+        if self._n_header_bytes:
             self._ids.seek(0)
-            self._ids.write(_npy_header(self._dtype, self.n_ids))
+            self._ids.write(header_of(self.out.suffix, self._header, self._dtype, self.n_ids))
         if self.out.suffix not in TABLES:
             offsets = ids_path(self.out).name + ".offsets"
             self._put("json", {**about, "byte_order": "little", "offsets": offsets})
@@ -373,13 +428,6 @@ def _locked(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise BlockingIOError(error.errno, "another run is writing here; wait for it", str(folder)) from None
         yield
-
-
-def _npy_header(dtype: str, n: int) -> bytes:
-    """Return the header that numpy.save writes before n items. Its length does not depend on n."""
-    said = f"{{'descr': '<u{DTYPES[dtype]}', 'fortran_order': False, 'shape': ({n},), }}"
-    length = _NPY_HEADER - 10
-    return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + said.ljust(length - 1).encode() + b"\n"
 
 
 def choose_dtype(dtype: str | None, n_vocab: int) -> str:

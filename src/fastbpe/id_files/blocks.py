@@ -1,13 +1,17 @@
-"""All ids and offsets of a part, read in blocks."""
+"""All ids and offsets of a part, read in blocks, and compared with a vocabulary."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
-from fastbpe.id_files.parts import OFFSET_BYTES, READABLE, Part
+from fastbpe.id_files.parts import AGAIN, OFFSET_BYTES, READABLE, Part
+from fastbpe.id_files.tables import read_rows
 
 _BLOCK_BYTES = 1 << 22  # bytes of ids read at a time
 _OFFSETS_AT_ONCE = 1 << 16
@@ -16,6 +20,13 @@ _OFFSETS_AT_ONCE = 1 << 16
 def blocks_of(part: Part) -> Iterator[bytes]:
     """Read the ids of a part in blocks, and check that the file ends after them."""
     left = part.n_ids * READABLE[part.dtype][0]
+    if part.is_table:
+        for block, _ in read_rows(part.path, part.dtype):
+            left -= len(block)
+            yield block
+        if left:
+            raise FormatError(f"{part.path}: its metadata say {part.n_ids} ids, and it has others; {AGAIN}")
+        return
     with open(part.path, "rb") as file:
         file.seek(part.start)
         while left:
@@ -28,18 +39,81 @@ def blocks_of(part: Part) -> Iterator[bytes]:
 
 def ends_of(part: Part) -> Iterator[array[int]]:
     """Read the ends of a part's documents, and check that they do not fall."""
-    if part.offsets is None:
+    before = 0
+    for ends in _ends(part):
+        for end in ends:
+            if end < before:
+                raise FormatError(f"{part.offsets or part.path}: {end} comes after {before}; encode it again")
+            before = end
+        yield ends
+
+
+def _ends(part: Part) -> Iterator[array[int]]:
+    if part.is_table:
+        yield from (ends for _, ends in read_rows(part.path, part.dtype))
+    elif part.index is not None:
+        part.index.check(part.n_ids)
+        starts = part.index.starts(part.n_ids)
+        for first in range(1, part.n_documents + 1, _OFFSETS_AT_ONCE):
+            last = min(part.n_documents + 1, first + _OFFSETS_AT_ONCE)
+            yield array("q", [starts[i] for i in range(first, last)])
+    elif part.offsets is None:
         yield array("q", [part.n_ids])
-        return
-    with open(part.offsets, "rb") as file:
-        file.seek(OFFSET_BYTES)
-        before = 0
-        while data := file.read(OFFSET_BYTES * _OFFSETS_AT_ONCE):
-            ends = array("q", data)
-            if sys.byteorder == "big":
-                ends.byteswap()
-            for end in ends:
-                if end < before:
-                    raise FormatError(f"{part.offsets}: {end} comes after {before}; encode it again")
-                before = end
-            yield ends
+    else:
+        with open(part.offsets, "rb") as file:
+            file.seek(OFFSET_BYTES)
+            while data := file.read(OFFSET_BYTES * _OFFSETS_AT_ONCE):
+                ends = array("q", data)
+                if sys.byteorder == "big":
+                    ends.byteswap()
+                yield ends
+
+
+class KnownIds:
+    """The ids that a vocabulary has.
+
+    Args:
+        n_vocab: greatest id + 1. None: not known, so that only negative ids are wrong.
+        without_token: ids below n_vocab that have no token.
+    """
+
+    def __init__(self, n_vocab: int | None, without_token: Iterable[int] = ()) -> None:
+        self._n_vocab, self._without = n_vocab, frozenset(without_token)
+
+    def check(self, part: Part) -> Iterator[bytes]:
+        """Read the ids of a part in blocks, and raise FormatError for the first id that has no token."""
+        size, code = READABLE[part.dtype]
+        dtype, n_vocab = part.dtype, self._n_vocab
+        is_safe = dtype.startswith("u") and not self._without and (n_vocab is None or n_vocab >= 1 << 8 * size)
+        numpy = None if importlib.util.find_spec("numpy") is None else require_numpy("checking ids")
+        without: Any = None if numpy is None else numpy.array(sorted(self._without), numpy.int64)
+        at = 0
+        for block in blocks_of(part):
+            if not is_safe and block:
+                kind = f"<{'u' if dtype.startswith('u') else 'i'}{size}"
+                ids: Any = array(code, block) if numpy is None else numpy.frombuffer(block, kind)
+                if numpy is None and sys.byteorder == "big":
+                    ids.byteswap()
+                least, greatest = (min(ids), max(ids)) if numpy is None else (ids.min(), ids.max())
+                wrong = least < 0 or (n_vocab is not None and greatest >= n_vocab)
+                if not wrong and self._without:
+                    wrong = bool(self._without & {*ids} if numpy is None else numpy.isin(ids, without).any())
+                if wrong:
+                    self._complain(part, at, ids)
+            at += len(block) // size
+            yield block
+
+    def _complain(self, part: Part, at: int, ids: Iterable[Any]) -> None:
+        """Raise the error for the first wrong id of a block, which begins with id number `at` of the part."""
+        n_vocab = self._n_vocab
+        for place, token_id in enumerate(map(int, ids), at):
+            said = ""
+            if token_id < 0:
+                said = "and ids are numbers from 0 up"
+            elif n_vocab is not None and token_id >= n_vocab:
+                said = f"and the vocabulary has {n_vocab}"
+            elif token_id in self._without:
+                said = "which has no token in the vocabulary"
+            if said:
+                way_out = AGAIN if part.about else "these ids are of another vocabulary, or not ids of this dtype"
+                raise FormatError(f"{part.path}: id {place} is {token_id}, {said}; {way_out}")

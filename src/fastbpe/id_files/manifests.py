@@ -8,16 +8,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from fastbpe._utils.json_objects import read_object
 from fastbpe.corpus.encode_files import FilesSummary, Job
+from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
 from fastbpe.corpus.remote import AnyPath
 from fastbpe.corpus.sinks import MANIFEST
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files
-from fastbpe.id_files.parts import Part, read_json
+from fastbpe.id_files.parts import Part
 
 _READ_BYTES = 1 << 20  # bytes read at a time
 _VERSION = 1
-_SETTINGS = ("tokenizer", "dtype", "before", "after", "separator", "text_field", "shard", "shards", "plan")
+_SETTINGS = (
+    "tokenizer",
+    "dtype",
+    "before",
+    "after",
+    "separator",
+    "text_field",
+    "header",
+    "shard",
+    "shards",
+    "plan",
+)
 _READING = ("on_error", "errors")  # without effect on a shard if all its documents can be read
 _SHOWN = {"before": "document_start", "after": "document_end", "plan": "inputs, in name or size"}
 
@@ -38,6 +51,7 @@ def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
         "after": job.after,
         "separator": job.separator,
         "text_field": job.text_field,
+        "header": job.header,
         "on_error": job.on_error,
         "errors": job.errors,
         "shard": index,
@@ -116,7 +130,7 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
     """
     if not place.exists():
         return None
-    manifest = read_json(place)
+    manifest = read_object(place, SCHEMA, "to encode the shard again, give overwrite=True (--overwrite)")
     is_clean = not manifest.get("skipped") and manifest.get("errors") == "strict"
     names = _SETTINGS if is_clean else (*_SETTINGS, *_READING)
     differing = [name for name in names if manifest.get(name) != settings[name]]
@@ -126,8 +140,7 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
             f"{place}: the shard exists and was made with other settings ({said}); to replace it, give "
             "overwrite=True (--overwrite)"
         )
-    outputs = manifest.get("outputs", [])
-    for output in outputs:
+    for output in manifest["outputs"]:
         file = path.with_name(output["path"])
         if not file.exists() or file.stat().st_size != output["size"]:
             raise FileExistsError(
@@ -152,7 +165,7 @@ def check_hashes(part: Part) -> None:
         FormatError: a file has another hash; the message names it.
     """
     for output in part.manifest.get("outputs", []):
-        file = part.path.with_name(Path(output["path"]).name)
+        file = part.path.with_name(output["path"])
         if (found := sha256_of(file)) != output["sha256"]:
             raise FormatError(
                 f"{file}: its SHA-256 is {found[:16]}…, and {output['sha256'][:16]}… in "
@@ -176,18 +189,14 @@ def check_inputs(part: Part, folder: Path) -> None:
             f"{part.path}: no manifest beside it names input files: it was not made as a shard of files"
         )
     for described in part.manifest["inputs"]:
-        if not isinstance(described, dict) or not isinstance(described.get("path"), str):
-            raise FormatError(f"{part.path.with_name(place)}: an input is {described!r:.40}, not an object")
         file = folder / described["path"]
         if not file.is_file():
             raise FormatError(f"{file}: no such file, and {place} names it as an input of the shard")
-        if (size := file.stat().st_size) != described.get("size"):
+        if (size := file.stat().st_size) != described["size"]:
+            raise FormatError(f"{file}: {size} bytes, and {described['size']} in {place}: it has changed since")
+        if (found := sha256_of(file)) != described["sha256"]:
             raise FormatError(
-                f"{file}: {size} bytes, and {described.get('size')} in {place}: it has changed since"
-            )
-        if (found := sha256_of(file)) != described.get("sha256"):
-            raise FormatError(
-                f"{file}: its SHA-256 is {found[:16]}…, and {described.get('sha256')!r:.17}…' in {place}: it was "
+                f"{file}: its SHA-256 is {found[:16]}…, and {described['sha256']:.16}… in {place}: it was "
                 "changed after it was encoded"
             )
 

@@ -1,49 +1,60 @@
-"""Merging of shards into one file, byte for byte the file of a single run."""
+"""Merging of shards and of finished runs into one file, byte for byte the file of a single run."""
 
 from __future__ import annotations
 
 import errno
 import os
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fastbpe._core.ids.little_endian import pack_offsets
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.remote import is_remote
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Sink, check_absent, ids_path
 from fastbpe.corpus.skipping import Skipped
-from fastbpe.errors import FormatError
-from fastbpe.id_files.blocks import blocks_of, ends_of
+from fastbpe.corpus.sources import Path_
+from fastbpe.errors import FormatError, FormatWarning
+from fastbpe.id_files.blocks import KnownIds, ends_of
 from fastbpe.id_files.manifests import check_hashes
-from fastbpe.id_files.parts import Part, check_alike, find_parts, read_part
+from fastbpe.id_files.parts import SUFFIXES as MAPPED
+from fastbpe.id_files.parts import Part, check_like, find_parts, read_part
+
+_UNSIGNED = {"int16": "uint16", "int32": "uint32"}  # dtypes whose ids, none negative, have the same bytes
 
 
 def merge_shards(
-    path: str | os.PathLike[str],
+    path: Path_ | Iterable[Path_],
     out: str | os.PathLike[str],
     *,
     progress: Progress = None,
     overwrite: bool = False,
+    header: str | None = None,
 ) -> FilesSummary:
-    """Merge the shards of an output into one file: the bytes that a single run of `encode_files` would write.
+    """Merge shards, or finished runs of one tokenizer, into one file: the bytes that a single run would write.
 
-    The files of each shard are compared with the hashes in its manifest first. The output appears whole or not at
-    all. It may have another format than the shards, and one file is merged, too: that converts it.
+    Documents keep their order. Files with a manifest are compared with its hashes first, and the vocabulary must
+    have every id. The output appears whole or not at all. It may have another format than the inputs, and one file
+    is merged, too: that converts it.
 
     Args:
-        path: a folder of shards, the output that they were written for, or one file of ids.
+        path: a folder of shards, the output that they were written for, or one file of ids (.bin, .idx, .npy,
+            .parquet, .arrow); or a list of these, joined in its order.
         out: the merged file; its ending chooses the format, as for `encode_files`.
         progress: as for `encode_files`; the phase is "merging", in bytes of ids.
         overwrite: replace an output that exists.
+        header: as for `encode_files`.
 
     Raises:
-        FormatError: a shard is damaged, or was made by another tokenizer; the message names it.
-        FileNotFoundError: a shard is missing.
+        FormatError: a file is damaged, or was made by another tokenizer or with other ids around documents; the
+            message names it.
+        FileNotFoundError: a file or a shard is missing.
         FileExistsError: the output exists.
-        ValueError: the output is one of the shards, or has another ending.
+        ValueError: the output is one of the inputs, or has another ending; or there are no inputs.
 
     >>> import fastbpe, pathlib, tempfile
     >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
@@ -51,25 +62,32 @@ def merge_shards(
     ...     for i, texts in enumerate((["one", "two"], ["three"])):
     ...         _ = tokenizer.write_shard(texts, f"{folder}/a.bin", (i, 2))
     ...     summary = fastbpe.merge_shards(f"{folder}/a.bin", f"{folder}/all.bin", progress=False)
-    ...     summary.n_documents, summary.n_ids
-    (3, 11)
+    ...     twice = [f"{folder}/a-00001-of-00002.bin", f"{folder}/all.bin"]
+    ...     joined = fastbpe.merge_shards(twice, f"{folder}/more.npy", progress=False)
+    ...     summary.n_documents, summary.n_ids, joined.n_documents
+    (3, 11, 4)
     """
     started = time.perf_counter()
     if is_remote(out):
         raise FormatError(f"{os.fspath(out)}: merged files are written on this machine; copy the result")
     target = Path(out)
-    parts = [read_part(file) for file in find_parts(path)]
-    check_alike(parts)
+    check_header(header, target)
+    parts = _parts_of([path] if isinstance(path, (str, os.PathLike)) else [*path])
     _check_output(target, parts)
+    dtype = _UNSIGNED.get(parts[0].dtype, parts[0].dtype)
     n_bytes = sum(part.manifest.get("text_bytes", 0) for part in parts)
     about = parts[0].about
     facts = {name: about[name] for name in ("tokenizer", "before", "after") if name in about}
-    settings = {"merged": [[os.path.abspath(part.path), part.path.stat().st_mtime_ns] for part in parts]}
-    sink = Sink(target, parts[0].dtype, settings)
+    settings = {
+        "merged": [[os.path.abspath(part.path), part.path.stat().st_mtime_ns] for part in parts],
+        "header": header,
+    }
+    sink = Sink(target, dtype, settings, header=header)
     if not overwrite and not sink.is_finishing():
         check_absent(target)
-    n_item = DTYPES[parts[0].dtype]
+    n_item = DTYPES[dtype]
     total = sum(part.n_ids for part in parts) * n_item
+    known = KnownIds((about.get("tokenizer") or {}).get("n_vocab"))
     with Reporter(progress).phase("merging", total, unit="B", unit_scale=True) as phase:
         for part in parts:
             check_hashes(part)
@@ -78,7 +96,7 @@ def merge_shards(
                 sink.move_into_place(done["finishing"])
             else:
                 for part in parts:
-                    for block in blocks_of(part):
+                    for block in known.check(part):
                         sink.append(block, len(block) // n_item, b"")
                         phase.update(len(block))
                     at = sink.n_ids - part.n_ids
@@ -92,6 +110,27 @@ def merge_shards(
     return FilesSummary(target, sink.n_documents, sink.n_ids, n_bytes, seconds, skipped.n, (*skipped.first,))
 
 
+def _parts_of(paths: Sequence[Path_]) -> list[Part]:
+    """Describe the files of all inputs, in order, and check that they are of one tokenizer.
+
+    Raises:
+        ValueError: there are none.
+    """
+    parts: list[Part] = []
+    for path in paths:
+        found = [read_part(file) for file in find_parts(path, (*MAPPED, *TABLES))]
+        for part in found:
+            check_like(part, found[0])
+            check_like(part, (parts or found)[0], is_same_run=False)
+        if twice := {part.path.resolve() for part in parts} & {part.path.resolve() for part in found}:
+            said = f"{min(twice)} is given twice: its documents come twice"
+            warnings.warn(said, FormatWarning, stacklevel=3)
+        parts += found
+    if not parts:
+        raise ValueError("no files to merge: give a path, or a list of paths")
+    return parts
+
+
 def _check_output(out: Path, parts: Sequence[Part]) -> None:
     """Make all checks that are possible before ids are read."""
     if out.suffix not in SUFFIXES:
@@ -102,8 +141,8 @@ def _check_output(out: Path, parts: Sequence[Part]) -> None:
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
     if out.suffix in TABLES:
         require_pyarrow(out)
-    if parts[0].dtype not in DTYPES:
+    if parts[0].dtype not in (*DTYPES, *_UNSIGNED):
         raise FormatError(f"{parts[0].path}: its ids are {parts[0].dtype}; written are {' and '.join(DTYPES)}")
     for part in parts:
         if part.path.resolve() == ids_path(out).resolve():
-            raise ValueError(f"{out} is the output and one of the shards; write to another place")
+            raise ValueError(f"{out} is the output and one of the inputs; write to another place")

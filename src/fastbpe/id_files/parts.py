@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import errno
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,11 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe._utils.json_objects import read_object
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus import remote
-from fastbpe.corpus.remote import AnyPath, P
-from fastbpe.corpus.sinks import MANIFEST, ids_path
+from fastbpe.corpus.id_headers import LLMC_BYTES, read_llmc_header
+from fastbpe.corpus.id_schemas import ABOUT
+from fastbpe.corpus.id_schemas import MANIFEST as MANIFEST_SCHEMA
+from fastbpe.corpus.remote import P
+from fastbpe.corpus.sink_formats import is_megatron_index
+from fastbpe.corpus.sinks import MANIFEST, TABLES, ids_path
 from fastbpe.errors import FormatError
+from fastbpe.id_files import tables
+from fastbpe.id_files.megatron import MegatronIndex, read_index
 
 #: Name of a dtype that can be read → (bytes of an id, format of a memoryview).
 READABLE = {
@@ -29,16 +35,18 @@ READABLE = {
     "uint16": (2, "H"),
     "uint32": (4, "I"),
     "uint64": (8, "Q"),
+    "int8": (1, "b"),
     "int16": (2, "h"),
     "int32": (4, "i"),
     "int64": (8, "q"),
 }
-SUFFIXES = (".bin", ".npy")
+SUFFIXES = (".bin", ".npy")  # of files that can be mapped
 OFFSET_BYTES = 8  # bytes of an int64
 
 _SHARD_STEM = re.compile(r"(?P<stem>.*)-(?P<index>\d{5,})-of-(?P<n>\d{5,})\Z", re.DOTALL)
 _NPY_MAGIC = b"\x93NUMPY"
 _MAX_NPY_HEADER = 1 << 16  # bytes; numpy itself refuses longer ones
+AGAIN = "encode it again"
 _AGAIN = "write it again with encode_files"
 
 
@@ -52,9 +60,10 @@ class Part:
         start: int – bytes of the file before the first id.
         n_ids: int – ids in the file.
         n_documents: int – documents in the file.
-        offsets: file of n_documents + 1 offsets; None: all ids are one document.
+        offsets: file of n_documents + 1 offsets; None: `index` or the table has the documents, or there is one.
         about: content of the JSON beside the file; {}: there is none.
         manifest: content of the shard's manifest; {}: the file is not a shard.
+        index: Megatron's index of another program, which has the documents.
     """
 
     path: Path
@@ -65,6 +74,12 @@ class Part:
     offsets: Path | None
     about: Mapping[str, Any] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    index: MegatronIndex | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """True if the file is parquet or Arrow, which can be read from start to end only."""
+        return self.path.suffix in TABLES
 
     @property
     def fingerprint(self) -> str | None:
@@ -108,18 +123,19 @@ def beside(path: P, ending: str) -> P:
 # Finding
 
 
-def find_parts(path: str | os.PathLike[str]) -> list[Path]:
+def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
     """List the files of ids that a path stands for, in order.
 
     Args:
         path: a .bin, .idx or .npy file; the output that shards were written for ("train.bin" for
             "train-00000-of-00010.bin" and so on); or a folder that holds one such file or one set of shards.
+        suffixes: endings of the files to find.
 
     Raises:
         FileNotFoundError: there is no such file, or some shards of the set are missing.
         FormatError: the ending is another, or the folder holds files of more than one set.
     """
-    output, n, found = find_set(path)
+    output, n, found = find_set(path, suffixes)
     if missing := [index for index in range(n) if index not in found]:
         some = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
         name = shard_path(output, (missing[0], n))
@@ -128,11 +144,13 @@ def find_parts(path: str | os.PathLike[str]) -> list[Path]:
     return [found[index] for index in sorted(found)]
 
 
-def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
+def find_set(
+    path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES
+) -> tuple[Path, int, dict[int, Path]]:
     """Find the files of ids that a path stands for, though some may be missing.
 
     Args:
-        path: as for `find_parts`.
+        path, suffixes: as for `find_parts`.
 
     Returns:
         The output, the number of its shards (0 for a file that is not a shard), and number → file.
@@ -147,18 +165,22 @@ def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
         )
     place = ids_path(Path(path))
     if place.is_dir():
-        sets = _sets(place.iterdir())
+        sets = _sets(place.iterdir(), SUFFIXES) or _sets(place.iterdir(), suffixes)
         if not sets:
             raise FileNotFoundError(errno.ENOENT, "no .bin or .npy file of ids in this folder", str(place))
         if len(sets) > 1:
             names = ", ".join(sorted(output.name for output, _ in sets))
             raise FormatError(f"{place}: files of several sets ({names}): give the path of one of them")
-    elif place.suffix not in SUFFIXES:
-        raise FormatError(f"{place}: ids are read from {' and '.join(SUFFIXES)} files, and from folders of them")
+    elif place.suffix not in suffixes:
+        if place.suffix in TABLES:
+            raise FormatError(
+                f"{place}: it cannot be mapped; write it as .bin: fastbpe merge {place.name} -o NEW.bin"
+            )
+        raise FormatError(f"{place}: ids are read from {' and '.join(suffixes)} files, and from folders of them")
     elif place.exists():
         sets = {(place, 0): {0: place}}
     else:
-        found_beside = _sets(place.parent.iterdir()) if place.parent.is_dir() else {}
+        found_beside = _sets(place.parent.iterdir(), suffixes) if place.parent.is_dir() else {}
         sets = {key: found for key, found in found_beside.items() if key[0] == place and key[1]}
         if not sets:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
@@ -171,11 +193,11 @@ def find_set(path: str | os.PathLike[str]) -> tuple[Path, int, dict[int, Path]]:
     return output, n, found
 
 
-def _sets(paths: Any) -> dict[tuple[Path, int], dict[int, Path]]:
+def _sets(paths: Any, suffixes: Sequence[str]) -> dict[tuple[Path, int], dict[int, Path]]:
     """Group files of ids: (output, number of shards; 0 for a file that is not a shard) → number → path."""
     sets: dict[tuple[Path, int], dict[int, Path]] = {}
     for path in paths:
-        if path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file():
+        if path.suffix in suffixes and not path.name.startswith(".") and path.is_file():
             output, index, n = shard_of(path) or (path, 0, 0)
             sets.setdefault((output, n), {})[index] = path
     return sets
@@ -199,20 +221,22 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     """
     if dtype is not None and dtype not in READABLE:
         raise ValueError(choose_one_of("dtype", dtype, READABLE, ", or None"))
-    start, said, n_said = 0, None, None
-    if path.suffix == ".npy":
-        start, said, n_said = _npy_header(path)
+    if path.suffix in TABLES:
+        return _read_table(path, dtype)
     described = beside(path, ".json")
-    about = read_json(described) if described.exists() else {}
+    about = read_object(described, ABOUT, _AGAIN) if described.exists() else {}
+    start, said, n_said, index = _header(path, about)
     if about:
-        _check_types(described, about, {"dtype": str, "count": int, "documents": int, "offsets": str})
         if said is not None and about["dtype"] != said:
             raise FormatError(f"{described}: the dtype is {about['dtype']}, and {said} in {path.name}; {_AGAIN}")
         said = about["dtype"]
     if said is not None and said not in READABLE:
         raise FormatError(f"{described}: the dtype is {said!r}, not one of {', '.join(READABLE)}")
     if dtype is not None and said is not None and dtype != said:
-        raise FormatError(f"{path}: its ids are {said}, not {dtype}")
+        # The bytes of uint32 are those of int32, which indexes name in place of it.
+        if index is None or dtype.lstrip("u") != said.lstrip("u"):
+            raise FormatError(f"{path}: its ids are {said}, not {dtype}")
+        said = dtype
     dtype = dtype or said
     if dtype is None:
         raise ValueError(f"{path}: nothing beside it says the dtype of the ids; give dtype=, such as 'uint16'")
@@ -221,10 +245,10 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     n_ids, rest = divmod(n_bytes, size)
     if rest:
         raise FormatError(f"{path}: {n_bytes} bytes are not a whole number of {dtype} ids; {_AGAIN}")
-    if path.suffix == ".npy" and n_said != n_ids:
+    if n_said is not None and n_said != n_ids:
         raise FormatError(f"{path}: its header says {n_said} ids, and {n_ids} follow; {_AGAIN}")
     if not about:
-        return Part(path, dtype, start, n_ids, 1, None)
+        return Part(path, dtype, start, n_ids, 1 if index is None else index.n_documents, None, index=index)
     if about["count"] != n_ids:
         raise FormatError(f"{described}: it says {about['count']} ids, and {path.name} has {n_ids}; {_AGAIN}")
     offsets = path.with_name(about["offsets"])
@@ -232,15 +256,36 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     return Part(path, dtype, start, n_ids, about["documents"], offsets, about, _manifest(path, about))
 
 
-def read_json(path: AnyPath) -> dict[str, Any]:
-    """Read a JSON object, or raise FormatError with the path."""
-    try:
-        value = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: not JSON: {error}; {_AGAIN}") from None
-    if not isinstance(value, dict):
-        raise FormatError(f"{path}: no JSON object, but {type(value).__name__}; {_AGAIN}")
-    return value
+def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int | None, MegatronIndex | None]:
+    """Read the header of a file of ids, or the index of another program beside it.
+
+    Returns:
+        (bytes before the first id, dtype and number of ids as the header says, Megatron's index); None for what
+        nothing says.
+    """
+    if path.suffix == ".npy":
+        return *_npy_header(path), None
+    if not about or "header" in about:
+        with open(path, "rb") as file:
+            found = read_llmc_header(file.read(LLMC_BYTES), str(path))
+        if found is not None:
+            return LLMC_BYTES, *found, None
+    if about:
+        if about.get("header") is not None:
+            raise FormatError(f"{path}: the header of {about['header']} is missing, which {path.name}.json names")
+        return 0, None, None, None
+    beside_it = path.with_suffix(".idx")
+    if is_megatron_index(beside_it):
+        index = read_index(beside_it, {name: size for name, (size, _) in READABLE.items()}, path.stat().st_size)
+        return 0, index.dtype, None, index
+    return 0, None, None, None
+
+
+def _read_table(path: Path, dtype: str | None) -> Part:
+    about = tables.read_about(path)
+    if dtype not in (None, about["dtype"]):
+        raise FormatError(f"{path}: its ids are {about['dtype']}, not {dtype}")
+    return Part(path, about["dtype"], 0, about["count"], about["documents"], None, about, _manifest(path, about))
 
 
 def check_alike(parts: Sequence[Part]) -> None:
@@ -249,14 +294,26 @@ def check_alike(parts: Sequence[Part]) -> None:
         check_like(part, parts[0])
 
 
-def check_like(part: Part, first: Part) -> None:
-    """Raise FormatError if two parts are not of the same run; the message has both names."""
+def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
+    """Raise FormatError if two parts cannot be joined; the message has both names.
+
+    Args:
+        part, first: the parts.
+        is_same_run: bool – they must be shards of one run; False: of one tokenizer, with the same ids around each
+            document.
+    """
+    if bool(part.fingerprint) != bool(first.fingerprint):
+        told, untold = (part, first) if part.fingerprint else (first, part)
+        raise FormatError(
+            f"{untold.path}: nothing says the tokenizer that made its ids, and {told.path.name} has one: encode "
+            "both alike, or keep them apart"
+        )
     for name, one, other in (
         ("tokenizer", first.fingerprint, part.fingerprint),
         ("dtype", first.dtype, part.dtype),
         ("ids before each document", first.about.get("before"), part.about.get("before")),
         ("ids after each document", first.about.get("after"), part.about.get("after")),
-        ("plan of its shards", first.manifest.get("plan"), part.manifest.get("plan")),
+        ("plan of its shards", *(is_same_run and one.manifest.get("plan") for one in (first, part))),
     ):
         if one != other:
             raise FormatError(
@@ -267,14 +324,6 @@ def check_like(part: Part, first: Part) -> None:
 
 def _short(value: object) -> object:
     return f"{value[:12]}…" if isinstance(value, str) and len(value) > 16 else value
-
-
-def _check_types(path: Path, value: Mapping[str, Any], types: Mapping[str, type]) -> None:
-    for name, kind in types.items():
-        found = value.get(name)
-        is_negative = isinstance(found, int) and found < 0
-        if not isinstance(found, kind) or isinstance(found, bool) or is_negative:
-            raise FormatError(f"{path}: {name!r} is {found!r:.40}, not {kind.__name__}; {_AGAIN}")
 
 
 def _check_offsets(path: Path, n_ids: int, n_documents: int, said_by: str) -> None:
@@ -304,9 +353,7 @@ def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         if shard_of(path) is None:
             return {}
         raise FileNotFoundError(errno.ENOENT, "the shard is not finished: encode it again", str(place))
-    manifest = read_json(place)
-    _check_types(place, manifest, {"shard": int, "shards": int, "dtype": str, "documents": int, "ids": int,
-                                   "plan": str, "tokenizer": dict, "inputs": list, "outputs": list})  # fmt: skip
+    manifest = read_object(place, MANIFEST_SCHEMA, "encode the shard again")
     for name, other in (
         ("dtype", "dtype"),
         ("documents", "documents"),
@@ -319,10 +366,7 @@ def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
                 f"{path.name}.json; encode the shard again"
             )
     for output in manifest["outputs"]:
-        if not isinstance(output, dict):
-            raise FormatError(f"{place}: an output is {output!r:.40}, not an object; {_AGAIN}")
-        _check_types(place, output, {"path": str, "size": int, "sha256": str})
-        file = path.with_name(Path(output["path"]).name)
+        file = path.with_name(output["path"])
         if (size := file.stat().st_size) != output["size"]:
             raise FormatError(
                 f"{file}: {size} bytes, and {output['size']} in {place.name}; encode the shard again"

@@ -16,6 +16,7 @@ from typing import Any, Protocol, overload
 
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
+from fastbpe.id_files.megatron import DocumentStarts
 from fastbpe.id_files.parts import READABLE, Part, check_alike, find_parts, read_part
 
 _MAX_MAPPED = 64  # parts that stay mapped: a map holds a file descriptor, and a process has about a thousand
@@ -38,11 +39,14 @@ def open_ids(
 ) -> StoredIds:
     """Open files of ids, the output of `encode_files`, for reading. Maps them into memory and copies no ids.
 
-    Sizes, counts and dtypes of all files are checked here, which reads no ids. `fastbpe verify` reads all.
+    Files of other programs are read, too: a .npy array; a .bin with the header of llm.c; a .bin with Megatron's
+    index (.idx) beside it, which says its dtype and documents. Sizes, counts and dtypes of all files are checked
+    here, which reads no ids. `fastbpe verify` reads all.
 
     Args:
-        path: a .bin or .npy file; a folder of one set of shards; or the output that shards were written for:
-            "train.bin" for train-00000-of-00010.bin and its sisters. A file without OUT.json is one document.
+        path: a .bin, .idx or .npy file; a folder of one set of shards; or the output that shards were written for:
+            "train.bin" for train-00000-of-00010.bin and its sisters. A file without OUT.json and without index is
+            one document.
         tokenizer: the tokenizer that should have made the ids. None: any.
         dtype: the dtype that the ids should have ("uint16", "uint32", …). A .bin file with nothing beside it needs
             it; for all others, None means the dtype that the files name.
@@ -115,7 +119,7 @@ class StoredIds(Sequence[Any]):
         self._parts, self._as_numpy = tuple(parts), as_numpy
         self._first_ids = [0, *accumulate(part.n_ids for part in parts)]
         self._first_documents = [0, *accumulate(part.n_documents for part in parts)]
-        self._maps: OrderedDict[int, tuple[memoryview, memoryview | None]] = OrderedDict()
+        self._maps: OrderedDict[int, tuple[memoryview, memoryview | DocumentStarts | None]] = OrderedDict()
 
     def __reduce__(self) -> Any:
         return _reopened, (self._parts, self._as_numpy)
@@ -248,7 +252,9 @@ class StoredIds(Sequence[Any]):
             return 0, one.n_ids
         start, end = offsets[i], offsets[i + 1]
         if not 0 <= start <= end <= one.n_ids:
-            raise FormatError(f"{one.offsets}: document {i} goes from {start} to {end}, of {one.n_ids} ids")
+            raise FormatError(
+                f"{one.offsets or one.path}: document {i} goes from {start} to {end}, of {one.n_ids} ids"
+            )
         return start, end
 
     def _range(self, start: int, end: int) -> memoryview:
@@ -265,7 +271,7 @@ class StoredIds(Sequence[Any]):
             return views[0]
         return _cast(memoryview(b"".join(views)), self.dtype)
 
-    def _map(self, part: int) -> tuple[memoryview, memoryview | None]:
+    def _map(self, part: int) -> tuple[memoryview, memoryview | DocumentStarts | None]:
         """Map a part: (its ids, its offsets). The last _MAX_MAPPED stay mapped; views keep their own maps."""
         maps = self._maps
         mapped = maps.pop(part, None)
@@ -274,7 +280,7 @@ class StoredIds(Sequence[Any]):
             ids = _view(one.path, one.start, self.dtype)
             if len(ids) != one.n_ids:
                 raise FormatError(f"{one.path}: {len(ids)} ids, which were {one.n_ids} when it was opened")
-            mapped = ids, None if one.offsets is None else _view(one.offsets, 0, "int64")
+            mapped = ids, _offsets_of(one)
         maps[part] = mapped
         while len(maps) > _MAX_MAPPED:
             try:
@@ -286,6 +292,13 @@ class StoredIds(Sequence[Any]):
 
 def _reopened(parts: Sequence[Part], as_numpy: bool) -> StoredIds:
     return StoredIds(parts, as_numpy=as_numpy)
+
+
+def _offsets_of(part: Part) -> memoryview | DocumentStarts | None:
+    """Map the offsets of a part's documents; None: it is one document."""
+    if part.index is not None:
+        return part.index.starts(part.n_ids)
+    return None if part.offsets is None else _view(part.offsets, 0, "int64")
 
 
 def _view(path: Path, start: int, dtype: str) -> memoryview:

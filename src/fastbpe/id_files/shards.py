@@ -22,17 +22,21 @@ from pathlib import Path
 from typing import Any, cast
 
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._utils.json_objects import read_object
 from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe._utils.progress import Progress
 from fastbpe.corpus import encode_files as whole
 from fastbpe.corpus.encode_files import FilesSummary, Job, checked_files
 from fastbpe.corpus.encode_texts import encode_texts
+from fastbpe.corpus.id_headers import check_header
+from fastbpe.corpus.id_schemas import ABOUT
+from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path, staged
 from fastbpe.corpus.sinks import MANIFEST, SUFFIXES, check_absent, ids_path, paths_of, stale_paths
 from fastbpe.corpus.sources import Cut, Document, Path_
 from fastbpe.formats import atomic_files
 from fastbpe.id_files import manifests
-from fastbpe.id_files.parts import beside, read_json, shard_of, shard_path
+from fastbpe.id_files.parts import beside, shard_of, shard_path
 
 Shard = tuple[int, int]
 
@@ -106,6 +110,7 @@ def encode_files(
         shard: (number of the shard, number of all shards); None: write one file.
     """
     target = as_path(out)
+    check_header(job.header, target)
     number = None if shard is None else checked_shard(shard)
     path = target if number is None else shard_path(target, number)
     files = checked_files(inputs, path)
@@ -225,13 +230,13 @@ def rename_shard(source: AnyPath, out: Path_, shard: object) -> None:
     """
     path = shard_path(as_path(out), number := checked_shard(shard))
     names = {old.name: new.name for old, new in zip(paths_of(source), paths_of(path), strict=True)}
-    ids = ids_path(source)
+    ids, again = ids_path(source), "write the shard again"
     about = beside(ids, ".json")
     if about.exists():  # parquet and Arrow have none
-        content = {**read_json(about), "offsets": names[beside(ids, ".offsets").name]}
+        content = {**read_object(about, ABOUT, again), "offsets": names[beside(ids, ".offsets").name]}
         _rewrite(about, json.dumps(content).encode())
     manifest = beside(ids, MANIFEST)
-    _rewrite(manifest, manifests.renamed(read_json(manifest), number, names, about))
+    _rewrite(manifest, manifests.renamed(read_object(manifest, SCHEMA, again), number, names, about))
     _put(source, path)
 
 

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-from array import array
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index
-from fastbpe.errors import FormatError
-from fastbpe.id_files.blocks import blocks_of, ends_of
+from fastbpe.corpus.sinks import TABLES
+from fastbpe.errors import FormatError, InvalidTokenError
+from fastbpe.id_files.blocks import KnownIds, ends_of
 from fastbpe.id_files.manifests import check_hashes, check_inputs
-from fastbpe.id_files.parts import READABLE, Part, check_like, find_set, read_part, shard_path
+from fastbpe.id_files.parts import SUFFIXES, Part, check_like, find_set, read_part, shard_path
 from fastbpe.id_files.reader import HasFingerprint
+
+
+class Vocabulary(HasFingerprint, Protocol):
+    """Part of a tokenizer's interface that verifying its ids needs."""
+
+    @property
+    def n_vocab(self) -> int:
+        """Greatest id + 1."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens."""
+
+    def id_to_token(self, token_id: int, /) -> Any:
+        """Give the token of an id, or raise InvalidTokenError."""
 
 
 class Verified(NamedTuple):
@@ -35,7 +47,7 @@ class Verified(NamedTuple):
 def verify_ids(
     path: str | os.PathLike[str],
     *,
-    tokenizer: HasFingerprint | None = None,
+    tokenizer: Vocabulary | None = None,
     dtype: str | None = None,
     inputs: str | os.PathLike[str] | None = None,
     progress: Progress = False,
@@ -46,8 +58,8 @@ def verify_ids(
     are verified, also after one has a problem.
 
     Args:
-        path: as for `open_ids`.
-        tokenizer: the tokenizer that should have made the ids; None: any.
+        path: as for `open_ids`; parquet and Arrow files of ids as well.
+        tokenizer: the tokenizer that should have made the ids; each must be one of its ids. None: any.
         dtype: as for `open_ids`.
         inputs: folder of the corpus, which contains all input files: the inputs of each shard are
             compared with the hashes in its manifest, too. None: they are not read.
@@ -58,13 +70,14 @@ def verify_ids(
         FormatError: the path stands for no files of ids.
     """
     problems: list[str] = []
-    output, n, found = find_set(path)
+    output, n, found = find_set(path, (*SUFFIXES, *TABLES))
     for index in range(n):
         if index not in found:
             place = shard_path(output, (index, n))
             state = "unfinished" if place.with_name(f"{place.name}.partial").exists() else "missing"
             problems.append(f"{place}: {state}: encode shard {index} of {n}")
     parts: list[Part] = []
+    own = None if tokenizer is None else _ids_of(tokenizer)
     total = sum(file.stat().st_size for file in found.values())
     with Reporter(progress).phase("verifying", total, unit="B", unit_scale=True) as phase:
         for index in sorted(found):
@@ -75,7 +88,7 @@ def verify_ids(
                 if tokenizer is not None and part.fingerprint not in (None, tokenizer.fingerprint):
                     raise FormatError(f"{part.path}: its ids are of another tokenizer: {part.fingerprint}")
                 check_hashes(part)
-                _check_content(part, phase)
+                _check_content(part, _said_ids(part) if own is None else own, phase)
                 if inputs is not None:
                     check_inputs(part, Path(inputs))
             except (FormatError, OSError) as error:
@@ -93,37 +106,33 @@ def _sentence(error: Exception, path: Path) -> str:
     return str(error)
 
 
-def _check_content(part: Part, phase: Phase) -> None:
+def _check_content(part: Part, known: KnownIds, phase: Phase) -> None:
     """Read all offsets and ids of a part, and raise FormatError for the first that is impossible."""
     for _ in ends_of(part):
         pass
     index = part.path.with_suffix(".idx")
     if part.path.suffix == ".bin" and part.offsets is not None and is_megatron_index(index):
         check_megatron_index(index, part.offsets, part.dtype)
-    tokenizer = part.about.get("tokenizer")
-    n_vocab = tokenizer.get("n_vocab") if isinstance(tokenizer, dict) else None
-    size, code = READABLE[part.dtype]
-    if not isinstance(n_vocab, int) or n_vocab >= 1 << (8 * size):
-        for block in blocks_of(part):
-            phase.update(len(block))
-        return
-    at = 0
-    for ids in _arrays(part, code):
-        if len(ids) and int(ids.max() if hasattr(ids, "max") else max(ids)) >= n_vocab:
-            place, wrong = next((i, int(one)) for i, one in enumerate(ids) if one >= n_vocab)
-            raise FormatError(
-                f"{part.path}: id {at + place} is {wrong}, and the vocabulary has {n_vocab}; encode it again"
-            )
-        at += len(ids)
-        phase.update(size * len(ids))
+    for block in known.check(part):
+        phase.update(len(block))
 
 
-def _arrays(part: Part, code: str) -> Iterator[Any]:
-    """Read the ids of a part as arrays, of numpy if it is installed: its maximum is faster."""
-    if importlib.util.find_spec("numpy") is not None:
-        numpy = require_numpy("verify")
-        for block in blocks_of(part):
-            yield numpy.frombuffer(block, f"<{numpy.dtype(part.dtype).str[1:]}")
-        return
-    for block in blocks_of(part):
-        yield array(code, block)
+def _said_ids(part: Part) -> KnownIds:
+    """Return the ids of the vocabulary that made a part, as far as the files say."""
+    return KnownIds((part.about.get("tokenizer") or {}).get("n_vocab"))
+
+
+def _ids_of(tokenizer: Vocabulary) -> KnownIds:
+    """Return the ids that have a token."""
+    n_vocab = tokenizer.n_vocab
+    if tokenizer.vocab_size == n_vocab:
+        return KnownIds(n_vocab)
+    return KnownIds(n_vocab, (i for i in range(n_vocab) if not _has_token(tokenizer, i)))
+
+
+def _has_token(tokenizer: Vocabulary, token_id: int) -> bool:
+    try:
+        tokenizer.id_to_token(token_id)
+    except InvalidTokenError:
+        return False
+    return True

@@ -23,12 +23,13 @@ def job_of(
     text_field: str = "text",
     on_error: str = "raise",
     errors: str = "strict",
+    header: str | None = None,
 ) -> Job:
     """Check the arguments of `Tokenizer.encode_files` that decide the bytes of its output.
 
     Args:
         fingerprint, n_vocab, special_tokens: the tokenizer's.
-        dtype, document_start, document_end, separator, text_field, on_error, errors: as for
+        dtype, document_start, document_end, separator, text_field, on_error, errors, header: as for
             `Tokenizer.encode_files`.
 
     Raises:
@@ -47,4 +48,5 @@ def job_of(
         text_field=text_field,
         on_error=on_error,
         errors=errors,
+        header=header,
     )

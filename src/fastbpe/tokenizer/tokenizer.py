@@ -801,6 +801,7 @@ class Tokenizer(Encoder):
         shard: tuple[int, int] | None = None,
         on_error: str = "raise",
         errors: str = "strict",
+        header: str | None = None,
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
@@ -841,6 +842,7 @@ class Tokenizer(Encoder):
             on_error: "skip": leave out lines of jsonl and rows of parquet without text; the summary counts them
                 (n_skipped) and names the first ones (skipped). "raise": they are a FormatError.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they are a FormatError.
+            header: "llm.c": the 1,024 bytes of llm.c in front of the ids of a .bin; uint32 in its Llama 3 form.
 
         Raises:
             FileExistsError: the output exists, or the rest of an unfinished run with other arguments.
@@ -870,6 +872,7 @@ class Tokenizer(Encoder):
             text_field=text_field,
             on_error=on_error,
             errors=errors,
+            header=header,
         )
         cut = self._cutter()
         return encode_files(inputs, out, job, self, cut, num_threads, progress, overwrite=overwrite, shard=shard)

@@ -316,7 +316,7 @@ def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Pa
         ({"ids": 3}, r"manifest\.json: its ids is 3, and \d+ in out-00001-of-00003\.bin\.json"),
         ({"shard": 2}, r"manifest\.json: it is of shard 2/3; rename"),
         ({"documents": "3"}, r"manifest\.json: 'documents' is '3', not int"),
-        ({"outputs": [5]}, r"manifest\.json: an output is 5"),
+        ({"outputs": [5]}, r"manifest\.json: 'outputs\[0\]' is 5, not object"),
         ({"plan": "x"}, r"out-00001-of-00003\.bin: its plan of its shards|00001.*plan"),
     ):
         place.write_text(json.dumps({**manifest, **change}))
@@ -344,7 +344,7 @@ def test_merge_refuses_bad_outputs_and_writes_nothing(three: Path, tmp_path: Pat
     for out, error, message in (
         ("all.txt", ValueError, r"ids are written to \.bin"),
         ("no/all.bin", FileNotFoundError, "no such folder"),
-        ("ids/out-00000-of-00003.bin", ValueError, "is the output and one of the shards"),
+        ("ids/out-00000-of-00003.bin", ValueError, "is the output and one of the inputs"),
     ):
         with pytest.raises(error, match=message):
             merge_shards(three, tmp_path / out)

@@ -97,6 +97,65 @@ def test_id_beyond_the_vocabulary_and_falling_offsets_are_named(
     assert f"{offsets[2]} comes after {offsets[1]}" in problem
 
 
+@pytest.mark.parametrize("with_numpy", [True, False])
+def test_ids_that_the_given_model_does_not_have_are_named_without_a_sidecar(
+    tmp_path: Path, with_numpy: bool
+) -> None:
+    numpy = pytest.importorskip("numpy")
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<a>": 300, "<b>": 40_000})
+    find = mock.patch("importlib.util.find_spec", return_value=sys if with_numpy else None)
+    for ids, dtype, place, said in (
+        ([5, 60000], "uint16", 1, "60000, and the vocabulary has 40001"),
+        ([5, -7], "int64", 1, "-7, and ids are numbers from 0 up"),
+        ([5, 300, 255, 256], "uint32", 3, "256, which has no token in the vocabulary"),
+        ([-128, 5], "int8", 0, "-128, and ids are numbers from 0 up"),
+        ([1] * 3_000_000 + [39_999], "uint16", 3_000_000, "39999, which has no token in the vocabulary"),
+        ([2**63], "uint64", 0, f"{2**63}, and the vocabulary has 40001"),
+    ):
+        array = numpy.array(ids, dtype=dtype)
+        numpy.save(tmp_path / "a.npy", array)
+        (tmp_path / "a.bin").write_bytes(array.tobytes())
+        for name in ("a.npy", "a.bin"):
+            with find:
+                (problem,) = verify_ids(tmp_path / name, tokenizer=tokenizer, dtype=dtype).problems
+            assert problem.startswith(f"{tmp_path / name}: id {place} is {said}; these ids are of another vocab")
+    numpy.save(tmp_path / "a.npy", numpy.array([5, 300, 40_000]))
+    with find:
+        assert verify_ids(tmp_path / "a.npy", tokenizer=tokenizer) == ((), 1, 1, 3)
+        numpy.save(tmp_path / "a.npy", numpy.array([5, -100]))
+        (problem,) = verify_ids(tmp_path / "a.npy").problems  # no vocabulary has it
+    assert "id 1 is -100, and ids are numbers from 0 up" in problem
+
+
+def test_ids_beyond_the_vocabulary_are_not_merged(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two")
+    code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "a.bin", progress=False)
+    data = bytearray((tmp_path / "a.bin").read_bytes())
+    data[-2:] = b"\xff\xff"
+    (tmp_path / "a.bin").write_bytes(data)
+    with pytest.raises(
+        FormatError, match=rf"a\.bin: id \d is 65535, and the vocabulary has {code_tokenizer.n_vocab}"
+    ):
+        fastbpe.merge_shards(tmp_path / "a.bin", tmp_path / "b.npy", progress=False)
+    assert not [*tmp_path.glob("b.npy*")]
+
+
+@pytest.mark.parametrize("suffix", [".idx", ".parquet", ".arrow"])
+def test_every_format_of_an_output_is_verified(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n\nthree four")
+    out = tmp_path / f"out{suffix}"
+    n_ids = code_tokenizer.encode_files(tmp_path / "a.txt", out, separator="\n", progress=False).n_ids
+    assert verify_ids(out, tokenizer=code_tokenizer) == ((), 1, 4, n_ids)
+    (problem,) = verify_ids(out, tokenizer=Tokenizer.from_merges([], pattern=None)).problems
+    assert "its ids are of another tokenizer" in problem
+    for i in range(2):
+        code_tokenizer.encode_files(tmp_path / "a.txt", out, separator="\n", shard=(i, 2), progress=False)
+    out.unlink()
+    for path in tmp_path.glob("out.bin*"):
+        path.unlink()
+    assert verify_ids(out, tokenizer=code_tokenizer) == ((), 2, 4, n_ids)
+
+
 def test_inputs_that_are_not_those_encoded_are_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     corpus, ids = tmp_path / "corpus", tmp_path / "ids"
     (corpus / "more").mkdir(parents=True)
@@ -112,7 +171,7 @@ def test_inputs_that_are_not_those_encoded_are_named(code_tokenizer: Tokenizer, 
     for wrong, said in (
         (
             b"x" + good[1:],
-            r"a.txt: its SHA-256 is [0-9a-f]{16}…, and '[0-9a-f]{16}…' in out-00000-of-00002\.bin\.man",
+            r"a.txt: its SHA-256 is [0-9a-f]{16}…, and [0-9a-f]{16}… in out-00000-of-00002\.bin\.man",
         ),
         (
             good[1:],

@@ -1,0 +1,86 @@
+"""Headers in front of the ids of a file: numpy's, and that of llm.c.
+
+llm.c (dev/data/data_common.py) has 256 int32: a magic number, a version that says the dtype, and the number of
+ids; the others are 0. Its GPT-2 and its Llama 3 each have a magic number. Files of modded-nanogpt are the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fastbpe._utils.suggestions import choose_one_of
+from fastbpe.corpus.remote import AnyPath
+from fastbpe.errors import FormatError
+
+ID_BYTES = {"uint16": 2, "uint32": 4}  # dtypes that are written → bytes of an id
+HEADERS = ("llm.c",)  # headers that a .bin can get
+MAX_LLMC_IDS = (1 << 31) - 1  # the count is an int32
+LLMC_BYTES = 1024  # bytes of llm.c's header
+
+_NPY_BYTES = 128  # bytes of the header that numpy writes for a one-dimensional array of any length
+_LLMC = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # dtype → magic number, version
+_LLMC_MAGICS = {magic for magic, _ in _LLMC.values()}
+_LLMC_DTYPES = {version: dtype for dtype, (_, version) in _LLMC.items()}
+_LLMC_EXAMPLES = 20240522  # magic number of llm.c's files of multiple-choice questions
+
+
+def header_of(suffix: str, header: str | None, dtype: str, n_ids: int) -> bytes:
+    """Return the bytes in front of the ids of a file. Their number depends on suffix and header alone.
+
+    Args:
+        suffix: ending of the file.
+        header: str or None – one of HEADERS; None: the one that the ending asks for.
+        dtype: type of the ids.
+        n_ids: number of ids.
+    """
+    if header == "llm.c":
+        said = (*_LLMC[dtype], min(n_ids, MAX_LLMC_IDS))
+        return b"".join(number.to_bytes(4, "little") for number in said).ljust(LLMC_BYTES, b"\0")
+    return _npy_header(dtype, n_ids) if suffix == ".npy" else b""
+
+
+def check_header(header: object, out: AnyPath) -> None:
+    """Raise ValueError unless an output can have a header in front of its ids."""
+    if header is not None and header not in HEADERS:
+        raise ValueError(choose_one_of("header", header, HEADERS, ", or None"))
+    if header is not None and out.suffix != ".bin":
+        raise ValueError(f"{out}: header={header!r} is for .bin files; choose this ending, or no header")
+
+
+def _npy_header(dtype: str, n: int) -> bytes:
+    """Return the header that numpy.save writes before n items."""
+    said = f"{{'descr': '<u{ID_BYTES[dtype]}', 'fortran_order': False, 'shape': ({n},), }}"
+    length = _NPY_BYTES - 10
+    return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + said.ljust(length - 1).encode() + b"\n"
+
+
+class LlmcHeader(NamedTuple):
+    """Facts in a header of llm.c: dtype of the ids, and their number."""
+
+    dtype: str
+    n_ids: int
+
+
+def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
+    """Read llm.c's header; None if a file does not begin with one.
+
+    Args:
+        data: the first LLMC_BYTES of the file.
+        where: the file, for errors.
+
+    Raises:
+        FormatError: the header is of a kind that holds no ids, of an unknown version, or cut off.
+
+    >>> read_llmc_header(header_of(".bin", "llm.c", "uint16", 7), "a.bin")
+    LlmcHeader(dtype='uint16', n_ids=7)
+    """
+    magic, version, n_ids = (int.from_bytes(data[i : i + 4], "little", signed=True) for i in (0, 4, 8))
+    if len(data) < 12 or magic not in {*_LLMC_MAGICS, _LLMC_EXAMPLES}:
+        return None
+    if magic == _LLMC_EXAMPLES:
+        raise FormatError(f"{where}: llm.c's multiple-choice questions, and not a file of ids alone; give another")
+    if version not in _LLMC_DTYPES:
+        raise FormatError(f"{where}: llm.c's header in version {version}; fastbpe reads 1 (uint16) and 7 (uint32)")
+    if len(data) < LLMC_BYTES or n_ids < 0:
+        raise FormatError(f"{where}: llm.c's header is cut off or damaged; get the file again")
+    return LlmcHeader(_LLMC_DTYPES[version], n_ids)

@@ -1,0 +1,195 @@
+"""Indexes of Megatron-LM's datasets (.idx) that another program wrote: dtype and documents of the .bin beside one.
+
+Layouts, little-endian, from megatron/core/datasets/indexed_dataset.py and, for the older one, from
+megatron/data/indexed_dataset.py before that:
+
+- MMIDIDX: magic (9 bytes), version 1 (int64), code of the dtype (1 byte), number of sequences n and of ends of
+  documents d (int64 each); n lengths (int32), n places in bytes (int64), d ends of documents, in sequences, with
+  a 0 first (int64); for several modes, n bytes more.
+- TNTIDX: magic (8 bytes); version 1, code, bytes of an id, n, number of sizes, d (int64 each); n + 1 places of
+  sizes, n + 1 places in ids, the sizes, d ends of documents (int64 each).
+
+A document may have several sequences. They lie one after another in the .bin; other indexes are refused.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from fastbpe.corpus.sink_formats import MEGATRON_MAGIC, OLD_MEGATRON_MAGIC
+from fastbpe.errors import FormatError
+
+#: Code of a dtype → its name. Older versions exchange 6 and 7, which hold no ids.
+_CODES = {
+    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float64", 7: "float32", 8: "uint16"
+}  # fmt: skip
+_AT_ONCE = 1 << 16  # sequences or documents that are read at a time
+_HEADER_BYTES, _OLD_HEADER_BYTES = 34, 56
+
+
+class MegatronIndex(NamedTuple):
+    """Places of the tables of an index.
+
+    path: the .idx file.
+    dtype: str – type of the ids.
+    n_sequences, n_documents: int – sequences and documents.
+    at_lengths, at_starts, at_ends: int – bytes of the file before the lengths of sequences, their places, and the
+        ends of documents.
+    length_code: str – type of a length, as `array` names it.
+    unit: int – what a place counts in: bytes of an id, or 1 if it counts ids.
+    """
+
+    path: Path
+    dtype: str
+    n_sequences: int
+    n_documents: int
+    at_lengths: int
+    at_starts: int
+    at_ends: int
+    length_code: str
+    unit: int
+
+    def starts(self, n_ids: int) -> DocumentStarts:
+        """Map the index: an object whose item i is the id at which document i begins."""
+        return DocumentStarts(self, n_ids)
+
+    def check(self, n_ids: int) -> None:
+        """Read all of the index, and raise FormatError unless sequences and documents lie one after another."""
+        at = 0
+        with open(self.path, "rb") as lengths, open(self.path, "rb") as starts:
+            lengths.seek(self.at_lengths)
+            starts.seek(self.at_starts)
+            for first in range(0, self.n_sequences, _AT_ONCE):
+                n = min(_AT_ONCE, self.n_sequences - first)
+                sizes = _integers(lengths, self.length_code, n)
+                expected = array("q", accumulate((size * self.unit for size in sizes), initial=at))
+                if min(sizes) < 0 or _integers(starts, "q", n) != expected[:-1]:
+                    raise FormatError(
+                        f"{self.path}: sequences {first} to {first + n - 1} do not lie one after another in the "
+                        ".bin; write the dataset again"
+                    )
+                at = expected[-1]
+        if at != n_ids * self.unit:
+            raise FormatError(
+                f"{self.path}: its sequences have {at // self.unit} ids, and the .bin {n_ids}; get both again"
+            )
+        before = 0
+        for end in self.ends():
+            if end < before:
+                raise FormatError(f"{self.path}: a document ends at sequence {end}, and one before it at {before}")
+            before = end
+
+    def ends(self) -> Iterator[int]:
+        """Read the ends of documents, in sequences."""
+        with open(self.path, "rb") as file:
+            file.seek(self.at_ends + 8)
+            for first in range(0, self.n_documents, _AT_ONCE):
+                yield from _integers(file, "q", min(_AT_ONCE, self.n_documents - first))
+
+
+class DocumentStarts:
+    """Ids at which documents begin: item i for document i, and the number of ids after the last."""
+
+    def __init__(self, index: MegatronIndex, n_ids: int) -> None:
+        self._index, self._n_ids = index, n_ids
+        with open(index.path, "rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        self._starts, self._ends = (
+            data[at : at + 8 * n]
+            for at, n in ((index.at_starts, index.n_sequences), (index.at_ends, index.n_documents + 1))
+        )
+
+    def __getitem__(self, document: int) -> int:
+        sequence = _at(self._ends, document)
+        if sequence == self._index.n_sequences:
+            return self._n_ids
+        if not 0 <= sequence < self._index.n_sequences:
+            raise FormatError(
+                f"{self._index.path}: document {document} begins at sequence {sequence} of "
+                f"{self._index.n_sequences}; get the file again"
+            )
+        return _at(self._starts, sequence) // self._index.unit
+
+
+def _at(table: memoryview, i: int) -> int:
+    return int.from_bytes(table[8 * i : 8 * i + 8], "little", signed=True)
+
+
+def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIndex:
+    """Read the header of an index, and check all that can be checked without reading its tables.
+
+    Args:
+        path: the .idx file.
+        id_bytes: dtypes of ids that can be read → bytes of an id.
+        n_bytes: int – size of the .bin.
+
+    Raises:
+        FormatError: the file is damaged, of another version, or does not fit the .bin; the message names it.
+    """
+    with open(path, "rb") as file:
+        is_old = file.read(8) == OLD_MEGATRON_MAGIC
+        if not is_old:
+            file.seek(len(MEGATRON_MAGIC))
+        version = _number(file)
+        if version != 1:
+            raise FormatError(f"{path}: Megatron's index in version {version}; fastbpe reads version 1")
+        code = _number(file) if is_old else _number(file, 1)
+        dtype = _CODES.get(code, "")
+        if dtype not in id_bytes:
+            said = f"{dtype} and no ids" if dtype else f"items of the unknown type {code}"
+            raise FormatError(f"{path}: it says that its .bin holds {said}; give a dataset of integers")
+        size = _number(file) if is_old else id_bytes[dtype]
+        n = _number(file)
+        n_sizes = _number(file) if is_old else n
+        n_ends = _number(file)
+        file_bytes = path.stat().st_size
+        if is_old:
+            at_starts = _OLD_HEADER_BYTES + 8 * (n + 1)
+            at_lengths = at_starts + 8 * (n + 1)
+            at_ends = at_lengths + 8 * n
+            index = MegatronIndex(path, dtype, n, n_ends - 1, at_lengths, at_starts, at_ends, "q", 1)
+            sizes: tuple[int, ...] = (at_ends + 8 * n_ends,)
+        else:
+            at_lengths = _HEADER_BYTES
+            at_starts = at_lengths + 4 * n
+            at_ends = at_starts + 8 * n
+            index = MegatronIndex(path, dtype, n, n_ends - 1, at_lengths, at_starts, at_ends, "i", size)
+            sizes = (at_ends + 8 * n_ends, at_ends + 8 * n_ends + n)
+        if n < 0 or n_sizes != n or size != id_bytes[dtype] or n_ends < 1 or file_bytes not in sizes:
+            raise FormatError(
+                f"{path}: {file_bytes} bytes do not fit {n} sequences and {n_ends - 1} documents; get it again"
+            )
+        file.seek(at_ends)
+        first = _number(file)
+        file.seek(at_ends + 8 * (n_ends - 1))
+        last = _number(file)
+        end = 0
+        if n:
+            file.seek(at_starts + 8 * (n - 1))
+            end = _number(file) * (size // index.unit)
+            file.seek(at_lengths + (8 if is_old else 4) * (n - 1))
+            end += size * _number(file, 8 if is_old else 4)
+    if (first, last, end) != (0, n, n_bytes):
+        raise FormatError(
+            f"{path}: documents of sequences {first} to {last} of {n}, which end at byte {end}, do not fit "
+            f"{path.with_suffix('.bin').name} of {n_bytes} bytes; get both again"
+        )
+    return index
+
+
+def _number(file: IO[bytes], n_bytes: int = 8) -> int:
+    return int.from_bytes(file.read(n_bytes), "little", signed=n_bytes > 1)
+
+
+def _integers(file: IO[bytes], code: str, n: int) -> Sequence[Any]:
+    """Read n little-endian integers."""
+    read: array[int] = array(code, file.read(n * (4 if code == "i" else 8)))
+    if sys.byteorder == "big":
+        read.byteswap()
+    return read
