@@ -14,6 +14,7 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from fastbpe._utils.caching import cached_property
+from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.patterns import PatternLike
 
 Buffer = bytes | bytearray | memoryview
@@ -125,6 +126,8 @@ class Model:
     fingerprint: str = ""
     training: Mapping[str, Any] = field(default_factory=dict)
 
+    __repr__ = fields_repr
+
     def merge_list(self) -> list[tuple[int, int, int]] | None:
         """Return the merges, (left id, right id, merged id), best first; None: ranks decide."""
         if self.merges_rule == "ranks":
@@ -230,6 +233,8 @@ class CodePointModel:
     pair_template: Sequence[int] | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     conventions: Conventions | None = None
+
+    __repr__ = fields_repr
 
     @property
     def finds_symbols(self) -> bool:

@@ -30,6 +30,7 @@ from fastbpe._core.ids.little_endian import pack_ids, pack_offsets
 from fastbpe._core.text.utf8_text import to_utf8, utf8_size
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Phase, Progress, Reporter
+from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.threads import CallPool, Future, usable_threads
 from fastbpe.corpus.remote import AnyPath, absolute
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
@@ -84,6 +85,8 @@ class FilesSummary:
     seconds: float
     n_skipped: int = 0
     skipped: tuple[str, ...] = ()
+
+    __repr__ = fields_repr
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from fastbpe._utils.progress import Phase, Progress, Reporter
+from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index
 from fastbpe.corpus.sinks import TABLES
 from fastbpe.errors import FormatError, InvalidTokenError
@@ -42,6 +43,9 @@ class Verified(NamedTuple):
     n_files: int
     n_documents: int
     n_ids: int
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
 
 def verify_ids(

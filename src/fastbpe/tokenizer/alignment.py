@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
@@ -23,6 +24,9 @@ class Aligned(NamedTuple):
     second: list[int]
     start: int
     end: int
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
 
 def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:

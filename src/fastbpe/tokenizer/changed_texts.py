@@ -11,6 +11,7 @@ from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.short_reprs import fields_repr, html_text
 from fastbpe.corpus.document_batches import document_batches
 from fastbpe.corpus.sources import Document, Source, documents, resolve
 from fastbpe.tokenizer.alignment import align
@@ -51,6 +52,9 @@ class ChangedPart(NamedTuple):
     old: tuple[int, ...]
     new: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return fields_repr(self)
+
 
 @dataclass(frozen=True)
 class TextChanges:
@@ -86,6 +90,11 @@ class TextChanges:
     texts: tuple[ChangedText, ...]
     n_aligned: int
     parts: tuple[ChangedPart, ...]
+
+    __repr__ = fields_repr
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as dicts, lists, numbers and texts, for JSON."""

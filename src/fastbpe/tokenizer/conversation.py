@@ -23,6 +23,7 @@ from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.boundaries import SIDES
 from fastbpe.tokenizer.stream_cuts import PairCuts, near_of
 
+_N_SHOWN = 40  # characters that a repr shows
 _SEGMENT_CHARACTERS = 256  # a longer segment ends at its first cut
 _BEFORE = "a"  # takes the place of the text before a cut, which no step reads
 _UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
@@ -76,6 +77,12 @@ class Conversation:
         self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
         self._segments: list[_Segment] = []
         self._n_characters = self._n_ids = 0
+
+    def __repr__(self) -> str:
+        """Tell the size and the end of the text."""
+        end = "".join([segment.text for segment in self._segments[-2:]])[-_N_SHOWN:]
+        shown = f" that end with {end!r}" if self._n_characters > len(end) else f" {end!r}"
+        return f"<fastbpe.Conversation of {self._n_ids:,} ids, {self._n_characters:,} characters{shown}>"
 
     @property
     def text(self) -> str:

@@ -14,8 +14,11 @@ from typing import NamedTuple, Protocol
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
+from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
 from fastbpe.display.shown_tokens import Viewed
 from fastbpe.tokenizer.merged_tokens import MergedTokens
+
+_N_SHOWN = 50  # pieces, merges of a piece, and changes that `print` shows
 
 Spans = list[tuple[int, int]]
 
@@ -56,6 +59,9 @@ class Piece(NamedTuple):
     merges: tuple[Merge, ...]
     ids: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return fields_repr(self)
+
 
 class Change(NamedTuple):
     """Part of a text that decoding does not give back: text[start:end] becomes `decoded`."""
@@ -64,6 +70,9 @@ class Change(NamedTuple):
     end: int
     text: str
     decoded: str
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,11 @@ class Explanation:
     pieces: tuple[Piece, ...]
     changes: tuple[Change, ...]
 
+    __repr__ = fields_repr
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
+
     @property
     def normalized(self) -> str:
         """The text after normalization: the text of the pieces, joined."""
@@ -90,14 +104,23 @@ class Explanation:
         return [token_id for piece in self.pieces for token_id in piece.ids]
 
     def __str__(self) -> str:
-        lines = [f"text        {self.text!r}", f"normalized  {self.normalized!r}"]
-        for piece in self.pieces:
+        lines = [f"text        {short_repr(self.text)}", f"normalized  {short_repr(self.normalized)}"]
+        for piece in self.pieces[:_N_SHOWN]:
             kind = "" if piece.kind == "text" else f"  {piece.kind}"
-            lines.append(f"piece       {piece.text!r}{kind}  {piece.start}:{piece.end}  ids {[*piece.ids]}")
+            ids = short_repr([*piece.ids])
+            lines.append(f"piece       {short_repr(piece.text)}{kind}  {piece.start}:{piece.end}  ids {ids}")
             lines += [
-                f"  merge     {_shown(one.left)} + {_shown(one.right)}  ({one.priority})" for one in piece.merges
+                f"  merge     {_shown(one.left)} + {_shown(one.right)}  ({one.priority})"
+                for one in piece.merges[:_N_SHOWN]
             ]
-        lines += [f"lost        {one.text!r} at {one.start} becomes {one.decoded!r}" for one in self.changes]
+            if len(piece.merges) > _N_SHOWN:
+                lines.append(f"  ... {len(piece.merges):,} merges in all")
+        if len(self.pieces) > _N_SHOWN:
+            lines.append(f"... {len(self.pieces):,} pieces in all: see .pieces")
+        for one in self.changes[:_N_SHOWN]:
+            lines.append(f"lost        {short_repr(one.text)} at {one.start} becomes {short_repr(one.decoded)}")
+        if len(self.changes) > _N_SHOWN:
+            lines.append(f"... {len(self.changes):,} changes in all: see .changes")
         return "\n".join(lines)
 
 

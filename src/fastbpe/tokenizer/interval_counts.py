@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part, may_cut
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.tokenizer.stream_cuts import NEARBY_CHARACTERS, Near, PairCuts, near_of
 
 _STEP = 256  # characters between two cuts that are kept, about
@@ -34,6 +35,9 @@ class IntervalCounter:
         near = near_of(tokenizer._pipeline, pairs, None)
         if near is not None:
             self._count_all(near)
+
+    def __repr__(self) -> str:
+        return f"<fastbpe.IntervalCounter of {len(self._text):,} characters, {short_repr(self._text)}>"
 
     def _count_all(self, near: Near) -> None:
         pipeline, text = self._tokenizer._pipeline, self._text

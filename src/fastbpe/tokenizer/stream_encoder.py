@@ -12,6 +12,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.stream_cuts import PairCuts, near_of
 
@@ -47,6 +48,12 @@ class StreamEncoder:
         self._partial = b""  # bytes of a character that is not complete
         self._is_first = True  # nothing was encoded yet
         self._after_fused = False
+
+    def __repr__(self) -> str:
+        """Tell how much text has no ids yet."""
+        held = "".join(self._held)
+        partial = f" and {self._partial!r} of a character" if self._partial else ""
+        return f"<fastbpe.StreamEncoder that holds {short_repr(held) if held else 'no text'}{partial}>"
 
     def push(self, text: str | bytes) -> list[int]:
         """Take more text; return the ids that no later text can change.

@@ -34,6 +34,7 @@ from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.text_cuts import may_cut
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import note_place
 from fastbpe.tokenizer.boundaries import KINDS, SIDES, Boundaries, line_start
@@ -62,6 +63,9 @@ class Chunk(NamedTuple):
     start: int
     end: int
     n_tokens: int
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
 
 def truncate(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats import detect, gpt2
 from fastbpe.model import CodePointModel, Model
@@ -67,6 +68,9 @@ class Difference(NamedTuple):
     text: str
     expected: Sequence[int]
     found: Sequence[int]
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
 
 def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> dict[str, Any]:

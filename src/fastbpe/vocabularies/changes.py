@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from fastbpe._utils.short_reprs import fields_repr
+
 if TYPE_CHECKING:
     from fastbpe.vocabularies.id_map import IdMap
 
@@ -65,6 +67,8 @@ class RemovalReport:
     remade: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     makers: tuple[int, ...] = ()
 
+    __repr__ = fields_repr
+
 
 @dataclass(frozen=True)
 class MergeReport:
@@ -88,3 +92,5 @@ class MergeReport:
     common: int = 0
     dropped: tuple[int, ...] = ()
     reordered: tuple[int, ...] = ()
+
+    __repr__ = fields_repr

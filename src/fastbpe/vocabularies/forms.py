@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.vocabularies.material import Described, Kind, Material
 
 _MAX_DIGITS = 12  # longest numbers that are split for the report
@@ -62,6 +63,8 @@ class Digits:
 
     n_tokens: Mapping[int, int]
     groups: Mapping[int, list[int] | None]
+
+    __repr__ = fields_repr
 
 
 def describe_digits(tokenizer: Described, material: Material, producible: Collection[int]) -> Digits:

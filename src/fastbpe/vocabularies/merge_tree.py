@@ -8,12 +8,15 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.short_reprs import html_text
 from fastbpe.errors import InvalidTokenError
 from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material, shown_token
 
 if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
+
+_N_SHOWN = 4  # parts that a repr shows
 
 #: Pair that stood once: priority, position of the left one, left and right symbol, merged symbol.
 _Queued = tuple[int, int, int, int, int]
@@ -95,6 +98,15 @@ class MergeTree:
         """Return the token, its id and a remark, for people to read."""
         said = "" if self.is_merged else " (no merge makes it: it is found as a whole piece)"
         return shown_token(self.token), "no id" if self.id is None else str(self.id), said
+
+    def __repr__(self) -> str:
+        shown, number, said = self._said()
+        made_of = " + ".join(shown_token(part.token) for part in self.parts[:_N_SHOWN])
+        more = f" + {len(self.parts) - _N_SHOWN:,} more" if len(self.parts) > _N_SHOWN else ""
+        return f"<fastbpe.MergeTree {shown} {number}{said}{' of ' if made_of else ''}{made_of}{more}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def __str__(self) -> str:
         lines = []

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.short_reprs import fields_repr, html_table
 from fastbpe.corpus.sources import Source
 from fastbpe.vocabularies.forms import (
     Digits,
@@ -46,6 +47,8 @@ class CorpusUse:
     counts: Sequence[int]
     unused: Sequence[int]
     parts: frozenset[int]
+
+    __repr__ = fields_repr
 
 
 @dataclass(frozen=True)
@@ -132,14 +135,29 @@ class VocabularyReport:
         >>> import fastbpe
         >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> fastbpe.vocabulary_report(tokenizer).table().splitlines()[0].split(maxsplit=1)
-        ['tokens', '257, and 0 of them are names']
+        ['tokens', '257 (0 special or added)']
         """
-        rows = [row for rows in (self._reach(), self._use(), self._looks()) for row in rows]
+        rows = self._rows()
         width = max(len(label) for label, _ in rows)
         lines = [f"{label:{width}}  {value}".rstrip() for label, value in rows]
         return "\n".join([*lines, "", *self._scripts()])
 
     __str__ = table
+
+    def __repr__(self) -> str:
+        use = "" if self.corpus is None else f", corpus of {self.corpus.n_bytes:,} bytes"
+        return (
+            f"<fastbpe.VocabularyReport of {self.name or 'a vocabulary'}, {self.mode} mode, {self._n_tokens:,} "
+            f"tokens: some text gives {len(self.witnesses):,}, no text {len(self.impossible):,}, undecided "
+            f"{len(self.undecided):,}{use}>"
+        )
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._script_cells()
+        return html_table(self._rows()) + html_table(rows, head)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [row for rows in (self._reach(), self._use(), self._looks()) for row in rows]
 
     @property
     def _n_tokens(self) -> int:
@@ -152,7 +170,7 @@ class VocabularyReport:
         return ", ".join(f"{shown_token(self.tokens[i])} {i}" for i in islice(ids, _N_SHOWN))
 
     def _reach(self) -> Iterator[tuple[str, str]]:
-        yield "tokens", f"{self._n_tokens:,}, and {len(self.names):,} of them are names"
+        yield "tokens", f"{self._n_tokens:,} ({len(self.names):,} special or added)"
         yield "some text gives", f"{len(self.witnesses):,}"
         yield "no text gives", f"{len(self.impossible):,}"
         for reason in dict.fromkeys(self.impossible.values()):
@@ -187,16 +205,20 @@ class VocabularyReport:
         cost = self.indentation.cost
         yield "indentation costs", ", ".join(f"{n} spaces: {k}" for n, k in cost.items()) + " more ids"
 
-    def _scripts(self) -> Iterator[str]:
-        yield f"{'script':22} {'tokens':>9} {'bytes each':>11}" + (
-            f" {'ids':>11} {'bytes an id':>12}" if self.corpus is not None else ""
-        )
+    def _script_cells(self) -> Iterator[tuple[str, ...]]:
+        """Yield the head and the rows of the table of scripts."""
+        with_corpus = self.corpus is not None
+        yield ("script", "tokens", "bytes each", *(("ids", "bytes per id") if with_corpus else ()))
         for row in self.scripts[:_N_SCRIPTS]:
-            line = f"{row.script:22} {row.n_tokens:9,} {row.bytes_per_token:11.2f}"
-            if self.corpus is not None:
-                ratio = "" if row.bytes_per_id is None else f"{row.bytes_per_id:.2f}"
-                line += f" {row.n_ids:11,} {ratio:>12}"
-            yield line.rstrip()
+            ratio = "" if row.bytes_per_id is None else f"{row.bytes_per_id:.2f}"
+            use = (f"{row.n_ids:,}", ratio) if with_corpus else ()
+            yield (row.script, f"{row.n_tokens:,}", f"{row.bytes_per_token:.2f}", *use)
+
+    def _scripts(self) -> Iterator[str]:
+        widths = (22, 9, 11, 11, 12)
+        for first, *others in self._script_cells():
+            cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=False))
+            yield " ".join([f"{first:{widths[0]}}", *cells]).rstrip()
         if len(self.scripts) > _N_SCRIPTS:
             yield f"and {len(self.scripts) - _N_SCRIPTS} more"
 

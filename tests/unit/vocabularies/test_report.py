@@ -204,7 +204,7 @@ def test_report_is_json_and_text() -> None:
     assert found["impossible"][-1] == {"id": 257, "text": "a1", "reason": "the split pattern cuts it"}
     assert found["corpus"]["counts"] == {"10": 1, "32": 1, "256": 1}
     lines = str(report).splitlines()
-    assert lines[0].split(maxsplit=1) == ["tokens", "259, and 1 of them are names"]
+    assert lines[0].split(maxsplit=1) == ["tokens", "259 (1 special or added)"]
     assert any(line.startswith("  the split pattern cuts it") and line.endswith("1: 'a1' 257") for line in lines)
     assert not any(line != line.rstrip() for line in lines)
     assert str(vocabulary_report(points("a"))).splitlines()

@@ -157,6 +157,11 @@ cdef class StreamDecoder:
             "decoder()"
         )
 
+    def __repr__(self):
+        cdef bytes kept = (<const char*> self._state.kept)[:self._state.n_kept]
+        waiting = f"{kept!r} of a character that is not complete" if kept else "no bytes"
+        return f"<fastbpe.StreamDecoder that holds {waiting}>"
+
     cdef str _push_one(self, object token_id):
         """Return the text that one id completes."""
         cdef int overflow
