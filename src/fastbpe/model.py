@@ -25,6 +25,8 @@ BYTES_PER_MERGE = _MERGE.size
 TEXT = -1  # in a template: position of the text
 PAIR = -2  # in a template: position of the second text
 
+ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in the order in which transformers adds their tokens
+
 NEXT = -1  # id of an AddedToken: the next free one
 
 
@@ -100,7 +102,7 @@ class Model:
         added_tokens: special tokens with options of their own, and added tokens that are not special.
         template: (ids before a text, ids after it), for callers that ask for them.
         pair_template: ids around two texts, with TEXT and PAIR in their positions.
-        roles: "bos", "eos", "pad", "unk" → token that the file names for it; decides no ids.
+        roles: one of ROLES → token that the file names for it; decides no ids.
         huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
         fingerprint: str – as the file gives it; "": it gives none.
         training: the training report; {}: not trained here.
@@ -127,6 +129,14 @@ class Model:
     training: Mapping[str, Any] = field(default_factory=dict)
 
     __repr__ = fields_repr
+
+    def list_tokens(self) -> list[bytes]:
+        """Return the token of each ordinary id; b"" for other ids."""
+        if self.tokens is not None:
+            return self.tokens
+        assert self.tables is not None
+        flat, ends = bytes(self.tables["token_bytes"]), array("I", bytes(self.tables["token_ends"]))
+        return [flat[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]
 
     def merge_list(self) -> list[tuple[int, int, int]] | None:
         """Return the merges, (left id, right id, merged id), best first; None: ranks decide."""

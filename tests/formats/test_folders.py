@@ -81,54 +81,75 @@ def test_folder_without_or_with_several_tokenizers_raises_format_error(tmp_path:
 
 
 def test_special_tokens_are_read_from_files_beside_gpt2_files(tmp_path: Path) -> None:
+    """As transformers does: ids in the files give the order, and the class names <|endoftext|>."""
     PLAIN.export(tmp_path, format="gpt2")
-    decoder = {"300": {"content": "<|a|>", "special": True, "lstrip": False}, "301": "<|b|>"}
+    decoder = {"300": {"content": "<|a|>", "special": True, "lstrip": False}, "301": {"content": "<t>"}}
     fill(tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": decoder})
-    assert fastbpe.load(tmp_path) == PLAIN.with_special_tokens(SPECIAL)
-    fill(tmp_path, tokenizer_config={"tokenizer_class": "GPT2TokenizerFast"}, added_tokens=SPECIAL)
-    assert fastbpe.load(tmp_path) == PLAIN.with_special_tokens(SPECIAL)
-    fill(
-        tmp_path, added_tokens={"<|a|>": 300, "word": 302}, special_tokens_map={"eos_token": {"content": "<|a|>"}}
-    )
-    assert fastbpe.load(tmp_path).special_tokens == {"<|a|>": 300, "word": 302}
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.special_tokens == {"<|a|>": 258, "<|endoftext|>": 260}
+    assert loaded.encode("ab<t>") == [256, 259]
+    assert loaded.decode([256, 259, 258], skip_special_tokens=True) == "ab<t>"
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "GPT2TokenizerFast"}, added_tokens={"<t>": 300})
+    fill(tmp_path, special_tokens_map={"eos_token": {"content": "<|a|>", "lstrip": True}, "bos_token": "<|a|>"})
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.special_tokens == {"<|a|>": 259, "<|endoftext|>": 260}
+    assert loaded.encode("ab <t>", allowed_special="all") == [256, 32, 258]
+    assert loaded.eos_token_id == 259
     assert fastbpe.load(tmp_path, special_tokens={"<|z|>": 400}).special_tokens == {"<|z|>": 400}
 
 
-def test_named_tokens_of_the_vocabulary_become_special(tmp_path: Path) -> None:
+def test_tokens_that_look_special_are_not_unless_a_known_class_names_them(tmp_path: Path) -> None:
     PLAIN.with_special_tokens({"END": 300, "<|a|>": 301}).export(tmp_path, format="gpt2")
     assert fastbpe.load(tmp_path, pattern="gpt2").special_tokens == {"<|a|>": 301}
     fill(tmp_path, special_tokens_map={"pad_token": "END", "additional_special_tokens": ["<|a|>"]})
     again = fastbpe.load(tmp_path, pattern="gpt2")
     assert again.special_tokens == {"END": 300, "<|a|>": 301}
     assert again.encode("abEND", allowed_special="all") == [256, 300]
-    fill(tmp_path, special_tokens_map={"pad_token": "<pad>"})
-    with pytest.raises(FormatError, match="special token '<pad>' has no id here"):
-        fastbpe.load(tmp_path, pattern="gpt2")
+    fill(tmp_path, special_tokens_map={"eos_token": "END"}, tokenizer_config={"tokenizer_class": "GPT2Tokenizer"})
+    again = fastbpe.load(tmp_path)
+    assert again.special_tokens.keys() == {"END", "<|endoftext|>"}
+    assert again.decode(again.encode("<|a|>")) == "<|a|>" == again.decode([301])
 
 
 def test_special_tokens_are_read_from_files_beside_ranks(tmp_path: Path) -> None:
+    """As transformers does: tokens with ids keep them, and ids between are reserved tokens."""
     PLAIN.export(tmp_path / "tokenizer.model", format="tiktoken")
-    fill(tmp_path, added_tokens=SPECIAL)
-    assert fastbpe.load(tmp_path, pattern="gpt2") == PLAIN.with_special_tokens(SPECIAL)
-    fill(tmp_path, tokenizer_config={"bos_token": "<s>"})
-    with pytest.raises(FormatError, match="special token '<s>' is named without its id"):
+    decoder = {"259": {"content": "<think>", "special": False}, "260": {"content": "<e>", "special": True}}
+    fill(tmp_path, tokenizer_config={"added_tokens_decoder": decoder, "eos_token": "<e>", "bos_token": "<s>"})
+    loaded = fastbpe.load(tmp_path, pattern="gpt2")
+    assert loaded.special_tokens == {"<|reserved_token_258|>": 258, "<e>": 260, "<s>": 261}
+    assert loaded.encode("ab<think>") == [256, 259]
+    assert loaded.decode([256, 259, 260], skip_special_tokens=True) == "ab<think>"
+    assert (loaded.eos_token_id, loaded.bos_token_id) == (260, 261)
+    assert fastbpe.load(tmp_path, pattern="gpt2", special_tokens={"<s>": 400}).special_tokens == {"<s>": 400}
+
+
+def test_token_far_beyond_the_ranks_raises_format_error(tmp_path: Path) -> None:
+    PLAIN.export(tmp_path / "tokenizer.model", format="tiktoken")
+    fill(tmp_path, added_tokens={"<|a|>": 1 << 30})
+    with pytest.raises(
+        FormatError, match="id 1073741824, far beyond its 258 ranks; ids between are reserved tokens"
+    ):
         fastbpe.load(tmp_path, pattern="gpt2")
-    given = fastbpe.load(tmp_path, pattern="gpt2", special_tokens={"<s>": 400})
-    assert given.special_tokens == {"<s>": 400}
 
 
 def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").symlink_to(data_file("vocab", "llama3_tokenizer.model").resolve())
-    fill(tmp_path, added_tokens={"<|begin_of_text|>": 128000})
+    fill(tmp_path, added_tokens={"<|begin_of_text|>": 128000}, tokenizer_config={"bos_token": "<|begin_of_text|>"})
     assert fastbpe.load(tmp_path, pattern="llama3") == published("llama3")
     qwen = tmp_path / "qwen"
     qwen.mkdir()
     for name in ("vocab.json", "merges.txt"):
         (qwen / name).symlink_to(data_file("vocab", f"qwen2_{name}").resolve())
-    decoder = {"151643": {"content": "<|endoftext|>"}, "151644": {"content": "<|im_start|>"}}
+    decoder = {
+        "151643": {"content": "<|endoftext|>", "special": True},
+        "151644": {"content": "<|im_start|>", "special": True},
+    }
     config = {"tokenizer_class": "Qwen2Tokenizer", "pad_token": "<|endoftext|>", "added_tokens_decoder": decoder}
     fill(qwen, tokenizer_config=config)
-    assert fastbpe.load(qwen) == published("qwen2")
+    loaded, known = fastbpe.load(qwen), published("qwen2")
+    assert loaded.special_tokens == known.special_tokens
+    assert loaded.encode("Ünïcode 123 e\u0301") == known.encode("Ünïcode 123 \u00e9")  # its class applies NFC
 
 
 @pytest.mark.parametrize(
@@ -140,17 +161,40 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ({"added_tokens": {"<s>": "1"}}, "added_tokens.json: '<s>' has the id '1': not a number"),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"x": "<s>"}}},
-            "added_tokens_decoder: 'x' is not an id of a token: '<s>'",
+            "added_tokens_decoder: 'x' is not an id of a token: '<s>'; transformers takes ids and objects",
         ),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"5": 6}}},
             "added_tokens_decoder: '5' is not an id of a token: 6",
         ),
         (
-            {"tokenizer_config": {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True}},
-            "add_prefix_space is not supported",
+            {"tokenizer_config": {"tokenizer_class": "Qwen2Tokenizer", "add_prefix_space": True}},
+            "add_prefix_space is not supported for the class that tokenizer_config.json names",
         ),
-        ({"added_tokens": {"<s>": 97}}, "special token '<s>' has the id 97"),
+        (
+            {"tokenizer_config": {"eos_token": {"content": "<e>"}}},
+            'eos_token: transformers takes a text, or an object with "__type": "AddedToken"',
+        ),
+        (
+            {"special_tokens_map": {"additional_special_tokens": [{"content": "<e>"}]}},
+            "special_tokens_map.json: additional_special_tokens[0]: transformers takes a text, or an object",
+        ),
+        (
+            {"special_tokens_map": {"extra_special_tokens": [{"content": "<e>", "special": True}]}},
+            "special_tokens_map.json: extra_special_tokens: transformers takes no token that says special",
+        ),
+        (
+            {"tokenizer_config": {"extra_special_tokens": 5}},
+            "tokenizer_config.json: extra_special_tokens: transformers takes a list or an object of tokens, not 5",
+        ),
+        (
+            {"tokenizer_config": {"added_tokens_decoder": {"300": {"content": "<e>", "lstrip": 1}}}},
+            "tokenizer_config.json: added_tokens_decoder.300: not a token with text and flags",
+        ),
+        (
+            {"tokenizer_config": {"tokenizer_class": "RobertaTokenizer", "cls_token": None}},
+            "its class puts the tokens of cls_token and sep_token around texts; name both",
+        ),
     ],
 )
 def test_damage_is_named_with_its_file(files: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -190,10 +234,17 @@ def test_special_tokens_are_read_from_files_beside_a_sentencepiece_model(tmp_pat
     (tmp_path / "tokenizer.model").write_bytes(model_of(pieces))
     fill(tmp_path, special_tokens_map={"bos_token": "<s>", "unk_token": "<unk>", "pad_token": "<pad>"})
     assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<pad>": 3}
-    fill(tmp_path, added_tokens={"<x>": 3, "<y>": 4})
-    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<x>": 3, "<y>": 4, "<pad>": 5}
-    fill(tmp_path, added_tokens={"<x>": 7})
-    with pytest.raises(FormatError, match="special token '<x>' has the id 7, but here it is 3"):
+    fill(tmp_path, added_tokens={"<x>": 7, "<pad>": 8})
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.special_tokens == {"<unk>": 0, "<s>": 1, "<pad>": 4}
+    assert loaded.encode("a<x>")[-1] == 3
+    assert loaded.decode([3, 4], skip_special_tokens=True) == "<x>"
+    (tmp_path / "added_tokens.json").unlink()
+    pad = {"content": "<pad>", "normalized": True}
+    fill(tmp_path, special_tokens_map={"pad_token": pad})
+    with pytest.raises(
+        FormatError, match="'<pad>' with flags of its own, which fastbpe does not run on a model with a "
+    ):
         fastbpe.load(tmp_path)
 
 
@@ -202,3 +253,20 @@ def test_sentencepiece_models_are_recognised() -> None:
         assert fastbpe.load(data_file("vocab", name)).mode == "codepoint"
     with pytest.raises(FormatError, match="not a BPE model, but one of type unigram"):
         fastbpe.load(data_file("vocab", "sp_test_model.model"))
+
+
+@pytest.mark.parametrize("name", ["spiece.model", "sentencepiece.bpe.model", "tokenizer.model.v3"])
+def test_sentencepiece_model_under_another_name_loads_as_folder(name: str, tmp_path: Path) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL), (b"a", -1.0, PieceType.NORMAL)]
+    (tmp_path / name).write_bytes(model_of(pieces))
+    fill(tmp_path, tokenizer_config={"pad_token": "<pad>"})
+    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<pad>": 3}
+
+
+def test_two_versions_of_a_model_are_named(tmp_path: Path) -> None:
+    for version in "12":
+        (tmp_path / f"tokenizer.model.v{version}").write_bytes(b"x")
+    with pytest.raises(
+        FormatError, match=r"2 tokenizers: tokenizer\.model\.v1, tokenizer\.model\.v2; give the path"
+    ):
+        fastbpe.load(tmp_path)

@@ -89,14 +89,14 @@ def test_export_refuses_folder_with_files_of_another_tokenizer(name: str, tmp_pa
     assert os.listdir(tmp_path) == [name]
 
 
-def test_role_of_an_ordinary_token_is_not_written(tmp_path: Path) -> None:
-    """transformers would make it special, and find it in texts."""
+def test_role_of_an_ordinary_token_makes_it_special(tmp_path: Path) -> None:
+    """As in transformers, which finds every token with a role in texts."""
     byte_level().export(tmp_path, format="huggingface")
     (tmp_path / "tokenizer_config.json").write_text('{"unk_token": "ab"}')
     tokenizer = fastbpe.load(tmp_path)
-    assert tokenizer.unk_token_id == 256
+    assert tokenizer.unk_token_id == 256 == tokenizer.special_tokens["ab"]
     tokenizer.export(tmp_path, format="huggingface")
-    assert "unk_token" not in json.loads((tmp_path / "tokenizer_config.json").read_bytes())
+    assert json.loads((tmp_path / "tokenizer_config.json").read_bytes())["unk_token"] == "ab"
 
 
 @pytest.mark.parametrize("make", [byte_level, codepoint])

@@ -6,12 +6,18 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import foreign, limits, native, sequences, tiktoken
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
+
+if TYPE_CHECKING:  # imported at run time where a folder is read
+    from fastbpe.formats.huggingface.classes import Settings
+    from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
 _READABLE = (
@@ -43,47 +49,85 @@ def read(
         return _parse(_frozen(source), name, pattern, special_tokens)
     where = os.fspath(source)
     if os.path.isdir(where):
-        from fastbpe.formats.huggingface import tokenizer_config
-
-        return tokenizer_config.with_own_tokens(_read_folder(where, pattern, special_tokens), where)
+        return _read_folder(where, pattern, special_tokens)
     return _parse(map_file(where), where, pattern, special_tokens)
 
 
 def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
-    from fastbpe.formats import folder, gpt2
+    from fastbpe.formats import folder, json_object
+    from fastbpe.formats.huggingface import classes, named_tokens, tokenizer_config
 
-    found = folder.find(where)
-    pattern = found.pattern if pattern is None else pattern
-    if len(found.paths) == 2:
-        data = map_file(found.paths[0]), map_file(found.paths[1])
-        for one, path in zip(data, found.paths, strict=True):
-            _check_other(one, path)
-        return gpt2.parse(
-            *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
-        )
-    known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
-    given = known or None if special_tokens is None else special_tokens
-    only = map_file(found.paths[0])
-    if special_tokens is None and _is_sentencepiece(only):
-        from fastbpe.formats.sentencepiece import model_file
-
-        model = _parse(only, found.paths[0], pattern, None)
-        assert not isinstance(model, Model)
-        return model_file.with_control_symbols(model, found.special_tokens, where)
-    model = _parse(only, found.paths[0], pattern, given)
-    if special_tokens is None and isinstance(model, Model):
-        for name in found.special_tokens.keys() - model.special_tokens.keys():
+    paths = folder.find(where)
+    config = json_object.read_object(Path(where, named_tokens.CONFIG))
+    settings = classes.find(config, json_object.read_object(Path(where, "config.json")))
+    named = named_tokens.read(where, settings, beside_pieces=_is_sentencepiece(map_file(paths[0])))
+    read = _read_pair if len(paths) == 2 else _read_beside
+    model = read(paths, pattern, special_tokens, named if special_tokens is None else None, settings)
+    if len(paths) == 2 and settings is not None and config.get("add_prefix_space") and isinstance(model, Model):
+        if settings.normalizers and settings.pattern != "gpt2":
             raise FormatError(
-                f"{where}: special token {name!r} is named without its id; give it: "
-                f"load(path, special_tokens={{{name!r}: ..., ...}})"
+                f"{where}: add_prefix_space is not supported for the class that tokenizer_config.json names, "
+                "which would put a space before each piece"
             )
-    return model
+        model = replace(model, prefix_space=True)
+    is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
+    return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare)
+
+
+def _read_pair(
+    paths: tuple[str, ...],
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+    named: NamedTokens | None,
+    settings: Settings | None,
+) -> Model:
+    """Read GPT-2's two files in a folder, with the tokens that the files beside them name."""
+    from fastbpe.formats import gpt2
+
+    data = map_file(paths[0]), map_file(paths[1])
+    for one, path in zip(data, paths, strict=True):
+        _check_other(one, path)
+    return gpt2.parse(
+        *data,
+        (paths[0], paths[1]),
+        pattern=pattern,
+        special_tokens=special_tokens,
+        named=named,
+        settings=settings,
+    )
+
+
+def _read_beside(
+    paths: tuple[str, ...],
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+    named: NamedTokens | None,
+    settings: Settings | None,
+) -> Model | CodePointModel:
+    """Read the one file of a folder, with the tokens that the files beside it name."""
+    path = paths[0]
+    data = map_file(path)
+    if named is None:
+        return _parse(data, path, pattern, special_tokens)
+    if _is_sentencepiece(data) or (path.endswith(".model") and not tiktoken.recognise(data)):
+        from fastbpe.formats.sentencepiece import beside
+
+        model = _parse(data, path, pattern, None)
+        return model if isinstance(model, Model) else beside.with_named(model, named, path)
+    if tiktoken.recognise(data):
+        _check_other(data, path)
+        return tiktoken.parse(data, path, pattern=pattern, special_tokens=None, named=named)
+    return _parse(data, path, pattern, None, named)
 
 
 def _parse(
-    data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+    data: Buffer,
+    where: str,
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+    named: NamedTokens | None = None,
 ) -> Model | CodePointModel:
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
         _check_no_pattern(pattern, where)
@@ -109,7 +153,7 @@ def _parse(
         if tekken.recognise(data):
             _check_no_pattern(pattern, where)
             return tekken.parse(data, where, special_tokens=special_tokens)
-    if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
+    if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens, named)):
         return read
     if tiktoken.recognise(data) or where.endswith(".tiktoken"):
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
@@ -154,7 +198,11 @@ def _is_object(data: Buffer) -> bool:
 
 
 def _read_huggingface(
-    data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+    data: Buffer,
+    where: str,
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+    named: NamedTokens | None,
 ) -> Model | CodePointModel | None:
     """Read a tokenizer.json; None if the data is another JSON object."""
     from fastbpe.formats.huggingface import read as tokenizer_json  # here: half the time of importing this module
@@ -168,11 +216,14 @@ def _read_huggingface(
         return None
     if pattern is not None:
         raise FormatError(f"{where}: holds what splits text; load it without pattern=")
-    if not _is_llama_kind(data):
-        return tokenizer_json.parse(data, where, special_tokens=special_tokens)
+    is_llama = _is_llama_kind(data)
+    if named is not None and named.settings is not None and is_llama != (not named.settings.pattern):
+        named = replace(named, settings=None)  # transformers takes the file as it is
+    if not is_llama:
+        return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named)
     if special_tokens is not None:
         raise _holds(where, "special tokens", "special_tokens")
-    return read_llama.parse(data, where)
+    return read_llama.parse(data, where, named=named)
 
 
 def _is_llama_kind(data: bytes) -> bool:

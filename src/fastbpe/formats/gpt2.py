@@ -11,14 +11,19 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
 from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.formats.limits import check_entries
-from fastbpe.model import Buffer, Model, pack_merges
+from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import PATTERNS, Pattern, PatternLike
+
+if TYPE_CHECKING:  # imported at run time where a folder is read
+    from fastbpe.formats.huggingface.classes import Settings
+    from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
 VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
 ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
@@ -97,6 +102,11 @@ class Contents(NamedTuple):
             return b""
         return self.token_bytes[ends[token_id - 1] if token_id else 0 : ends[token_id]]
 
+    def tokens(self) -> list[bytes]:
+        """Return the bytes of all ids; b"" if no token has one."""
+        ends = memoryview(self.token_ends).cast("I")
+        return [self.token_bytes[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]
+
 
 def parse(
     vocab: Buffer,
@@ -105,7 +115,8 @@ def parse(
     *,
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
-    also_special: Mapping[str, int | None] | None = None,
+    named: NamedTokens | None = None,
+    settings: Settings | None = None,
 ) -> Model:
     """Read the model in the bytes of two files.
 
@@ -113,18 +124,21 @@ def parse(
         vocab: bytes of vocab.json.
         merges: bytes of merges.txt.
         where: names of the two files in errors.
-        pattern: split pattern; None: the pattern of the published vocabulary with these merges.
+        pattern: split pattern; None: the pattern of the published vocabulary with these merges, or of the class.
         special_tokens: name → id, in place of all that the files seem to hold.
-        also_special: name → id of more special tokens; None if the file has the id.
+        named: tokens that the files beside them name.
+        settings: those of the class that the folder names. With them, only tokens that are named are special.
 
     Raises:
-        FormatError: a damaged file, an unknown split pattern, or a special token without an id.
+        FormatError: a damaged file, or an unknown split pattern.
     """
     import hashlib  # here: importing it takes time, and no other format needs it
 
     check_entries(vocab, where[0], b":")
     check_entries(merges, where[1], b"\n")
     name, known_pattern = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, None))
+    if settings is not None and settings.pattern:
+        known_pattern = settings.pattern
     if pattern is None and known_pattern is None:
         raise FormatError(
             f"{where[1]}: a list of merges does not hold its split pattern, and this one is not a published "
@@ -132,11 +146,16 @@ def parse(
             'load(path, pattern=...); "none" means no splitting (--pattern)'
         )
     contents = _read(vocab, merges, where)
-    if special_tokens is None:
-        special_tokens = _special_tokens(contents, also_special or {}, where[0])
-    dropped = sorted(
-        {i for text, i in special_tokens.items() if isinstance(i, int) and contents.token(i) == text.encode()}
-    )
+    added: Sequence[AddedToken] = ()
+    kept: Mapping[str, Any] = {}
+    if special_tokens is None and named is not None:
+        special_tokens, added, dropped, kept = _with_named(contents, named, settings)
+    else:
+        if special_tokens is None:
+            special_tokens = _special_tokens(contents)
+        dropped = sorted(
+            {i for text, i in special_tokens.items() if isinstance(i, int) and contents.token(i) == text.encode()}
+        )
     flat, ends = contents.token_bytes, contents.token_ends
     if dropped:
         flat, ends = _gpt2.without(flat, ends, dropped)
@@ -147,11 +166,40 @@ def parse(
         tables={"token_bytes": flat, "token_ends": ends},
         pattern=known_pattern if pattern is None else pattern,
         special_tokens=special_tokens,
+        added_tokens=added,
+        normalizers=() if settings is None else settings.normalizers,
+        huggingface=kept,
         merges=contents.merges,
         merges_rule="merges",
         whole_piece_first=False,
         name=name,
     )
+
+
+def _with_named(
+    contents: Contents, named: NamedTokens, settings: Settings | None
+) -> tuple[dict[str, int], list[AddedToken], list[int], dict[str, Any]]:
+    """Return (special tokens, added tokens, ids whose ordinary tokens are left out, parts of a tokenizer.json)."""
+    from fastbpe.formats.huggingface import vocabulary  # here: most files of this format stand alone
+
+    tokens = contents.tokens()
+    ids = {text_of(token): i for i, token in enumerate(tokens) if token} | contents.names
+    guessed = {} if settings is not None else _special_tokens(contents)
+    own = [AddedToken(name, i, special=True) for name, i in guessed.items()]
+    added = named.add(own, ids.get, len(ids))
+    if settings is not None:  # a token that text does not reach decodes to its own text
+        added += [
+            AddedToken(name, i) for name, i in contents.names.items() if i not in {token.id for token in added}
+        ]
+    used = {*contents.unmade}.difference(memoryview(contents.merges).cast("I"))
+    by_name = {*vocabulary.found_by_name(added)}
+    dropped = [
+        token.id for token in added if token.content in by_name and token.id in used and contents.token(token.id)
+    ]
+    ordinary = {i for i, token in enumerate(tokens) if token}.difference(dropped)
+    special, others = vocabulary.plain_special(added, ids.get, ordinary)
+    kept = vocabulary.kept_parts(added, () if settings is None else settings.normalizers)
+    return special, others, sorted(dropped), kept
 
 
 def published_pattern(merges: Buffer) -> Pattern:
@@ -162,21 +210,13 @@ def published_pattern(merges: Buffer) -> Pattern:
     return PATTERNS[name]
 
 
-def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: str) -> dict[str, int]:
+def _special_tokens(contents: Contents) -> dict[str, int]:
+    """Return the tokens that seem to be special: texts that stand for no bytes, and unmade ones that look so."""
     found = dict(contents.names)
-    wanted = {text.encode() for text, token_id in also.items() if token_id is None}
-    ends = memoryview(contents.token_ends).cast("I")
     for token_id in contents.unmade:
-        token = contents.token_bytes[ends[token_id - 1] if token_id else 0 : ends[token_id]]
-        if token in wanted or _SPECIAL.fullmatch(token):
+        token = contents.token(token_id)
+        if _SPECIAL.fullmatch(token):
             found[token.decode()] = token_id
-    for text, given in also.items():
-        known = found.get(text) if given is None else given
-        if known is None:
-            raise FormatError(
-                f"{where}: special token {text!r} has no id here; give it, e.g. special_tokens={{{text!r}: 50257}}"
-            )
-        found[text] = known
     return found
 
 

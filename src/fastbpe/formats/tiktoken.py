@@ -10,19 +10,23 @@ import binascii
 import re
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import rank_lines
+from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.limits import check_entries
-from fastbpe.model import Buffer, Model
+from fastbpe.model import AddedToken, Buffer, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 
 if TYPE_CHECKING:  # imported at run time when a file is read
+    from fastbpe.formats.huggingface.named_tokens import NamedTokens
     from fastbpe.known_vocabularies import KnownVocabulary
 
 _LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?")
+_MAX_RESERVED = 1 << 16  # tokens between the ranks and the ids of added tokens
 _MAX_RANK = (1 << 24) - 1  # the core's limit: ids index flat arrays
 
 
@@ -41,6 +45,7 @@ def parse(
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
     known: KnownVocabulary | None = None,
+    named: NamedTokens | None = None,
 ) -> Model:
     """Read the model in a file's bytes.
 
@@ -50,6 +55,7 @@ def parse(
         pattern: split pattern from the caller, or None.
         special_tokens: name → id from the caller, or None.
         known: the published vocabulary with these bytes; None: found by their SHA-256.
+        named: tokens that the files beside it name.
 
     Raises:
         FormatError: a damaged file, or an unknown one without `pattern`.
@@ -81,13 +87,53 @@ def parse(
             tables, leading = _split_off(tables, known.n_leading)
             known_special |= leading
         pattern = known.pattern if pattern is None else pattern
-    return Model(
+    model = Model(
         tokens=tokens,
         tables=tables,
         pattern=pattern,
         special_tokens=known_special if special_tokens is None else special_tokens,
         name=None if known is None else known.name,
     )
+    return model if named is None else _with_named(model, named, where)
+
+
+def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
+    """Return a model with the tokens that the files beside it name.
+
+    As in transformers, a token of added_tokens_decoder keeps its id, and ids between are reserved tokens.
+    """
+    from fastbpe.formats.huggingface import vocabulary  # here: most files of this format stand alone
+    from fastbpe.formats.huggingface.named_tokens import Definition
+
+    if not (named.decoder or named.named or named.extra):
+        return model
+    tokens = model.list_tokens()
+    ids = {text_of(token): i for i, token in enumerate(tokens) if token}
+    n_tokens = len(tokens)
+    last = max(named.decoder, default=-1)
+    if last - n_tokens > _MAX_RESERVED:
+        raise FormatError(
+            f"{where}: the files beside it name an added token with the id {last}, far beyond its {n_tokens} "
+            f"ranks; ids between are reserved tokens, and fastbpe takes at most {_MAX_RESERVED}"
+        )
+    published = {} if named.decoder else model.special_tokens
+    own = {i: AddedToken(name, i, special=True) for name, i in published.items()}
+    own |= {
+        i: named.decoder.get(i, Definition(f"<|reserved_token_{i}|>")).token() for i in range(n_tokens, last + 1)
+    }
+    numbered: dict[str, AddedToken] = {}
+    following = n_tokens
+    for i, token in [
+        *sorted(own.items()),
+        *((-1, extra.token()) for extra in (named.extra if named.has_extra else ())),
+    ]:
+        if token.content and token.content not in ids and token.content not in numbered:
+            following = max(following, i) if i > last else following
+            numbered[token.content] = token._replace(id=i if i < n_tokens and i >= 0 else following)
+            following += i >= n_tokens or i < 0
+    added = replace(named, is_older=False).add([*numbered.values()], ids.get, n_tokens)
+    special, others = vocabulary.plain_special(added, ids.get, {*ids.values()})
+    return replace(model, special_tokens=special, added_tokens=others, huggingface=vocabulary.kept_parts(added))
 
 
 def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer], dict[str, int]]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.folder import name_of, read_object
+from fastbpe.formats.json_object import name_of, read_object
 from fastbpe.web.chat_templates import Message, Parts
 
 CONFIG, FILE = "tokenizer_config.json", "chat_template.jinja"

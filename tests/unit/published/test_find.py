@@ -99,7 +99,7 @@ def test_native_file_or_folder_of_the_name_is_used(here: Path) -> None:
     assert fastbpe.load("small") == PLAIN
     (here / "user" / "small.fbpe").unlink()
     PLAIN.export(here / "user" / "small", format="gpt2")
-    config = {"tokenizer_class": "GPT2Tokenizer"}
+    config = {"tokenizer_class": "GPT2Tokenizer", "extra_special_tokens": [*SPECIAL]}
     (here / "user" / "small" / "tokenizer_config.json").write_text(json.dumps(config))
     message = "small: not small as published: its split pattern is not cl100k; load it by its path"
     with pytest.raises(FormatError, match=message):

@@ -173,9 +173,14 @@ def test_roles_survive_pickling_saving_and_export(is_codepoint: bool, tmp_path: 
     folder.mkdir()
     name = "tokenizer.model" if is_codepoint else "tokenizer.json"
     made.export(folder / name, format="sentencepiece" if is_codepoint else "huggingface")
-    config = {"bos_token": "[A]", "eos_token": {"content": "[B]"}, "pad_token": "[C]", "add_bos_token": False}
+    config = {
+        "bos_token": "[A]",
+        "eos_token": {"__type": "AddedToken", "content": "[B]", "special": True},
+        "pad_token": "[C]",
+        "add_bos_token": False,
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    (folder / "special_tokens_map.json").write_text(json.dumps({"bos_token": "[B]", "unk_token": "[D]"}))
+    (folder / "special_tokens_map.json").write_text(json.dumps({"bos_token": "[A]", "unk_token": "[D]"}))
     tokenizer = fastbpe.load(folder)
     assert roles(tokenizer) == (n, n + 1, n + 2, n + 3)
     assert tokenizer.template == ([], [])
@@ -188,10 +193,10 @@ def test_roles_survive_pickling_saving_and_export(is_codepoint: bool, tmp_path: 
         assert other.encode_with_template("a", "b") == tokenizer.encode("a") + tokenizer.encode("b")
 
 
-def test_role_named_for_a_missing_token_is_ignored(tmp_path: Path) -> None:
+def test_role_named_for_a_missing_token_adds_it(tmp_path: Path) -> None:
     small(**{"</s>": 256}).export(tmp_path / "tokenizer.json", format="huggingface")
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>", "pad_token": null}')
-    assert roles(fastbpe.load(tmp_path)) == (None, 256, None, None)
+    assert roles(fastbpe.load(tmp_path)) == (None, 257, None, None)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.huggingface import _vocab_json, parts, templates
 from fastbpe.formats.huggingface import vocabulary as vocabulary_
+from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import AddedToken, Buffer, Model
 
@@ -41,21 +42,28 @@ def recognise(data: Buffer) -> bool:
     return head[:1] == b"{" and re.search(rb'"model"\s*:\s*\{', data) is not None
 
 
-def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
+def parse(
+    data: Buffer,
+    where: str,
+    *,
+    special_tokens: Mapping[str, int] | None = None,
+    named: NamedTokens | None = None,
+) -> Model:
     """Read the model in a file's bytes.
 
     Args:
         data: the bytes.
         where: the name of the file in errors.
         special_tokens: name → id, in place of those in the file.
+        named: tokens that the files beside it name.
 
     Raises:
         FormatError: a damaged file, or an option that fastbpe does not run.
     """
     raw = bytes(data)
-    model = read_with_entries(raw, where, _model)
+    model = read_with_entries(raw, where, lambda top, entries: _model(top, named, entries))
     if model is None:
-        model = _model(Part(read_json(raw, where), where, ""))
+        model = _model(Part(read_json(raw, where), where, ""), named)
         assert model is not None
     if special_tokens is None:
         return model
@@ -63,11 +71,12 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     return replace(model, special_tokens=dict(special_tokens), added_tokens=others)
 
 
-def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | None:
+def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None = None) -> Model | None:
     """Make the model of a parsed file.
 
     Args:
         top: the file, with empty vocabulary and merges if `entries` has them.
+        named: tokens that the files beside it name.
         entries: vocabulary and merges from the fast reader.
 
     Returns:
@@ -86,7 +95,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
     whole_piece_first = model.get("ignore_merges", bool, False)
     tokens, tables = None, None
     vocabulary = vocabulary_.check_vocabulary(model) if entries is None else entries
-    added = vocabulary_.read_added_tokens(top, vocabulary)
+    added = vocabulary_.read_added_tokens(top, vocabulary, named)
     _check_spaces(model, vocabulary, {token.content for token in added})
     if entries is not None:
         strict = whole_piece_first or model.value.get("unk_token") is not None
@@ -102,7 +111,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
         listed = vocabulary_.read_merges(model, vocabulary)
         tokens, merges, misses_bytes = vocabulary_.lay_out(model, vocabulary, listed, added, whole_piece_first)
         ordinary = {i for i in _ids(added, vocabulary) if i < len(tokens) and tokens[i]}
-    special, others = _plain_special(added, vocabulary, ordinary)
+    special, others = vocabulary_.plain_special(added, vocabulary.get, ordinary)
     parts.warn_of_settings(top)
     around = templates.read(top.part("post_processor"))
     unknown = model.get("unk_token", str, "")
@@ -195,27 +204,3 @@ def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
     """Return the ids of the added tokens, and of the ordinary tokens that are written like them."""
     alike = {vocabulary.get(text_of(token.content.encode()), -1) for token in added}
     return {token.id for token in added} | alike - {-1}
-
-
-def _plain_special(
-    added: list[AddedToken], vocabulary: _Vocabulary, ordinary: Collection[int]
-) -> tuple[dict[str, int], list[AddedToken]]:
-    """Return (special tokens by name, added tokens for which a name and an id are not enough).
-
-    Args:
-        added: all added tokens of the file.
-        ordinary: the ids in `_ids` that belong to ordinary tokens.
-    """
-    special, others = {}, []
-    for token in added:
-        if token.special:
-            special[token.content] = token.id
-        plain = token.special and not (token.normalized or token.lstrip or token.rstrip or token.single_word)
-        if (
-            not plain
-            or token.id in ordinary
-            or vocabulary.get(text_of(token.content.encode()), -1) in ordinary
-            or vocabulary_.decoded(token.content) != token.content.encode()
-        ):
-            others.append(token)
-    return special, others

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, parts, templates
 from fastbpe.formats.huggingface.llama_spaces import ESCAPE, METASPACE, PREPEND, Spaces
+from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import check_model, read_json, read_with_entries
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, read_added_tokens, read_merges
@@ -31,28 +32,32 @@ _BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 _SCHEMES = {"always": "always", "first": "first", "never": ""}
 
 
-def parse(data: Buffer, where: str) -> CodePointModel:
+def parse(data: Buffer, where: str, *, named: NamedTokens | None = None) -> CodePointModel:
     """Read the model in a file's bytes.
 
     Args:
         data: the bytes.
         where: the name of the file in errors.
+        named: tokens that the files beside it name.
 
     Raises:
         FormatError: a damaged file, or an option that fastbpe does not run.
     """
     raw = bytes(data)
-    return read_with_entries(raw, where, _model) or _parse_slowly(raw, where)
+    found = read_with_entries(raw, where, lambda top, entries: _model(top, named, entries))
+    return found or _parse_slowly(raw, where, named)
 
 
-def _parse_slowly(raw: bytes, where: str) -> CodePointModel:
+def _parse_slowly(raw: bytes, where: str, named: NamedTokens | None = None) -> CodePointModel:
     """Read a file without the fast reader."""
-    model = _model(Part(read_json(raw, where), where, ""))
+    model = _model(Part(read_json(raw, where), where, ""), named)
     assert model is not None
     return model
 
 
-def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointModel | None:
+def _model(
+    top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None = None
+) -> CodePointModel | None:
     """Make the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
     model = top.part("model")
     if model is None:
@@ -64,7 +69,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
         if symbols is None:
             model.fail("not supported where spaces are U+2581; it must be false", "ignore_merges")
     vocabulary = check_vocabulary(model) if entries is None else entries
-    added = read_added_tokens(top, vocabulary)
+    added = read_added_tokens(top, vocabulary, named)
     laid_out = _lay_out(model, vocabulary) if isinstance(vocabulary, dict) else vocabulary.pieces()
     if laid_out is None:
         return None

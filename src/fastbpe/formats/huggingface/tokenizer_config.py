@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastbpe._utils.own_places import own_folder
 from fastbpe.errors import FormatError
-from fastbpe.formats import folder as folders
 from fastbpe.formats.atomic_files import check_parent, write
-from fastbpe.model import Model, PieceType
+from fastbpe.formats.json_object import read_object
+from fastbpe.model import PAIR, TEXT, CodePointModel, Model, PieceType, around
 
-if TYPE_CHECKING:  # imported at run time only for code-point models
-    from fastbpe.model import CodePointModel
+if TYPE_CHECKING:  # imported at run time only for code-point models, or folders
+    from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
 _Written = TypeVar("_Written")
 
@@ -31,36 +31,63 @@ _NO_LIMIT = int(1e30)  # the model_max_length that transformers writes if it is 
 _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 
 
-def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePointModel:
+def with_own_tokens(
+    model: Model | CodePointModel, path: str, named: NamedTokens, *, is_bare: bool
+) -> Model | CodePointModel:
     """Return a model from a folder with the roles of tokens that the files beside it name.
 
     Roles without a name come from the ids in a generation_config.json; of several eos ids the first counts.
     add_bos_token and add_eos_token count only if no tokenizer.json says which ids stand around texts.
+
+    Args:
+        model: the model of the tokenizer's file.
+        path: the folder.
+        named: tokens and roles that the files name.
+        is_bare: the file cannot say which ids stand around texts.
     """
     where = Path(path)
-    config = folders.read_object(where / CONFIG)
-    older = folders.read_object(where / _OLDER[0])
-    roles: dict[str, str] = {}
-    for role in _ROLES:
-        names = (folders.name_of(source.get(f"{role}_token")) for source in (config, older))
-        name = next((name for name in names if name), None)
-        if name is not None:
-            roles[role] = name
-    roles = {**_generation_roles(model, folders.read_object(where / GENERATION)), **roles}
+    config = read_object(where / CONFIG)
+    roles = {**_generation_roles(model, read_object(where / GENERATION)), **named.roles}
     if roles:
         model = replace(model, roles={**model.roles, **roles})
-    if isinstance(model, Model) or model.template is not None:
+    if isinstance(model, Model) and named.settings is not None and named.settings.puts_around:
+        return _between(model, where, is_bare=is_bare)
+    is_bytes = isinstance(model, Model)
+    if not is_bare or not (is_bytes or model.template is None):
         return model
-    adds = [config.get("add_bos_token", True), config.get("add_eos_token", False)]
+    adds = [config.get("add_bos_token", not is_bytes), config.get("add_eos_token", False)]
     for key, value in zip(("add_bos_token", "add_eos_token"), adds, strict=True):
         if not isinstance(value, bool):
             raise FormatError(f"{where / CONFIG}: {key}: must be true or false, not {value!r:.60}")
-    if adds == [True, False]:
+    if adds == [not is_bytes, False]:
         return model
-    bos, eos = model.control_id("bos"), model.control_id("eos")
+    bos, eos = (
+        _special_id(model, role) if isinstance(model, Model) else model.control_id(role) for role in ("bos", "eos")
+    )
     before = (bos,) if adds[0] and bos is not None else ()
     behind = (eos,) if adds[1] and eos is not None else ()
+    if isinstance(model, Model):
+        return replace(model, template=(before, behind), pair_template=around(before, behind).pair)
     return replace(model, template=(before, behind))
+
+
+def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
+    """Return a model whose texts stand between the tokens of the roles cls and sep, as RoBERTa's do."""
+    cls, sep = _special_id(model, "cls"), _special_id(model, "sep")
+    if cls is None or sep is None:
+        raise FormatError(
+            f"{where / CONFIG}: its class puts the tokens of cls_token and sep_token around texts; name both"
+        )
+    return (
+        model
+        if not is_bare
+        else replace(model, template=((cls,), (sep,)), pair_template=(cls, TEXT, sep, sep, PAIR, sep))
+    )
+
+
+def _special_id(model: Model, role: str) -> int | None:
+    """Return the id of the token with a role; None if there is none."""
+    return model.special_tokens.get(model.roles.get(role, ""))
 
 
 def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) -> dict[str, str]:

@@ -6,12 +6,14 @@ The slow twin of `_vocab_json`, which leaves every file to this module that is n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of, text_of
 from fastbpe.formats.huggingface._vocab_json import Entries
+from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import AddedToken, pack_merges
 
@@ -84,8 +86,10 @@ def _pairs(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
         yield number, (pair[0], pair[1])
 
 
-def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[AddedToken]:
-    """Return the added tokens in the order of their ids.
+def read_added_tokens(
+    top: Part, vocabulary: dict[str, int] | Entries, named: NamedTokens | None = None
+) -> list[AddedToken]:
+    """Return the added tokens in the order of their ids, with those that the files beside this one name.
 
     Raises:
         FormatError: a token that tokenizers would give another id.
@@ -106,7 +110,14 @@ def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[A
                 following = _take(top, number, value, vocabulary, ids, following)
                 kept.append(value)
     made = [AddedToken._make((value["content"], value["id"], *_flags_of(value))) for value in kept]
+    if named is not None:
+        return named.add(sorted(made, key=_id_of_token), partial(_find, vocabulary), len(vocabulary))
     return sorted(made, key=_id_of_token)
+
+
+def _find(vocabulary: dict[str, int] | Entries, content: str) -> int | None:
+    found = vocabulary.get(content, -1)
+    return None if found < 0 else found
 
 
 def _take_all(
@@ -186,6 +197,44 @@ def _added(top: Part, number: int, value: Any) -> Part:
 def found_by_name(added: Sequence[AddedToken]) -> list[str]:
     """Return the added tokens that text reaches by their names alone, even if the vocabulary has them."""
     return [token.content for token in added if token.special or bytes_of(token.content) is None]
+
+
+def kept_parts(added: Sequence[AddedToken], normalizers: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return parts of a tokenizer.json, as `Model` keeps them, for a model whose file is another.
+
+    Args:
+        added: the added tokens. Where stand-ins make one decode to another text, the decoder is kept.
+        normalizers: the steps of the normalizer; at most one.
+    """
+    kept: dict[str, Any] = {} if not normalizers else {"normalizer": normalizers[0]}
+    if any(decoded(token.content) != token.content.encode() for token in added):
+        kept["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    return kept
+
+
+def plain_special(
+    added: Sequence[AddedToken], find: Callable[[str, int], int], ordinary: Collection[int]
+) -> tuple[dict[str, int], list[AddedToken]]:
+    """Return (special tokens by name, added tokens for which a name and an id are not enough).
+
+    Args:
+        added: all added tokens of a vocabulary.
+        find: gives the id of a token of the vocabulary by its text in stand-ins, or its second argument.
+        ordinary: ids of ordinary tokens; at least those of added tokens, and of tokens that are written like one.
+    """
+    special, others = {}, []
+    for token in added:
+        if token.special:
+            special[token.content] = token.id
+        plain = token.special and not (token.normalized or token.lstrip or token.rstrip or token.single_word)
+        if (
+            not plain
+            or token.id in ordinary
+            or find(text_of(token.content.encode()), -1) in ordinary
+            or decoded(token.content) != token.content.encode()
+        ):
+            others.append(token)
+    return special, others
 
 
 def lay_out(

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import AddedToken, Buffer, CodePointModel, PieceType, pack_pieces
+from fastbpe.model import AddedToken, Buffer, CodePointModel, PieceType
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
@@ -186,39 +185,6 @@ def _check_types(model: CodePointModel, where: str) -> None:
         raise FormatError(f"{where}: {name!r} is of type BYTE, but no name of a byte, <0x00> to <0xFF>")
     if has_fallback and len(byte_pieces) < 256:
         raise FormatError(f"{where}: byte_fallback needs 256 pieces of type BYTE, {len(byte_pieces)} are there")
-
-
-def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:
-    """Return a model with control symbols after its pieces, those left out that are pieces already.
-
-    Args:
-        model: the model.
-        names: control symbol → id; None: the next id.
-        where: the name of the folder in errors.
-
-    Raises:
-        FormatError: an id belongs to another piece, or would leave a gap.
-    """
-    ids = {piece: i for i, piece in enumerate(model.pieces)}
-    added: list[bytes] = []
-    for name, token_id in sorted(names.items(), key=lambda item: (item[1] is None, item[1])):
-        has = ids.get(name.encode())
-        expected = model.n_pieces + len(added) if has is None else has
-        if token_id not in (None, expected):
-            raise FormatError(f"{where}: special token {name!r} has the id {token_id}, but here it is {expected}")
-        if has is None:
-            added.append(name.encode())
-    if not added:
-        return model
-    piece_bytes, piece_ends = pack_pieces([*model.pieces, *added])
-    return replace(
-        model,
-        piece_bytes=piece_bytes,
-        piece_ends=piece_ends,
-        scores=model.scores + bytes(4 * len(added)),
-        types=model.types + bytes([PieceType.CONTROL]) * len(added),
-        serialized=b"",
-    )
 
 
 def dump(model: CodePointModel) -> bytes:

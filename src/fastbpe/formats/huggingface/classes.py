@@ -1,0 +1,70 @@
+"""Classes of transformers that build their tokenizer themselves, from a vocabulary and merges.
+
+Any other class takes what the tokenizer's file says. tests/conformance/test_folders_transformers.py compares
+these settings with transformers 5.24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_END = "<|endoftext|>"
+_GPT2_ROLES = dict.fromkeys(("bos", "eos", "unk"), _END)
+_ROBERTA_ROLES = {
+    "bos": "<s>",
+    "eos": "</s>",
+    "unk": "<unk>",
+    "sep": "</s>",
+    "pad": "<pad>",
+    "cls": "<s>",
+    "mask": "<mask>",
+}
+
+
+class Settings(NamedTuple):
+    """What a class decides, whatever the files beside a vocabulary say.
+
+    Attributes:
+        roles: role → token, for roles that no file names.
+        pattern: name of the split pattern, for a vocabulary in two files; "": sentencepiece's spaces.
+        normalizers: steps of a tokenizer.json that change text, for a vocabulary in two files.
+        resets_flags: special tokens lose the flags that files give them.
+        puts_around: texts stand between the tokens of the roles cls and sep.
+    """
+
+    roles: Mapping[str, str]
+    pattern: str = "gpt2"
+    normalizers: tuple[Mapping[str, Any], ...] = ()
+    resets_flags: bool = False
+    puts_around: bool = False
+
+
+_NFC = ({"type": "NFC"},)
+_GPT2 = Settings(_GPT2_ROLES)
+_ROBERTA = Settings(_ROBERTA_ROLES, puts_around=True)
+_QWEN2 = Settings(dict.fromkeys(("eos", "unk", "pad"), _END), "qwen2", _NFC, resets_flags=True)
+
+# Name without "Tokenizer" and "Fast" → settings.
+CLASSES: Mapping[str, Settings] = {
+    **dict.fromkeys(("GPT2", "CodeGen", "Whisper"), _GPT2),
+    **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
+    "Qwen2": _QWEN2,
+    "GPTNeoX": Settings({**_GPT2_ROLES, "pad": "<|padding|>"}, normalizers=_NFC),
+    "Llama": Settings({"bos": "<s>", "eos": "</s>", "unk": "<unk>"}, pattern=""),
+}
+_BY_MODEL_TYPE = {name.lower(): settings for name, settings in CLASSES.items() if name != "Llama"}
+
+
+def find(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> Settings | None:
+    """Return the settings of the class that a folder names; None: of a class without settings of its own.
+
+    Args:
+        tokenizer_config: content of tokenizer_config.json.
+        model_config: content of config.json, whose model_type counts where no class is named.
+    """
+    name = tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class")
+    if isinstance(name, str):
+        return CLASSES.get(name.removesuffix("Fast").removesuffix("Tokenizer"))
+    model_type = model_config.get("model_type")
+    return _BY_MODEL_TYPE.get(model_type.replace("_", "")) if isinstance(model_type, str) else None

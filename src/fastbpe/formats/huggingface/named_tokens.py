@@ -1,0 +1,284 @@
+"""Tokens and roles that the files beside a tokenizer name, as AutoTokenizer of transformers 5.24 reads them.
+
+The files are tokenizer_config.json, special_tokens_map.json and added_tokens.json. transformers adds the tokens
+that they name to the tokenizer: one that it has already gets the flags of its new definition, any other the next
+free id. Ids in the files give only the order. A tokenizer_config.json with an added_tokens_decoder makes
+transformers ignore the two older files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.classes import Settings
+from fastbpe.formats.json_object import read_object
+from fastbpe.model import NEXT, ROLES, AddedToken
+
+CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
+_NAMED = tuple(f"{role}_token" for role in ROLES)
+_EXTRA, _ADDITIONAL, _DECODER = "extra_special_tokens", "additional_special_tokens", "added_tokens_decoder"
+_FLAGS = AddedToken._fields[2:]
+_MAX_ID = (1 << 31) - 1
+
+
+class Definition(NamedTuple):
+    """Token as a file defines it.
+
+    Attributes:
+        content, special, lstrip, rstrip, single_word: as in AddedToken.
+        normalized: as in AddedToken; None: only if the token is not special in the end.
+    """
+
+    content: str
+    special: bool = True
+    normalized: bool | None = None
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+
+    def token(self, special: bool = False) -> AddedToken:
+        """Make the token, without an id; special: some role makes it special."""
+        special = special or self.special
+        normalized = not special if self.normalized is None else self.normalized
+        return AddedToken(self.content, NEXT, special, normalized, *self[3:6])
+
+
+@dataclass(frozen=True)
+class NamedTokens:
+    """Tokens and roles that the files beside a tokenizer name.
+
+    Attributes:
+        decoder: id in the files → token of added_tokens_decoder or added_tokens.json.
+        named: attribute of transformers, such as bos_token or image_token → token.
+        extra: other special tokens.
+        silenced: roles that a file says to have no token.
+        has_extra: `extra` comes from extra_special_tokens, which transformers knows before it reads a vocabulary.
+        is_older: the files have no added_tokens_decoder, so the tokenizer's own added tokens take part.
+        settings: those of the class that the folder names; None: of a class without settings of its own.
+    """
+
+    decoder: Mapping[int, Definition] = field(default_factory=dict)
+    named: Mapping[str, Definition] = field(default_factory=dict)
+    extra: Sequence[Definition] = ()
+    silenced: Collection[str] = ()
+    has_extra: bool = False
+    is_older: bool = True
+    settings: Settings | None = None
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The token of each role."""
+        return {name.removesuffix("_token"): token.content for name, token in self.named.items() if name in _NAMED}
+
+    def add(self, own: Sequence[AddedToken], find: Callable[[str], int | None], n_tokens: int) -> list[AddedToken]:
+        """Give the added tokens of a tokenizer with those that the files beside it name, by id.
+
+        Args:
+            own: the added tokens that the tokenizer has.
+            find: gives the id of an ordinary token by its text; None: there is no such token.
+            n_tokens: number of ordinary tokens.
+        """
+        is_new = self.settings is not None  # transformers builds the tokenizer anew, of ordinary tokens alone
+        found = {} if is_new and not self.is_older else {token.content: token for token in own}
+        in_order = sorted(found.values(), key=attrgetter("id"))
+        if is_new:
+            found = {}
+        following = max([n_tokens - 1, *(token.id for token in found.values())]) + 1
+        for token in self._to_add(in_order):
+            known = found.get(token.content)
+            token_id = find(token.content) if known is None else known.id
+            if token_id is None:
+                token_id = following
+            following = max(following, token_id + 1)
+            # tokenizers leaves out of decoded text what was special once, whatever its new flags say.
+            special = token.special or (known is not None and known.special)
+            found[token.content] = token._replace(id=token_id, special=special)
+        return sorted(found.values(), key=attrgetter("id"))
+
+    def _to_add(self, own: Sequence[AddedToken]) -> Iterator[AddedToken]:
+        """Yield tokens as transformers adds them: first those with ids in the files, then those with a name."""
+        special = {token.content for token in self.named.values()}
+        defined = dict(self.decoder)
+        if self.is_older:
+            defined |= {token.id: Definition(token.content, *token[2:]) for token in own}
+        taken = {token.content for token in own} if not self.is_older and self.settings is None else set()
+        for _, token in sorted(defined.items()):
+            taken.add(token.content)
+            yield token.token(token.content in special)
+        others = [*self.named.values(), *self.extra]
+        for token in others:  # of two definitions the last counts
+            if token.content and token.content not in taken:
+                yield token.token(token.content in special)
+        if self.settings is not None and self.settings.resets_flags:
+            for content in dict.fromkeys(token.content for token in others if token.content):
+                yield AddedToken(content, special=True)
+
+
+def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False) -> NamedTokens:
+    """Read the files beside a tokenizer.
+
+    Args:
+        folder: the folder.
+        settings: those of the class that the folder names.
+        beside_pieces: the tokenizer is a sentencepiece model, whose control symbols take the place of
+            additional_special_tokens in a special_tokens_map.json.
+
+    Raises:
+        FormatError: transformers could not load the files either; the message says why.
+    """
+    config_path, map_path = Path(folder, CONFIG), Path(folder, MAP)
+    config = read_object(config_path)
+    decoder: dict[int, Definition] = {}
+    if _DECODER in config:
+        _read_decoder(config[_DECODER], config_path, decoder)
+        values = _Values(config, config_path)
+    else:
+        values = _Values(config, config_path)
+        values.merge(_read_map(map_path), map_path)
+        _read_added(Path(folder, ADDED), values.known_special(), decoder)
+    if beside_pieces:
+        values.values.pop(_ADDITIONAL, None)
+    has_extra = _EXTRA in values.values
+    silenced = [role for role in ROLES if values.values.get(f"{role}_token", "") is None]
+    named, extra = values.tokens({} if settings is None else settings.roles)
+    return NamedTokens(decoder, named, extra, silenced, has_extra, _DECODER not in config, settings)
+
+
+def _read_decoder(value: object, where: Path, found: dict[int, Definition]) -> None:
+    if not isinstance(value, dict):
+        raise FormatError(f"{where}: {_DECODER}: expected an object of ids and tokens, found {value!r:.80}")
+    for number, entry in value.items():
+        if (
+            not (number.isascii() and number.isdecimal())
+            or int(number[:11]) > _MAX_ID
+            or not isinstance(entry, dict)
+        ):
+            raise FormatError(
+                f"{where}: {_DECODER}: {number!r:.40} is not an id of a token: {entry!r:.80}; transformers takes "
+                "ids and objects with content and flags"
+            )
+        found[int(number)] = _token(entry, where, f"{_DECODER}.{number}")
+
+
+def _read_map(path: Path) -> dict[str, Any]:
+    """Read a special_tokens_map.json; its objects become AddedTokens, which are special."""
+    found: dict[str, Any] = {}
+    for key, value in read_object(path).items():
+        if isinstance(value, dict) and key != _EXTRA:
+            value = _token({**value, "special": True}, path, key)
+        elif isinstance(value, list) and key == _EXTRA:
+            clash = next((item for item in value if isinstance(item, dict) and "special" in item), None)
+            if clash is not None:
+                raise FormatError(f"{path}: {key}: transformers takes no token that says special: {clash!r:.80}")
+            value = [
+                _token({**item, "special": True}, path, key) if isinstance(item, dict) else item for item in value
+            ]
+        found[key] = value
+    return found
+
+
+def _read_added(path: Path, special: set[str], found: dict[int, Definition]) -> None:
+    for content, number in read_object(path).items():
+        if type(number) is not int or not 0 <= number <= _MAX_ID:
+            raise FormatError(f"{path}: {content!r} has the id {number!r:.40}: not a number")
+        found[number] = Definition(content, content in special, content not in special)
+
+
+class _Values:
+    """Values of tokenizer_config.json, and of special_tokens_map.json over them, each with the file it is from."""
+
+    def __init__(self, config: Mapping[str, Any], where: Path) -> None:
+        self.values = dict(config)
+        self.where = where
+        self.places = dict.fromkeys(config, where)
+        if self.values.get(_ADDITIONAL) is not None and not self.values.get(_EXTRA):
+            self.values[_EXTRA] = self.values.pop(_ADDITIONAL)
+            self.places[_EXTRA] = where
+        self.specific: dict[str, Any] = {
+            key: self.values.pop(key)
+            for key in [*self.values]
+            if key.endswith("_token") and key not in _NAMED and isinstance(self.values[key], str)
+        }
+        self._take_specific()
+
+    def merge(self, older: Mapping[str, Any], where: Path) -> None:
+        """Put the values of a special_tokens_map.json over those of the configuration."""
+        for key, value in older.items():
+            if key == _EXTRA and isinstance(value, list):
+                before = self.values.get(_EXTRA) or []
+                before = before if isinstance(before, list) else [before]
+                value = [*before, *(token for token in value if token not in before)]
+            self.values[key] = value
+            self.places[key] = where
+        self._take_specific()
+
+    def _take_specific(self) -> None:
+        """Take an object of extra_special_tokens: its tokens have names of the model's own."""
+        if isinstance(self.values.get(_EXTRA), dict):
+            self.specific |= self.values.pop(_EXTRA)
+
+    def known_special(self) -> set[str]:
+        """Return the texts that make a token of added_tokens.json special."""
+        extra = self.values.get(_EXTRA)
+        values = [self.values.get(name) for name in _NAMED] + (extra if isinstance(extra, list) else [])
+        texts = (value.content if isinstance(value, Definition) else value for value in values)
+        return {text for text in texts if isinstance(text, str)}
+
+    def tokens(self, defaults: Mapping[str, str]) -> tuple[dict[str, Definition], list[Definition]]:
+        """Return (name → token, in transformers' order; special tokens without a name)."""
+        values, places, key = self.values, self.places, _EXTRA
+        if _ADDITIONAL in values and _EXTRA not in values:
+            values[_EXTRA] = values.pop(_ADDITIONAL)
+            places[_EXTRA] = places[_ADDITIONAL]
+            key = _ADDITIONAL
+        named: dict[str, Definition] = {}
+        for name in _NAMED:
+            value = values[name] if name in values else defaults.get(name.removesuffix("_token"))
+            if value is not None:
+                named[name] = _special(value, places.get(name, self.where), name)
+        for name, value in values.items():
+            if name.endswith("_token") and name not in _NAMED and _is_token(value):
+                named[name] = _special(value, places[name], name)
+        for name, value in self.specific.items():
+            named[name] = _special(value, places.get(name, self.where), name)
+        others = values.get(_EXTRA)
+        place = places.get(_EXTRA, self.where)
+        if others is not None and not isinstance(others, list):
+            raise FormatError(
+                f"{place}: {key}: transformers takes a list or an object of tokens, not {others!r:.80}"
+            )
+        extra = [_special(value, place, f"{key}[{number}]") for number, value in enumerate(others or ())]
+        return {name: token for name, token in named.items() if token.content}, extra
+
+
+def _is_token(value: object) -> bool:
+    return isinstance(value, (str, Definition)) or (
+        isinstance(value, dict) and value.get("__type") == "AddedToken"
+    )
+
+
+def _special(value: object, where: Path, key: str) -> Definition:
+    """Read a special token: its text, or an object that says that it is an AddedToken."""
+    if isinstance(value, Definition):
+        return value
+    if isinstance(value, str):
+        return Definition(value)
+    if isinstance(value, dict) and value.get("__type") == "AddedToken":
+        return _token(value, where, key)
+    raise FormatError(
+        f'{where}: {key}: transformers takes a text, or an object with "__type": "AddedToken", not {value!r:.80}'
+    )
+
+
+def _token(entry: Mapping[str, Any], where: Path, key: str) -> Definition:
+    """Read an object with content and flags; flags that are not there have the defaults of tokenizers."""
+    content = entry.get("content", "")
+    flags = {flag: entry[flag] for flag in _FLAGS if entry.get(flag) is not None}
+    if not isinstance(content, str) or not {bool}.issuperset(map(type, flags.values())):
+        raise FormatError(f"{where}: {key}: not a token with text and flags: {entry!r:.120}")
+    return Definition(content, **{"special": False, **flags})

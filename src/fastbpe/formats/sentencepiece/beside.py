@@ -1,0 +1,135 @@
+"""A sentencepiece model with the tokens that the files beside it in a folder name.
+
+Special tokens without flags become control symbols, which a `.model` can hold. Any other flags make a model with
+the conventions of a tokenizer.json: added tokens are found in the original text, and the text between two of them
+is normalized by itself, as transformers does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
+from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, pack_pieces
+
+_FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)  # pieces that transformers makes special tokens
+
+
+def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePointModel:
+    """Return a model with tokens after its pieces, those left out that are pieces already.
+
+    Args:
+        model: the model.
+        named: the tokens.
+        where: the name of the file in errors.
+
+    Raises:
+        FormatError: a token that fastbpe cannot add to this model.
+    """
+    if not (named.decoder or named.named or named.extra):
+        return model
+    names = {i: piece.decode("utf-8", "surrogateescape") for i, piece in enumerate(model.pieces)}
+    controls = [name for i, name in names.items() if model.types[i] == PieceType.CONTROL]
+    own = {role: names[i] for role in ("bos", "eos") if (i := model.control_id(role)) is not None}
+    if PieceType.UNKNOWN in model.types:
+        own["unk"] = names[model.types.index(PieceType.UNKNOWN)]
+    roles = {f"{role}_token": Definition(name) for role, name in own.items() if role not in named.silenced}
+    named = replace(named, named={**roles, **named.named})
+    if not named.has_extra:  # transformers then takes the control symbols for extra_special_tokens
+        named = replace(named, extra=[Definition(name) for name in controls])
+    if named.settings is None:
+        model = _renamed(model, named)
+    ids = {piece.decode("utf-8", "surrogateescape"): i for i, piece in enumerate(model.pieces)}
+    if model.normalizer["add_dummy_prefix"] and named.settings is None:
+        decoder = {i: token._replace(normalized=False) for i, token in named.decoder.items()}
+        named = replace(named, decoder=decoder)
+    added = replace(named, settings=None, is_older=False).add((), ids.get, model.n_pieces)
+    new = [token for token in added if token.id >= model.n_pieces]
+    if all(_is_plain(token, model) for token in added):
+        return _with_pieces(model, new)
+    return _with_flags(model, added, new, where)
+
+
+def _renamed(model: CodePointModel, named: NamedTokens) -> CodePointModel:
+    """Return a model whose pieces have the names that added_tokens_decoder gives to their ids.
+
+    transformers does so, because vocabularies have pieces that only keep a place.
+    """
+    names = {i: token.content.encode() for i, token in named.decoder.items() if i < model.n_pieces}
+    kept = {piece for i, piece in enumerate(model.pieces) if i not in names}
+    new = [names[i] if i in names and names[i] not in kept else piece for i, piece in enumerate(model.pieces)]
+    if new == model.pieces:
+        return model
+    piece_bytes, piece_ends = pack_pieces(new)
+    return replace(model, piece_bytes=piece_bytes, piece_ends=piece_ends, serialized=b"")
+
+
+def _is_plain(token: AddedToken, model: CodePointModel) -> bool:
+    """Tell whether a token is found as a control symbol or the unknown piece is."""
+    is_kind = token.id >= model.n_pieces or model.types[token.id] in _FOUND
+    return is_kind and token == AddedToken(token.content, token.id, special=True)
+
+
+def _with_pieces(model: CodePointModel, new: Sequence[AddedToken]) -> CodePointModel:
+    if not new:
+        return model
+    piece_bytes, piece_ends = pack_pieces([*model.pieces, *(token.content.encode() for token in new)])
+    return replace(
+        model,
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=model.scores + bytes(4 * len(new)),
+        types=model.types + bytes(PieceType.CONTROL if token.special else PieceType.USER_DEFINED for token in new),
+        serialized=b"",
+    )
+
+
+def _with_flags(
+    model: CodePointModel, added: Sequence[AddedToken], new: Sequence[AddedToken], where: str
+) -> CodePointModel:
+    """Return a model whose added tokens have flags."""
+    spec = model.normalizer
+    unlike = next(
+        (
+            what
+            for what, holds in (
+                ("treat_whitespace_as_suffix", model.trainer["treat_whitespace_as_suffix"]),
+                ("user-defined pieces", PieceType.USER_DEFINED in model.types),
+                ("spaces that are not U+2581", not spec["escape_whitespaces"]),
+            )
+            if holds
+        ),
+        None,
+    )
+    changes = spec["add_dummy_prefix"] or spec["remove_extra_whitespaces"] or spec["precompiled_charsmap"]
+    if unlike is None and changes and any(token.normalized for token in added):
+        unlike = "a normalizer, where normalized tokens are looked for"
+    if unlike is not None:
+        token = next(token for token in added if not _is_plain(token, model))
+        raise FormatError(
+            f"{where}: the files beside it name the added token {token.content!r:.60} with flags of its own, "
+            f"which fastbpe does not run on a model with {unlike}; give the tokenizer.json of this model, or its "
+            ".model by its own path"
+        )
+    made = _with_pieces(model, new)
+    types = bytearray(made.types)
+    for token in added:
+        if not token.special and types[token.id] == PieceType.CONTROL:
+            types[token.id] = PieceType.USER_DEFINED
+    return replace(
+        made,
+        types=bytes(types),
+        conventions=Conventions(strips=spec["add_dummy_prefix"] or spec["remove_extra_whitespaces"]),
+        added_tokens=added,
+        roles={**_roles(made), **made.roles},
+        template=made.template,
+        serialized=b"",
+    )
+
+
+def _roles(model: CodePointModel) -> dict[str, str]:
+    """Return the roles that the options of a model name, which count only without conventions."""
+    ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
+    return {role: model.piece(i).decode() for role, i in ids.items() if i is not None}
