@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -141,3 +142,19 @@ def test_convert_writes_a_folder_for_transformers(run, model, tmp_path):
     made = sorted(path.name for path in (tmp_path / "made").iterdir())
     assert made == ["tokenizer.json", "tokenizer_config.json"]
     assert fastbpe.load(tmp_path / "made").encode("low") == fastbpe.load(model).encode("low")
+
+
+def test_drop_normalizer_tells_which_texts_get_other_ids(run, tmp_path):
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"\xc3\xa9": 256}, pattern="gpt2")
+    tokenizer.export(tmp_path / "a.json")
+    described = json.loads((tmp_path / "a.json").read_bytes()) | {"normalizer": {"type": "NFC"}}
+    (tmp_path / "a.json").write_text(json.dumps(described))
+    refused = run("convert", tmp_path / "a.json", tmp_path / "a.gguf")
+    assert refused.failed_with("--drop normalizer")
+    done = run("convert", tmp_path / "a.json", tmp_path / "a.gguf", "--drop", "normalizer")
+    assert done.status == 0
+    assert "a.gguf is without the normalizer; " in done.out.decode()
+    assert "texts that it changes get other ids, such as 'e\u0301': [101, 204, 129] for [256]" in done.out.decode()
+    assert fastbpe.load(tmp_path / "a.gguf").encode("\u00e9") == [256]
+    unchecked = run("convert", tmp_path / "a.json", tmp_path / "a.gguf", "--drop", "normalizer", "--no-verify")
+    assert "ids were not compared" in unchecked.out.decode()

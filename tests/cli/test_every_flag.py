@@ -201,6 +201,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "to": "--to native",
             "verify": None,  # no visible effect if all ids are equal; see test_convert.py
             "verify_text": "--verify-text a.txt",
+            "drop": "--drop normalizer",
         },
     ),
     "verify": (

@@ -9,9 +9,11 @@ from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_model
 from fastbpe.errors import FormatError
 from fastbpe.formats.endings import ENDINGS, format_of, has_ending
+from fastbpe.tokenizer.dropping import PARTS
 from fastbpe.tokenizer.export import FORMATS, left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.tokenizer.verify_export import Verification
 
 SUMMARY = "write a tokenizer in another format"
 DETAILS = """
@@ -61,6 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare the ids of this text as well, line by line, also with tokenizers, tiktoken or "
         "sentencepiece, whose format it is, if installed",
     )
+    parser.add_argument(
+        "--drop",
+        metavar="PART",
+        action="append",
+        default=[],
+        choices=PARTS,
+        help="leave out a part that the format cannot hold, though ids of some texts change: normalizer",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -70,13 +80,27 @@ def run(args: argparse.Namespace) -> None:
     tokenizer = load_model(args)
     format = args.to or format_of(args.out, tokenizer.mode)
     text = None if args.verify_text is None else _read_text(args.verify_text)
-    verified = tokenizer.export(args.out, format=format, verify=args.verify, verify_text=text)
+    verified = tokenizer.export(args.out, format=format, verify=args.verify, verify_text=text, drop=args.drop)
     if verified is not None and (text is not None or shows_bars(None)):
         owner = f", in {verified.owner} too" if verified.owner else ""
         streams.note(f"{args.out}: {verified.n_texts:,} texts have the same ids{owner}")
+    if args.drop:
+        streams.tell(f"{args.out} is without the {' and '.join(args.drop)}{_changed(verified)}")
     arguments = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
     if arguments and not _says_it_all(args.out, tokenizer):
         streams.tell(f"{args.out} ({format}) does not hold everything; load it with {arguments}")
+
+
+def _changed(verified: Verification | None) -> str:
+    if verified is None:
+        return "; ids were not compared"
+    if not verified.n_changed:
+        return f"; none of {verified.n_texts:,} texts gets other ids"
+    text, expected, found = verified.changed[0]
+    return (
+        f"; {verified.n_changed:,} texts that it changes get other ids, such as {text!r}: {list(found)} for "
+        f"{list(expected)}"
+    )
 
 
 def _read_text(name: str) -> str:

@@ -651,6 +651,9 @@ class CodePointTokenizer(Tokenizer):
         assert isinstance(model, CodePointModel)
         return CodePointTokenizer(model, cache_bytes=0)
 
+    def _whole_model(self) -> Model | CodePointModel:
+        return self._source
+
     def _control_tokens(self) -> dict[str, int]:
         """Give the special tokens but the unknown one, which only a tokenizer.json counts among them."""
         types = self._source.types

@@ -136,4 +136,10 @@ def check_plain(model: Model, what: str) -> None:
     }
     named = next((name for name, value in lost.items() if value), None)
     if named is not None:
-        raise FormatError(f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface")
+        way_out = (
+            "; or leave it out, though ids of some texts change: drop=['normalizer'], convert --drop normalizer"
+        )
+        raise FormatError(
+            f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface"
+            + (way_out if model.normalizers else "")
+        )

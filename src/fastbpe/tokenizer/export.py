@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from fastbpe._utils.suggestions import choose_one_of
@@ -33,8 +33,14 @@ def export(
     *,
     verify: bool,
     verify_text: str | None,
+    drop: Iterable[str] = (),
 ) -> Verification | None:
     """Write a tokenizer. See `Tokenizer.export`."""
+    from fastbpe.tokenizer import dropping  # here: few calls drop a part
+
+    whole, normalize = tokenizer, None
+    if dropping.checked(drop):
+        tokenizer, normalize = dropping.without_normalizer(whole)
     chosen = format_of(path, tokenizer.mode) if format is None else format
 
     def write_to(file: str | os.PathLike[str]) -> Verification | None:
@@ -42,6 +48,8 @@ def export(
         done = None
         if verify or verify_text is not None:
             done = verify_export.verify(tokenizer, files, chosen, verify_text)
+            if normalize is not None:
+                done = dropping.report(done, whole, tokenizer, normalize, verify_text)
         if isinstance(files, dict):
             atomic_files.write_folder(file, files)
         else:

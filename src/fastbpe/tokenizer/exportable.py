@@ -50,6 +50,9 @@ class Exportable(Protocol):
     def _full_model(self) -> Model:
         """Give the model with its tables; byte level only."""
 
+    def _whole_model(self) -> Model | CodePointModel:
+        """Give the model with all that decides ids."""
+
     def _dump(self, format: str) -> Files:
         """Make the contents of the files of a format. Raises FormatError if it cannot hold the tokenizer."""
 

@@ -1921,6 +1921,7 @@ class Tokenizer(Encoder):
         format: str | None = None,
         verify: bool = True,
         verify_text: str | None = None,
+        drop: Iterable[str] = (),
     ) -> Verification | None:
         """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
 
@@ -1947,9 +1948,13 @@ class Tokenizer(Encoder):
                 or the special tokens, the comparison supplies them.
             verify_text: further text to compare, line by line, also with the library that owns the format
                 (tokenizers, tiktoken, sentencepiece) if it is installed.
+            drop: parts to leave out, though ids of some texts change: ["normalizer"], since "gguf", "tiktoken",
+                "gpt2", "minbpe" and "tekken" cannot hold one. Then normalize texts before you encode them with the
+                file. Text that the normalizer does not change keeps its ids.
 
         Returns:
-            Number of texts compared, and the owner that took part; None if there was nothing to compare.
+            Number of texts compared, and the owner that took part; with drop, what was dropped and on which of the
+            texts ids differ. None if there was nothing to compare.
 
         Raises:
             FormatError: the format cannot hold this vocabulary, or ids would differ; nothing is written. The
@@ -1965,7 +1970,7 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.export import export  # here: it imports all formats
 
-        return export(path, self, format, verify=verify, verify_text=verify_text)
+        return export(path, self, format, verify=verify, verify_text=verify_text, drop=drop)
 
     # Being a value
 
@@ -2108,6 +2113,9 @@ class Tokenizer(Encoder):
             special_tokens=self._special.ids,
             fingerprint=self.fingerprint,
         )
+
+    def _whole_model(self) -> Model | CodePointModel:
+        return self._full_model()
 
     # For `vocabularies`: see `Described`
 

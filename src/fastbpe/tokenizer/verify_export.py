@@ -51,17 +51,6 @@ _ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
 _WAY_OUT = "nothing is written: export it as native"
 
 
-class Verification(NamedTuple):
-    """Result of a comparison.
-
-    n_texts: number of texts compared.
-    owner: library that owns the format, if it gave verify_text the same ids.
-    """
-
-    n_texts: int
-    owner: str | None
-
-
 class Difference(NamedTuple):
     """A text to which two tokenizers give different ids."""
 
@@ -71,6 +60,23 @@ class Difference(NamedTuple):
 
     def __repr__(self) -> str:
         return fields_repr(self)
+
+
+class Verification(NamedTuple):
+    """Result of a comparison.
+
+    n_texts: number of texts compared.
+    owner: library that owns the format, if it gave verify_text the same ids.
+    dropped: parts that were left out by `drop=`. They are left out of the comparison, too.
+    n_changed: number of texts of the comparison to which the tokenizer with these parts gives other ids.
+    changed: the first of these texts, each with the ids of the tokenizer and of the file.
+    """
+
+    n_texts: int
+    owner: str | None
+    dropped: tuple[str, ...] = ()
+    n_changed: int = 0
+    changed: tuple[Difference, ...] = ()
 
 
 def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""`export(drop=["normalizer"])`: what changes, what must not, and what the result says."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, Tokenizer
+from helpers.shared_data import BYTES
+
+TEXTS = ["ab", "caf\u00e9 e\u0301", "a  b", "ABC abc", "\u212b"]
+
+
+def with_normalizer(**described: Any) -> Tokenizer:
+    """Return a byte-level tokenizer with a normalizer, and a token for a composed letter."""
+    made = Tokenizer.from_ranks({**BYTES, b"ab": 256, b"\xc3\xa9": 257}, pattern="gpt2")._dump("huggingface")
+    assert isinstance(made, bytes)
+    return fastbpe.load(json.dumps(json.loads(made) | {"normalizer": described}).encode())
+
+
+NFC = {"type": "NFC"}
+
+
+@pytest.mark.parametrize(
+    ("format", "name"), [("gguf", "a.gguf"), ("tiktoken", "a.tiktoken"), ("gpt2", "a"), ("huggingface", "a.json")]
+)
+def test_tokenizer_without_its_normalizer_is_written(format: str, name: str, tmp_path: Path) -> None:
+    tokenizer = with_normalizer(**NFC)
+    done = tokenizer.export(tmp_path / name, format=format, drop=["normalizer"])
+    assert done is not None
+    assert done.dropped == ("normalizer",)
+    texts = [difference.text for difference in done.changed]
+    assert "e\u0301" in texts
+    assert all(unicodedata.normalize("NFC", text) != text for text in texts)
+    assert done.n_changed >= len(texts)
+    arguments = {} if format in ("gguf", "huggingface") else {"pattern": tokenizer.pattern or "gpt2"}
+    plain = fastbpe.load(tmp_path / name, **arguments)
+    for text in TEXTS:
+        normalized = unicodedata.normalize("NFC", text)
+        assert plain.encode_ordinary(normalized) == tokenizer.encode_ordinary(text)
+    for difference in done.changed:
+        assert difference.expected == tokenizer.encode_ordinary(difference.text)
+        assert difference.found == plain.encode_ordinary(difference.text) != difference.expected
+
+
+@pytest.mark.parametrize("format", ["gguf", "tiktoken", "gpt2", "minbpe", "tekken"])
+def test_error_of_a_format_without_normalizers_names_the_way_out(format: str, tmp_path: Path) -> None:
+    said = r"cannot hold the normalizers .*drop=\['normalizer'\], convert --drop normalizer"
+    with pytest.raises(FormatError, match=said):
+        with_normalizer(**NFC).export(tmp_path / "a", format=format)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_texts_to_verify_are_told_too(tmp_path: Path) -> None:
+    done = with_normalizer(**NFC).export(
+        tmp_path / "a.gguf", drop=["normalizer"], verify_text="o\u0308ff\nplain\n"
+    )
+    assert done is not None
+    assert "o\u0308ff\n" in [difference.text for difference in done.changed]
+
+
+def test_normalizer_of_a_code_point_model_is_dropped(tmp_path: Path) -> None:
+    tokenizer = fastbpe.train(
+        ["ab ab abc \ufb01 fi"] * 5,
+        mode="codepoint",
+        vocab_size=268,
+        byte_fallback=True,
+        hard_vocab_limit=False,
+        progress=False,
+    )
+    with pytest.raises(FormatError, match=r"a GGUF file cannot hold .*drop=\['normalizer'\]"):
+        tokenizer.export(tmp_path / "a.gguf")
+    done = tokenizer.export(tmp_path / "a.gguf", drop=["normalizer"])
+    assert done is not None
+    assert {"\ufb01", "  a  b "} <= {difference.text for difference in done.changed}
+    plain = fastbpe.load(tmp_path / "a.gguf")
+    assert plain.encode("ab fi abc") == tokenizer.encode("ab \ufb01  abc")
+
+
+def test_text_that_the_normalizer_does_not_change_must_keep_its_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = with_normalizer(type="Lowercase")
+    monkeypatch.setattr("fastbpe.tokenizer.dropping.make_change", lambda _: lambda text: text)
+    with pytest.raises(FormatError, match=r"without the normalizer .*though it does not change the text"):
+        tokenizer.export(tmp_path / "a.gguf", drop=["normalizer"])
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("drop", "error", "said"),
+    [
+        ("normalizer", TypeError, r"drop must be a list of parts, such as \['normalizer'\], not 'normalizer'"),
+        (5, TypeError, "drop must be a list"),
+        (["decoder"], ValueError, "drop='decoder': choose of 'normalizer'"),
+    ],
+)
+def test_part_that_cannot_be_dropped_is_refused(drop: Any, error: type, said: str, tmp_path: Path) -> None:
+    with pytest.raises(error, match=said):
+        with_normalizer(**NFC).export(tmp_path / "a.gguf", drop=drop)
+
+
+def test_drop_without_a_normalizer_is_refused(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
+    with pytest.raises(FormatError, match="this tokenizer has none; leave drop= out"):
+        tokenizer.export(tmp_path / "a.gguf", drop=["normalizer"])
+    points = fastbpe.train(
+        ["ab abc"] * 3,
+        mode="codepoint",
+        vocab_size=9,
+        hard_vocab_limit=False,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        progress=False,
+    )
+    with pytest.raises(FormatError, match="no rules of normalization; leave drop= out"):
+        points.export(tmp_path / "a.model", drop=["normalizer"])
