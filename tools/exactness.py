@@ -24,6 +24,7 @@ import hypothesis.strategies as st
 import tiktoken
 
 import fastbpe
+from fastbpe._utils.choices import Ties
 from fastbpe.splitting import make_splitter
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -158,7 +159,7 @@ def compare_splitting(limit: int | None) -> None:
 def compare_training(limit: int | None) -> None:
     """Compare learned merges, each rule for ties with the library that has it."""
     pattern = peer_trainers.WORDS
-    rules: list[tuple[str, str, Callable[[str], list[tuple[bytes, bytes]]]]] = [
+    rules: list[tuple[Ties, str, Callable[[str], list[tuple[bytes, bytes]]]]] = [
         ("pair", "rustbpe", lambda text: peer_trainers.rustbpe_merges([text], VOCAB_SIZE, pattern)),
         ("pair", "bpeasy", lambda text: peer_trainers.bpeasy_merges([text], VOCAB_SIZE, pattern)),
         ("huggingface", "tokenizers", lambda text: peer_trainers.huggingface_merges([text], VOCAB_SIZE, pattern)),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -35,14 +36,13 @@ def main() -> None:
     seconds, tokenizer = timed(
         lambda: fastbpe.train(symbols, mode="ids", base_size=args.base_size, vocab_size=args.vocab_size)
     )
-    assert isinstance(tokenizer, fastbpe.SequenceTokenizer)
     print(f"train to {tokenizer.vocab_size}: {seconds:.1f} s, peak {(peak_memory() or 0) / 1e9:.2f} GB")
     rows = symbols[: len(symbols) // 1000 * 1000].reshape(-1, 1000)
     ids = symbols
     for n in (1, 2):
-        seconds, ids = timed(lambda n=n: tokenizer.encode_to_numpy(symbols, num_threads=n))
+        seconds, ids = timed(partial(tokenizer.encode_to_numpy, symbols, num_threads=n))
         print(f"encode, {n} threads: {len(symbols) / seconds / 1e6:.0f} M symbols/s, {len(ids):,} ids")
-        seconds, _ = timed(lambda n=n: tokenizer.encode_batch_to_numpy(rows, num_threads=n))
+        seconds, _ = timed(partial(tokenizer.encode_batch_to_numpy, rows, num_threads=n))
         print(f"encode rows of 1000, {n} threads: {rows.size / seconds / 1e6:.0f} M symbols/s")
     seconds, decoded = timed(lambda: tokenizer.decode_to_numpy(ids))
     print(f"decode: {len(symbols) / seconds / 1e6:.0f} M symbols/s")

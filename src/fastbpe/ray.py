@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fastbpe._utils.choices import OnError
 from fastbpe.cluster.columns import (
     Encoding,
     Special,
@@ -43,7 +44,7 @@ _END_SECONDS = 60  # to wait for tasks that were cancelled
 _Rows = list[tuple[int, bytes]]
 
 
-def count_pieces(dataset: Dataset, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
+def count_pieces(dataset: Dataset, column: str, *, on_error: OnError = "raise", **options: Any) -> PieceCounts:
     """Count the pieces of a column of texts, with the arguments and the result of `fastbpe.spark.count_pieces`.
 
     The blocks are counted as they come; tasks add up eight results at a time until one is left, which holds each

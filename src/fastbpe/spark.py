@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fastbpe._utils.choices import OnError
 from fastbpe.cluster.columns import (
     Encoding,
     Special,
@@ -42,7 +43,7 @@ _MAX_BITS = 10  # 1,024 parts of counts: each executor adds up some of them
 _INTEGERS = ("int16", "int32", "int64")
 
 
-def count_pieces(df: DataFrame, column: str, *, on_error: str = "raise", **options: Any) -> PieceCounts:
+def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **options: Any) -> PieceCounts:
     """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
     One task counts a partition. The executors add up the counts, divided by hash, and the driver gets the sums: it

@@ -109,7 +109,18 @@ def test_long_sequences_are_one_line(run: Run) -> None:
             ["base_size=5 is not the base's"],
         ),
         (
-            ["train", "codes.txt", "-o", "c.fbpe", "--base", "codes.fbpe", "--vocab-size", "300"],
+            [
+                "train",
+                "codes.txt",
+                "-o",
+                "c.fbpe",
+                "--mode",
+                "byte",
+                "--base",
+                "codes.fbpe",
+                "--vocab-size",
+                "300",
+            ],
             ["mode='ids'", "mode='byte'"],
         ),
         (

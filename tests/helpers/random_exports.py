@@ -19,6 +19,7 @@ from tokenizers import models, pre_tokenizers
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
+from fastbpe._utils.choices import Format
 from fastbpe.formats import gpt2
 from fastbpe.model import AddedToken as Added
 from fastbpe.model import Model, PieceType, pack_merges
@@ -27,8 +28,8 @@ from helpers import tokenizer_json
 from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES
 
-BYTE_FORMATS = ("native", "tiktoken", "gpt2", "minbpe", "tekken", "huggingface", "gguf")
-POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
+BYTE_FORMATS: tuple[Format, ...] = ("native", "tiktoken", "gpt2", "minbpe", "tekken", "huggingface", "gguf")
+POINT_FORMATS: tuple[Format, ...] = ("native", "sentencepiece", "huggingface", "gguf")
 FILES = {
     "native": "a.fbpe",
     "tiktoken": "a.tiktoken",

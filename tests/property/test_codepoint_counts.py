@@ -230,7 +230,7 @@ def test_counts_made_with_other_options_are_refused() -> None:
         counts + PieceCounts({"a": 1})
     assert counts != PieceCounts(dict(counts))
     with pytest.raises(TrainingError, match='give mode="codepoint"'):
-        fastbpe.train(counts, vocab_size=300, progress=False)
+        fastbpe.train(counts, mode="byte", vocab_size=300, progress=False)
     with pytest.raises(TrainingError, match="PieceCounts already"):
         count(counts)
     with pytest.raises(TrainingError, match="leave out text_field"):

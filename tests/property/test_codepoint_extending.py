@@ -109,6 +109,20 @@ def test_llama_2_learns_japanese_and_keeps_its_ids() -> None:
         assert new.decode(new.encode_ordinary(line)) == base.decode(base.encode_ordinary(line))
 
 
+def test_mode_of_the_base_is_the_default_mode() -> None:
+    base = trained()
+    expected = fastbpe.train(["abz low"], vocab_size="+5", mode="codepoint", base=base, progress=False)
+    assert fastbpe.train(["abz low"], vocab_size="+5", base=base, progress=False) == expected
+    counts = fastbpe.count_pieces(["abz low"], base=base, progress=False)
+    assert counts.mode == "codepoint"
+    assert counts == fastbpe.count_pieces(["abz low"], mode="codepoint", base=base, progress=False)
+    assert fastbpe.train(counts, vocab_size="+5", base=base, progress=False) == expected
+    codes = fastbpe.train([[0, 1, 0, 1]], mode="ids", base_size=2, vocab_size=3, progress=False)
+    assert fastbpe.train([[0, 1, 0, 1]], base=codes, vocab_size="+1", progress=False).merges[-1] == (2, 2)
+    with pytest.raises(TrainingError, match="sequences of integers are not counted"):
+        fastbpe.count_pieces(["a"], base=codes)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -12,11 +12,23 @@ from typing_extensions import assert_type
 
 import fastbpe
 from fastbpe import minbpe, sentencepiece, tiktoken
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
 
 # fastbpe
 tokenizer = fastbpe.train(["a text"], vocab_size=300, special_tokens=["<s>"])
 assert_type(tokenizer, fastbpe.Tokenizer)
-assert_type(fastbpe.load("a.fbpe"), fastbpe.Tokenizer)
+assert_type(fastbpe.load("a.fbpe"), fastbpe.Tokenizer | Any)
+loaded = fastbpe.load("codes.fbpe")
+if isinstance(loaded, fastbpe.SequenceTokenizer):
+    assert_type(loaded.encode([1, 2]), list[int])
+assert_type(fastbpe.SequenceTokenizer.load("codes.fbpe"), fastbpe.SequenceTokenizer)
+codes = fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=4)
+assert_type(codes, fastbpe.SequenceTokenizer)
+assert_type(fastbpe.train([[1, 2]], base=codes, vocab_size="+1"), fastbpe.SequenceTokenizer)
+points = fastbpe.train(["a"], mode="codepoint", vocab_size="characters", character_coverage=1.0)
+assert_type(points, CodePointTokenizer)
+assert_type(fastbpe.train(["a"], base=points, vocab_size="+1"), CodePointTokenizer)
+assert_type(fastbpe.train(["a"], base=tokenizer, vocab_size="+1", ties="pair"), fastbpe.Tokenizer)
 assert_type(fastbpe.count_pieces(["a text"]), fastbpe.PieceCounts)
 assert_type(fastbpe.PATTERNS, Mapping[str, str | tuple[str, ...] | None])
 assert_type(tokenizer.encode("a text"), list[int])
@@ -48,9 +60,31 @@ async def encode_beside_a_loop() -> None:
 
 
 assert_type(tokenizer.vocab, list[bytes])
-fastbpe.train(["a text"], vocab_size=300, special_tokenz=["<s>"])  # error: call-arg
-fastbpe.train(["a text"])  # error: call-arg
-fastbpe.train(["a text"], vocab_size=3.5)  # error: arg-type
+fastbpe.train(["a text"], vocab_size=300, special_tokenz=["<s>"])  # error: call-overload
+fastbpe.train(["a text"])  # error: call-overload
+fastbpe.train(["a text"], vocab_size=3.5)  # error: call-overload
+fastbpe.train(["a text"], vocab_size=300, mode="bytes")  # error: call-overload
+fastbpe.train(["a text"], vocab_size=300, ties="pairs")  # error: call-overload
+fastbpe.train(["a text"], vocab_size=300, on_error="ignore")  # error: call-overload
+fastbpe.train(["a text"], vocab_size=300, errors="ignore")  # error: call-overload
+fastbpe.train(["a text"], vocab_size=300, base_special="start")  # error: call-overload
+fastbpe.train([[1]], vocab_size=300, mode="ids", base_size=2, ties="huggingface")  # error: call-overload
+fastbpe.count_pieces(["a text"], mode="bytes")  # error: arg-type
+fastbpe.count_pieces(["a text"], mode="ids")  # error: arg-type
+tokenizer.chunk("a text", 1, boundary="sentences")  # error: call-overload
+tokenizer.truncate("a text", 1, boundary="words")  # error: call-overload
+tokenizer.truncate("a text", 1, side="start")  # error: call-overload
+tokenizer.truncate_batch(["a text"], 1, side="start")  # error: arg-type
+tokenizer.conversation().truncate_to(1, side="end")  # error: arg-type
+tokenizer.encode_with_offsets("a text", unit="bytes")  # error: call-overload
+tokenizer.encode_batch_with_offsets(["a text"], unit="utf-16")  # error: call-overload
+tokenizer.export("a.json", format="hugging")  # error: arg-type
+tokenizer.decode([97], errors="skip")  # error: arg-type
+tokenizer.decode([97], unknown_ids="ignore")  # error: arg-type
+tokenizer.decode_batch([[97]], unknown_ids="ignore")  # error: arg-type
+tokenizer.decoder(errors="skip")  # error: arg-type
+tokenizer.encode_files("a.txt", "a.bin", dtype="int32")  # error: arg-type
+tokenizer.encode_files("a.txt", "a.bin", on_error="ignore")  # error: arg-type
 tokenizer.encode(97)  # error: arg-type
 tokenizer.encode("a text", allowed_specials="all")  # error: call-arg
 tokenizer.decode("a text")  # error: arg-type

@@ -52,4 +52,4 @@ def test_mypy_reports_the_marked_lines_and_no_others() -> None:
 
 
 def test_misspelt_option_of_train_is_a_type_error() -> None:
-    assert reported()[misspelt_option()] == "call-arg"
+    assert reported()[misspelt_option()] == "call-overload"

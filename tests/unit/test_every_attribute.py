@@ -195,8 +195,8 @@ def test_code_point_tokenizer_refuses_other_models() -> None:
 
 
 def test_error_for_code_point_base_in_byte_mode_names_code_point_mode() -> None:
-    with pytest.raises(fastbpe.TrainingError, match="give mode='codepoint'"):
-        fastbpe.train(["ab"], vocab_size=400, base=from_model())
+    with pytest.raises(fastbpe.TrainingError, match="give mode='codepoint', or leave mode= out"):
+        fastbpe.train(["ab"], vocab_size=400, mode="byte", base=from_model())
 
 
 def test_error_for_byte_level_base_in_code_point_mode_names_byte_mode() -> None:
@@ -210,11 +210,25 @@ def test_train_command_prints_refused_base_on_one_line(tmp_path: Path, capsys: p
     from_model().save(tmp_path / "a.model")
     (tmp_path / "x.txt").write_text("ab abc")
     out = tmp_path / "y.fbpe"
-    for more in ([], ["--mode", "byte"]):
-        arguments = ["train", tmp_path / "x.txt", "-o", out, "--vocab-size", "400", "--base", tmp_path / "a.model"]
-        assert main([*map(str, arguments), *more]) == 1
-        error = capsys.readouterr().err
-        assert error.startswith("fastbpe: error: base= ")
-        assert error.count("\n") == 1
-        assert "mode='codepoint'" in error
+    arguments = ["train", tmp_path / "x.txt", "-o", out, "--vocab-size", "+2", "--base", tmp_path / "a.model"]
+    assert main([*map(str, arguments), "--mode", "byte"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("fastbpe: error: base= ")
+    assert error.count("\n") == 1
+    assert "mode='codepoint'" in error
     assert not out.exists()
+
+
+def test_train_command_takes_the_mode_of_the_base_and_of_counts(tmp_path: Path) -> None:
+    from fastbpe.cli import main
+
+    base = fastbpe.train(["ab ab"], vocab_size=20, mode="codepoint", byte_fallback=False, hard_vocab_limit=False)
+    base.save(tmp_path / "a.fbpe")
+    (tmp_path / "x.txt").write_text("ab abc abd")
+    text, out = str(tmp_path / "x.txt"), str(tmp_path / "y.fbpe")
+    assert main(["train", text, "-o", out, "--vocab-size", "+3", "--base", str(tmp_path / "a.fbpe")]) == 0
+    assert fastbpe.load(out) == fastbpe.train(["ab abc abd"], vocab_size="+3", base=base, progress=False)
+    counts = str(tmp_path / "x.pieces")
+    assert main(["count-pieces", text, "-o", counts, "--mode", "codepoint"]) == 0
+    assert main(["train", counts, "-o", out, "--vocab-size", "characters"]) == 0
+    assert fastbpe.load(out).mode == "codepoint"

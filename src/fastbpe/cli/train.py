@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any
 
+from fastbpe._utils.choices import Format
 from fastbpe.cli import counting, documents, sequences, streams
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
@@ -75,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--mode",
         choices=("byte", "codepoint", "ids"),
-        help="bytes (default), code points as sentencepiece's BPE, or ids: sequences of integers",
+        help="byte, codepoint (sentencepiece's BPE) or ids (sequences of integers); default: the base's, or byte",
     )
     counting.add_arguments(parser)
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
@@ -90,19 +91,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train and save."""
+    base = None if args.base is None else load(args.base, pattern=args.pattern)
+    if args.mode is None and base is not None:
+        args.mode = base.mode
     if args.mode == "ids":
-        _train_on_sequences(args)
+        _train_on_sequences(args, base)
         return
+    counts = _counts_of(args)
+    if args.mode is None and counts is not None:
+        args.mode = counts.mode
     format = format_of(args.output, args.mode or "byte")  # raises for a bad ending before hours of training
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
-    source = _counts_of(args) or counting.sources_of(args, separator)
+    source = counting.sources_of(args, separator) if counts is None else counts
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
-    options["separator"] = separator
-    if args.base is not None:  # a .tiktoken file does not hold its pattern
-        options["base"] = load(args.base, pattern=options.pop("pattern"))
+    options |= {"separator": separator, "mode": args.mode}
+    if base is not None:  # it has the pattern: a .tiktoken file, which holds none, was loaded with it
+        options |= {"base": base, "pattern": None}
     if args.mode == "codepoint":
-        options |= counting.code_point_options(args) | {"mode": args.mode}
+        options |= counting.code_point_options(args)
     elif args.option:
         raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
     elif args.special or not isinstance(source, PieceCounts):  # counts know their special tokens
@@ -119,18 +126,18 @@ def run(args: argparse.Namespace) -> None:
         streams.tell(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
 
 
-def _train_on_sequences(args: argparse.Namespace) -> None:
+def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     """Train on sequences of integers."""
     streams.check_output(args.output)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     given |= {"separator": documents.separator_of(args), "special_tokens": args.special or None}
     options = {name: value for name, value in given.items() if value is not None}
-    if args.base is not None:
-        options["base"] = load(args.base, pattern=options.pop("pattern", None))
+    if base is not None:
+        options["base"] = base
     sequences.train_and_save(args, options)
 
 
-def _write(tokenizer: Tokenizer, output: str, format: str) -> None:
+def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
     """Write the tokenizer, and warn of what its format does not hold."""
     try:
         tokenizer.export(output, format=format)

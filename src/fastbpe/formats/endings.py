@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from fastbpe._utils.choices import Format
 from fastbpe.errors import FormatError
 
 #: Ending → format, by the mode of the tokenizer.
-ENDINGS: Mapping[str, Mapping[str, str]] = {
+ENDINGS: Mapping[str, Mapping[str, Format]] = {
     "byte": {
         ".fbpe": "native",
         ".tiktoken": "tiktoken",
@@ -20,7 +21,7 @@ ENDINGS: Mapping[str, Mapping[str, str]] = {
     "codepoint": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece", ".gguf": "gguf"},
 }
 _FOLDER = "a folder"
-_FOLDERS = {"byte": "gpt2"}
+_FOLDERS: Mapping[str, Format] = {"byte": "gpt2"}
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
@@ -40,7 +41,7 @@ def has_ending(path: str | os.PathLike[str]) -> bool:
     return is_folder(path) or bool(Path(path).suffix)
 
 
-def format_of(path: str | os.PathLike[str], mode: str) -> str:
+def format_of(path: str | os.PathLike[str], mode: str) -> Format:
     """Return the format that a path asks for; native if the name has no ending.
 
     Args:

@@ -17,6 +17,7 @@ from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.caching import cached_property
+from fastbpe._utils.choices import DecodeErrors, Unit, UnknownIds
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.formats import detect, native
 from fastbpe.formats.huggingface import write_llama
@@ -133,7 +134,7 @@ class CodePointTokenizer(Tokenizer):
         *,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-        unit: str = "char",
+        unit: Unit = "char",
         as_numpy: bool = False,
     ) -> Any:
         """Encode a text, and give the (start, end) of each id, by default in characters of the text.
@@ -167,9 +168,9 @@ class CodePointTokenizer(Tokenizer):
         self,
         ids: Ids,
         *,
-        errors: str = "replace",
+        errors: DecodeErrors = "replace",
         num_threads: int | None = None,
-        unknown_ids: str = "raise",
+        unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> str:
         """Decode ids to text, with the arguments and errors of `Tokenizer.decode`.
@@ -198,9 +199,9 @@ class CodePointTokenizer(Tokenizer):
         self,
         batch: Batch,
         *,
-        errors: str = "replace",
+        errors: DecodeErrors = "replace",
         num_threads: int | None = None,
-        unknown_ids: str = "raise",
+        unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
         """Decode each sequence of ids, in order, as `decode` does.
@@ -223,7 +224,11 @@ class CodePointTokenizer(Tokenizer):
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
 
     def decoder(
-        self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
+        self,
+        *,
+        errors: DecodeErrors = "replace",
+        unknown_ids: UnknownIds = "raise",
+        skip_special_tokens: bool = False,
     ) -> StreamDecoder:
         """Make a stream that decodes ids as they come, as `Tokenizer.decoder` does.
 
@@ -485,13 +490,13 @@ class CodePointTokenizer(Tokenizer):
                 )
 
     def _encode_with_lists(
-        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: str
+        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: Unit
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
         return self._places.lists(texts, allowed, disallowed, check_unit(unit))
 
     def _encode_with_spans(
-        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: str
+        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: Unit
     ) -> tuple[Array, Array, Array]:
         allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
         return self._places.arrays(texts, allowed, disallowed, check_unit(unit))

@@ -12,6 +12,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.ids.id_lists import Array, int64s
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.choices import DecodeErrors, Unit, UnknownIds
 from fastbpe.errors import SpecialTokenError, note_place
 from fastbpe.model import Buffer, CodePointModel, Conventions
 from fastbpe.tokenizer.codepoint_tables import (
@@ -52,7 +53,9 @@ class Decoding:
         if model.conventions.decoder == "Metaspace" and self.strips:
             self.first_texts = dict(_odd_first_texts(model))
 
-    def decode(self, ids: Sequence[int] | Buffer, errors: str, num_threads: int | None, unknown_ids: str) -> str:
+    def decode(
+        self, ids: Sequence[int] | Buffer, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+    ) -> str:
         """Decode ids to text. With errors="replace", bytes that are not UTF-8 decode as in tokenizers."""
         if unknown_ids == "skip":
             ids = self.decoder.known(ids)
@@ -65,7 +68,11 @@ class Decoding:
             return first + self._decode_runs(rest, unknown_ids, strips=self.strips and decoder is not self._plain)
 
     def decode_batch(
-        self, batch: list[Sequence[int] | Buffer], errors: str, num_threads: int | None, unknown_ids: str
+        self,
+        batch: list[Sequence[int] | Buffer],
+        errors: DecodeErrors,
+        num_threads: int | None,
+        unknown_ids: UnknownIds,
     ) -> list[str]:
         """Decode each sequence of ids."""
         if not self.first_texts or not batch:
@@ -78,7 +85,9 @@ class Decoding:
         first, rest, decoder = self._begin(ids, "raise")
         return first.encode() + decoder.decode_bytes(rest)
 
-    def _begin(self, ids: Sequence[int] | Buffer, unknown_ids: str) -> tuple[str, Sequence[int] | Buffer, Decoder]:
+    def _begin(
+        self, ids: Sequence[int] | Buffer, unknown_ids: UnknownIds
+    ) -> tuple[str, Sequence[int] | Buffer, Decoder]:
         """Split off a first token that loses more than one space.
 
         Returns:
@@ -95,7 +104,7 @@ class Decoding:
                 return self.first_texts[listed[at]].decode(), listed[at + 1 :], self._plain
         return "", listed, self.decoder
 
-    def _decode_runs(self, ids: Sequence[int] | Buffer, unknown_ids: str, *, strips: bool) -> str:
+    def _decode_runs(self, ids: Sequence[int] | Buffer, unknown_ids: UnknownIds, *, strips: bool) -> str:
         """Decode each run of byte ids by itself. strips: drop a space at the beginning."""
         out: list[str] = []
         run = b""
@@ -145,7 +154,7 @@ class Places:
         texts: Iterable[Text],
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
-        unit: str,
+        unit: Unit,
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Encode texts. Returns for each text the list of ids and the list of their spans.
 
@@ -169,7 +178,7 @@ class Places:
         texts: Iterable[Text],
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
-        unit: str,
+        unit: Unit,
     ) -> tuple[Array, Array, Array]:
         """Encode texts.
 
@@ -185,7 +194,7 @@ class Places:
         texts: list[Text],
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
-        unit: str,
+        unit: Unit,
         out: TracedIds,
         is_single: bool,
         first: int,
@@ -216,7 +225,7 @@ class Places:
         text: Text,
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
-        unit: str,
+        unit: Unit,
         out: TracedIds,
     ) -> None:
         """Encode a str or bytes, whether it has tokens or not."""

@@ -9,6 +9,7 @@ import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
@@ -26,7 +27,8 @@ from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType
 
 METASPACE = "\u2581"  # sentencepiece's character for a space
 METASPACE_UTF8 = METASPACE.encode()
-EACH_BYTE = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
+# Any: the types of `errors=` list the handlers for users.
+EACH_BYTE: Any = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
 
 _BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a sign, too
 _NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots

@@ -18,6 +18,7 @@ from fastbpe._core.encode.text_cuts import encode_part
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import has_surrogates, to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.choices import Side
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.boundaries import SIDES
@@ -143,7 +144,7 @@ class Conversation:
         n_old, n_new = len(old) - n_after, len(new) - n_after
         return place + n_same, place + n_same + n_old, new[:n_new]
 
-    def truncate_to(self, max_tokens: int, *, side: str = "right") -> tuple[int, int, list[int]]:
+    def truncate_to(self, max_tokens: int, *, side: Side = "right") -> tuple[int, int, list[int]]:
         """Cut text off until max_tokens ids are left. One more character would have more.
 
         No special or added token is cut in two.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fastbpe._utils.choices import IdType, OnError, ReadErrors
 from fastbpe.corpus.encode_files import Job
 from fastbpe.corpus.sinks import choose_dtype
 from fastbpe.corpus.skipping import check_choices
@@ -16,13 +17,13 @@ def job_of(
     n_vocab: int,
     special_tokens: Mapping[str, int],
     *,
-    dtype: str | None,
+    dtype: IdType | None,
     document_start: str | None,
     document_end: str | None,
     separator: str | None = None,
     text_field: str = "text",
-    on_error: str = "raise",
-    errors: str = "strict",
+    on_error: OnError = "raise",
+    errors: ReadErrors = "strict",
     header: str | None = None,
 ) -> Job:
     """Check the arguments of `Tokenizer.encode_files` that decide the bytes of its output.

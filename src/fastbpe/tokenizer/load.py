@@ -22,7 +22,7 @@ def load(
     pattern: PatternLike = None,
     special_tokens: Mapping[str, int] | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
-) -> Tokenizer:
+) -> Tokenizer | Any:
     """Load a tokenizer from a file, a folder or a file's bytes, or find a published vocabulary by its name.
 
     The contents decide the format of a file, not its ending. A name is looked for on this machine, never
@@ -51,7 +51,7 @@ def load(
 
     Returns:
         A Tokenizer; a CodePointTokenizer for a vocabulary of code points; a SequenceTokenizer for a file of one.
-        Type checkers see a Tokenizer: use `SequenceTokenizer.load` where that matters.
+        Type checkers see `Tokenizer | Any`, since the file decides; `SequenceTokenizer.load` loads no other kind.
 
     Raises:
         FormatError: the file is damaged, or in no format that fastbpe reads; the message tells the way out.

@@ -23,6 +23,17 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
+from fastbpe._utils.choices import (
+    Boundary,
+    DecodeErrors,
+    Format,
+    IdType,
+    OnError,
+    ReadErrors,
+    Side,
+    Unit,
+    UnknownIds,
+)
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import InvalidTokenError
 from fastbpe.formats import native
@@ -322,7 +333,7 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = ...,
         disallowed_special: Special = ...,
-        unit: str = ...,
+        unit: Unit = ...,
         as_numpy: Literal[False] = ...,
     ) -> tuple[list[int], list[Span]]: ...
 
@@ -333,7 +344,7 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = ...,
         disallowed_special: Special = ...,
-        unit: str = ...,
+        unit: Unit = ...,
         as_numpy: Literal[True],
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
 
@@ -344,7 +355,7 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-        unit: str = "char",
+        unit: Unit = "char",
         as_numpy: bool = False,
     ) -> Any:
         r"""Encode a text, and give the (start, end) of each id, by default in characters of the text.
@@ -378,7 +389,7 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = ...,
         disallowed_special: Special = ...,
-        unit: str = ...,
+        unit: Unit = ...,
         as_numpy: Literal[False] = ...,
     ) -> list[tuple[list[int], list[Span]]]: ...
 
@@ -389,7 +400,7 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = ...,
         disallowed_special: Special = ...,
-        unit: str = ...,
+        unit: Unit = ...,
         as_numpy: Literal[True],
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
@@ -400,7 +411,7 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-        unit: str = "char",
+        unit: Unit = "char",
         as_numpy: bool = False,
     ) -> Any:
         """Encode each text, in order, as `encode_with_offsets` does, on the calling thread.
@@ -794,14 +805,14 @@ class Tokenizer(Encoder):
         text_field: str = "text",
         document_start: str | None = None,
         document_end: str | None = None,
-        dtype: str | None = None,
+        dtype: IdType | None = None,
         num_threads: int | None = None,
         progress: Progress = None,
         overwrite: bool = False,
         shard: tuple[int, int] | None = None,
-        on_error: str = "raise",
-        errors: str = "strict",
-        header: str | None = None,
+        on_error: OnError = "raise",
+        errors: ReadErrors = "strict",
+        header: Literal["llm.c"] | None = None,
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
@@ -885,10 +896,10 @@ class Tokenizer(Encoder):
         *,
         document_start: str | None = None,
         document_end: str | None = None,
-        dtype: str | None = None,
+        dtype: IdType | None = None,
         num_threads: int | None = None,
-        on_error: str = "raise",
-        errors: str = "strict",
+        on_error: OnError = "raise",
+        errors: ReadErrors = "strict",
     ) -> FilesSummary:
         """Encode texts into one shard of an output, as a task of Spark, Ray or another engine does.
 
@@ -1157,14 +1168,14 @@ class Tokenizer(Encoder):
         text: Text,
         max_tokens: int,
         *,
-        side: str = ...,
-        boundary: str = ...,
+        side: Side = ...,
+        boundary: Boundary = ...,
         with_total: Literal[False] = ...,
     ) -> str: ...
 
     @overload
     def truncate(
-        self, text: Text, max_tokens: int, *, side: str = ..., boundary: str = ..., with_total: Literal[True]
+        self, text: Text, max_tokens: int, *, side: Side = ..., boundary: Boundary = ..., with_total: Literal[True]
     ) -> tuple[str, int]: ...
 
     def truncate(
@@ -1172,8 +1183,8 @@ class Tokenizer(Encoder):
         text: Text,
         max_tokens: int,
         *,
-        side: str = "right",
-        boundary: str = "token",
+        side: Side = "right",
+        boundary: Boundary = "token",
         with_total: bool = False,
     ) -> str | tuple[str, int]:
         """Give the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
@@ -1203,7 +1214,7 @@ class Tokenizer(Encoder):
         return truncation.truncate(self, text, max_tokens, side, boundary, with_total=with_total)
 
     def truncate_batch(
-        self, texts: Iterable[Text], max_tokens: int, *, side: str = "right", boundary: str = "token"
+        self, texts: Iterable[Text], max_tokens: int, *, side: Side = "right", boundary: Boundary = "token"
     ) -> list[str]:
         """Truncate each text, in order, as `truncate` does.
 
@@ -1229,13 +1240,19 @@ class Tokenizer(Encoder):
         max_tokens: int,
         *,
         overlap: int = ...,
-        boundary: str = ...,
+        boundary: Boundary = ...,
         with_spans: Literal[False] = ...,
     ) -> Iterator[str]: ...
 
     @overload
     def chunk(
-        self, text: Text, max_tokens: int, *, overlap: int = ..., boundary: str = ..., with_spans: Literal[True]
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        overlap: int = ...,
+        boundary: Boundary = ...,
+        with_spans: Literal[True],
     ) -> Iterator[Chunk]: ...
 
     def chunk(
@@ -1244,7 +1261,7 @@ class Tokenizer(Encoder):
         max_tokens: int,
         *,
         overlap: int = 0,
-        boundary: str = "token",
+        boundary: Boundary = "token",
         with_spans: bool = False,
     ) -> Iterator[str] | Iterator[Chunk]:
         """Cut a text into chunks of at most max_tokens ids, one after another, each as long as `truncate` gives.
@@ -1286,9 +1303,9 @@ class Tokenizer(Encoder):
         self,
         ids: Ids,
         *,
-        errors: str = "replace",
+        errors: DecodeErrors = "replace",
         num_threads: int | None = None,
-        unknown_ids: str = "raise",
+        unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> str:
         """Decode ids to text, special tokens included.
@@ -1320,9 +1337,9 @@ class Tokenizer(Encoder):
         self,
         batch: Batch,
         *,
-        errors: str = "replace",
+        errors: DecodeErrors = "replace",
         num_threads: int | None = None,
-        unknown_ids: str = "raise",
+        unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
         """Decode each sequence of ids, in order, as `decode` does.
@@ -1349,7 +1366,11 @@ class Tokenizer(Encoder):
         return decoder.decode_batch(flat_ids.sequences(batch), errors, num_threads, unknown_ids)
 
     def decoder(
-        self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
+        self,
+        *,
+        errors: DecodeErrors = "replace",
+        unknown_ids: UnknownIds = "raise",
+        skip_special_tokens: bool = False,
     ) -> StreamDecoder:
         """Make a stream that decodes ids as they come and never gives half a character.
 
@@ -1918,7 +1939,7 @@ class Tokenizer(Encoder):
         self,
         path: str | os.PathLike[str],
         *,
-        format: str | None = None,
+        format: Format | None = None,
         verify: bool = True,
         verify_text: str | None = None,
         drop: Iterable[str] = (),

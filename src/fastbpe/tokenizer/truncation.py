@@ -34,6 +34,7 @@ from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.text_cuts import may_cut
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.choices import Boundary, Side
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import note_place
@@ -69,7 +70,7 @@ class Chunk(NamedTuple):
 
 
 def truncate(
-    encoder: Encoder, text: str | bytes, max_tokens: int, side: str, boundary: str, *, with_total: bool
+    encoder: Encoder, text: str | bytes, max_tokens: int, side: Side, boundary: Boundary, *, with_total: bool
 ) -> str | tuple[str, int]:
     """Cut a text off. See `Tokenizer.truncate`."""
     n_ids, kinds = _checked(max_tokens, side, boundary)
@@ -81,7 +82,7 @@ def truncate(
 
 
 def truncate_batch(
-    encoder: Encoder, texts: Iterable[str | bytes], max_tokens: int, side: str, boundary: str
+    encoder: Encoder, texts: Iterable[str | bytes], max_tokens: int, side: Side, boundary: Boundary
 ) -> list[str]:
     """Cut texts off. See `Tokenizer.truncate_batch`."""
     n_ids, kinds = _checked(max_tokens, side, boundary)
@@ -101,7 +102,7 @@ def truncate_batch(
 
 
 def _parts_within(
-    encoder: Encoder, texts: list[Any], n_ids: int, side: str, kinds: Sequence[str]
+    encoder: Encoder, texts: list[Any], n_ids: int, side: Side, kinds: Sequence[str]
 ) -> list[str | None]:
     """Give the parts of the texts that take no search or boundary of a kind; None for the other texts."""
     pipeline = _pipeline(encoder)
@@ -110,7 +111,7 @@ def _parts_within(
     return parts_within(pipeline, texts, n_ids, side == "left", TRIED)
 
 
-def _checked(max_tokens: int, side: str, boundary: str) -> tuple[int, Sequence[str]]:
+def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequence[str]]:
     """Check the arguments of `truncate`; give the most ids, and the kinds of boundaries to try."""
     if side not in SIDES:
         raise ValueError(choose_one_of("side", side, SIDES))
@@ -120,7 +121,7 @@ def _checked(max_tokens: int, side: str, boundary: str) -> tuple[int, Sequence[s
     return min(max_tokens, _MAX_IDS), _kinds(boundary)
 
 
-def _kinds(boundary: str) -> Sequence[str]:
+def _kinds(boundary: Boundary) -> Sequence[str]:
     """Give the kinds of boundaries to try, from a kind on to finer ones. "token": none."""
     if boundary == "token":
         return ()
@@ -130,7 +131,7 @@ def _kinds(boundary: str) -> Sequence[str]:
 
 
 def _truncated(
-    encoder: Encoder, text: str, n_ids: int, side: str, kinds: Sequence[str], *, with_total: bool
+    encoder: Encoder, text: str, n_ids: int, side: Side, kinds: Sequence[str], *, with_total: bool
 ) -> tuple[str, int | None]:
     """Cut a text off; give also its number of ids if with_total."""
     origin, last = (0, len(text)) if side == "right" else (len(text), 0)
@@ -147,7 +148,7 @@ def _truncated(
 
 
 def chunk(
-    encoder: Encoder, text: str | bytes, max_tokens: int, overlap: int, boundary: str, *, with_spans: bool
+    encoder: Encoder, text: str | bytes, max_tokens: int, overlap: int, boundary: Boundary, *, with_spans: bool
 ) -> Iterator[str] | Iterator[Chunk]:
     """Check the arguments now, and cut the text into chunks one at a time, when the caller asks for the next.
 

@@ -17,6 +17,7 @@ from fastbpe.tokenizer.removing_bytes import renumbered
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_texts import BaseTexts, texts_of_base
 from fastbpe.training.options import BASE_SPECIAL, N_BYTES, ByteOptions
+from fastbpe.training.piece_counts import PieceCounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +170,13 @@ def is_plain(base: Tokenizer) -> bool:
     return not (model.normalizers or model.pre_tokenizers or model.prefix_space or model.added_tokens)
 
 
+def mode_of(base: object, source: object = None) -> Any:
+    """Return the mode of a run whose caller names none: the base's, or that of counts; else "byte"."""
+    if (mode := getattr(base, "mode", None)) is not None:
+        return mode
+    return source.mode if isinstance(source, PieceCounts) else "byte"
+
+
 def check_mode(base: object, mode: str) -> None:
     """Check that a base is a tokenizer of the mode of a run: "byte", "codepoint" or "ids".
 
@@ -183,8 +191,8 @@ def check_mode(base: object, mode: str) -> None:
         raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
     if base.mode != mode:
         raise TrainingError(
-            f"base= is a tokenizer of mode={base.mode!r}, and mode={mode!r} learns on after one of its own mode: "
-            f"give mode={base.mode!r}, or another base"
+            f"base= is a tokenizer of mode={base.mode!r}, which mode={mode!r} cannot extend: give "
+            f"mode={base.mode!r}, or leave mode= out"
         )
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.choices import BaseSpecial, OnError, ReadErrors, Ties
+from fastbpe._utils.progress import Progress
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.skipping import check_choices
@@ -31,7 +33,7 @@ class ByteKeywords(TypedDict, total=False):
 
     pattern: PatternLike
     special_tokens: Iterable[str]
-    ties: str
+    ties: Ties
     min_count: int
     max_token_bytes: int | None
 
@@ -97,6 +99,35 @@ class TrainingKeywords(ByteKeywords, CodePointKeywords, SequenceKeywords, total=
     """
 
 
+class RunKeywords(TypedDict, total=False):
+    """Keyword arguments of `train` for all modes, for type checkers."""
+
+    progress: Progress
+    num_threads: int | None
+    max_memory_bytes: int | None
+    text_field: str
+    separator: str | None
+    on_error: OnError
+    errors: ReadErrors
+
+
+class ByteRun(ByteKeywords, RunKeywords, total=False):
+    """Keyword arguments of `train` with mode="byte", for type checkers."""
+
+    base_special: BaseSpecial | None
+
+
+class CodePointRun(CodePointKeywords, RunKeywords, total=False):
+    """Keyword arguments of `train` with mode="codepoint", for type checkers."""
+
+
+class SequenceRun(SequenceKeywords, RunKeywords, total=False):
+    """Keyword arguments of `train` with mode="ids", for type checkers."""
+
+    ties: Literal["pair", "first"]
+    min_count: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class ByteOptions:
     """Options of byte-mode training, checked; the training report lists each.
@@ -123,7 +154,7 @@ class ByteOptions:
     vocab_size: int
     pattern: PatternLike = "cl100k"
     special_tokens: tuple[str, ...] = ()
-    ties: str = "pair"
+    ties: Ties = "pair"
     min_count: int = 1
     max_token_bytes: int | None = None
 

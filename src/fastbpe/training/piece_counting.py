@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter, parts
+from fastbpe._utils.choices import OnError, ReadErrors, TextMode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
@@ -22,7 +23,7 @@ from fastbpe.tokenizer.special_tokens import make_matcher
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training import counting_threads
 from fastbpe.training.base_texts import BaseTexts
-from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain
+from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain, mode_of
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
 from fastbpe.training.options import CodePointKeywords, ReadingOptions, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
@@ -40,7 +41,7 @@ _MODES = ("byte", "codepoint")
 def count_pieces(
     source: Source,
     *,
-    mode: str = "byte",
+    mode: TextMode | None = None,
     pattern: PatternLike = DEFAULT_PATTERN,
     special_tokens: Iterable[str] = (),
     base: Tokenizer | None = None,
@@ -49,8 +50,8 @@ def count_pieces(
     progress: Progress = None,
     text_field: str = "text",
     separator: str | None = None,
-    on_error: str = "raise",
-    errors: str = "strict",
+    on_error: OnError = "raise",
+    errors: ReadErrors = "strict",
     **options: Unpack[CodePointKeywords],
 ) -> PieceCounts:
     """Count the pieces of a source: the first half of `train`.
@@ -61,7 +62,8 @@ def count_pieces(
     Args:
         source: path, texts or counts, as for `train`. A mapping of pieces (in code-point mode of sentences) to
             counts becomes `PieceCounts`.
-        mode: str – "byte", or "codepoint": normalize sentences and count their words, as `train` does there.
+        mode: str or None – "byte", or "codepoint": normalize sentences and count their words, as `train` does
+            there. None: the base's mode; without a base "byte".
         pattern: str, list of str or None – the split pattern, as for `train`.
             Byte mode only.
         special_tokens: list of str – names that separate stretches of text, as for `train`; they are not counted.
@@ -102,6 +104,8 @@ def count_pieces(
     >>> fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
     1
     """
+    if mode is None:
+        mode = mode_of(base)
     if mode not in _MODES:
         raise TrainingError(choose_one_of("mode", mode, _MODES, "; sequences of integers are not counted"))
     reading = ReadingOptions(

@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
+from fastbpe._utils.choices import BaseSpecial, Mode, OnError, ReadErrors
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
@@ -22,13 +23,24 @@ from fastbpe.training.base_vocabulary import (
     add_pattern_of_base,
     byte_vocabulary,
     check_mode,
+    mode_of,
     vocabulary_of_base,
 )
-from fastbpe.training.options import N_BYTES, ByteOptions, ReadingOptions, TrainingKeywords, check_special_tokens
+from fastbpe.training.options import (
+    N_BYTES,
+    ByteOptions,
+    ByteRun,
+    CodePointRun,
+    ReadingOptions,
+    SequenceRun,
+    TrainingKeywords,
+    check_special_tokens,
+)
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 
 if TYPE_CHECKING:
+    from fastbpe.tokenizer.codepoint import CodePointTokenizer
     from fastbpe.tokenizer.sequence_batches import SequenceSource
     from fastbpe.tokenizer.sequences import SequenceTokenizer
 
@@ -49,22 +61,61 @@ _MODES = ("byte", "codepoint", "ids")
 _CALLER = 4  # stacklevel of warnings from a function that one of `train` calls: the line that calls `train`
 
 
+@overload
+def train(
+    source: SequenceSource,
+    *,
+    vocab_size: int | str,
+    mode: Literal["ids"],
+    base: SequenceTokenizer | None = ...,
+    **options: Unpack[SequenceRun],
+) -> SequenceTokenizer: ...
+@overload
+def train(
+    source: Source | PieceCounts,
+    *,
+    vocab_size: int | str,
+    mode: Literal["codepoint"],
+    base: Tokenizer | None = ...,
+    **options: Unpack[CodePointRun],
+) -> CodePointTokenizer: ...
+@overload
+def train(
+    source: SequenceSource, *, vocab_size: int | str, base: SequenceTokenizer, **options: Unpack[SequenceRun]
+) -> SequenceTokenizer: ...
+@overload
+def train(
+    source: Source | PieceCounts,
+    *,
+    vocab_size: int | str,
+    base: CodePointTokenizer,
+    **options: Unpack[CodePointRun],
+) -> CodePointTokenizer: ...
+@overload
+def train(
+    source: Source | PieceCounts,
+    *,
+    vocab_size: int | str,
+    mode: Literal["byte"] | None = ...,
+    base: Tokenizer | None = ...,
+    **options: Unpack[ByteRun],
+) -> Tokenizer: ...
 def train(
     source: Source | PieceCounts | SequenceSource,
     *,
     vocab_size: int | str,
-    mode: str = "byte",
+    mode: Mode | None = None,
     base: Tokenizer | SequenceTokenizer | None = None,
-    base_special: str | None = None,
+    base_special: BaseSpecial | None = None,
     progress: Progress = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     text_field: str = "text",
     separator: str | None = None,
-    on_error: str = "raise",
-    errors: str = "strict",
+    on_error: OnError = "raise",
+    errors: ReadErrors = "strict",
     **options: Unpack[TrainingKeywords],
-) -> Tokenizer:
+) -> Tokenizer | SequenceTokenizer:
     """Learn a tokenizer from text, or from sequences of integers.
 
     The same text and options give the same tokenizer on any machine, with any number of threads, and for any order
@@ -88,8 +139,9 @@ def train(
             sequences to counts.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
-        mode: str – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document are
-            sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
+        mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
+            are sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
+            None: the mode of the base or of the `PieceCounts`; without them "byte".
         base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
             tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
             vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
@@ -128,7 +180,7 @@ def train(
 
     Returns:
         The tokenizer; its `training_report` holds the options and numbers of the run. With mode="ids" it is a
-        `SequenceTokenizer`, though type checkers see a Tokenizer.
+        `SequenceTokenizer`, with mode="codepoint" a `CodePointTokenizer`.
 
     Raises:
         TrainingError: an option has an invalid value, or there is no text to learn from.
@@ -153,6 +205,8 @@ def train(
     >>> codes.encode([2, 3, 1])
     [2, 4]
     """
+    if mode is None:
+        mode = mode_of(base, source)
     _check_names(mode, options)
     if base is None and base_special is not None:
         raise TrainingError(f"base_special={base_special!r} is about the special tokens of base=; give base=")
@@ -171,7 +225,7 @@ def train(
         if base_special is not None:
             raise TrainingError(f'base_special={base_special!r}: mode="ids" has no special tokens; leave it out')
         of_sequences = cast("SequenceTokenizer | None", base)
-        return cast("Tokenizer", _train_sequences(source, of_sequences, vocab_size, options, reading, reporter))
+        return _train_sequences(source, of_sequences, vocab_size, options, reading, reporter)
     source, base = cast("Source | PieceCounts", source), cast("Tokenizer | None", base)
     if isinstance(vocab_size, str) and vocab_size.startswith("+"):
         vocab_size = _total(vocab_size, base)
@@ -182,7 +236,9 @@ def train(
     keywords: dict[str, Any] = dict(options)
     if isinstance(source, PieceCounts):
         if source.mode != "byte":
-            raise TrainingError('PieceCounts hold what mode="codepoint" learns from; give mode="codepoint"')
+            raise TrainingError(
+                'these PieceCounts were counted with mode="codepoint"; give mode="codepoint", or leave mode= out'
+            )
         known = () if base is None else base.special_tokens
         new = [name for name in source.special_tokens if name not in known]
         keywords = {"pattern": source.pattern, "special_tokens": new} | keywords
@@ -257,7 +313,7 @@ def _train_code_points(
     keywords: Mapping[str, Any],
     reading: ReadingOptions,
     reporter: Reporter,
-) -> Tokenizer:
+) -> CodePointTokenizer:
     # Imported here: byte mode does not need it.
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
     from fastbpe.training.codepoint_train import make_options, train_counted, train_model

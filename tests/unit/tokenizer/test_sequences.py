@@ -216,7 +216,10 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
         ({"ties": "last"}, "choose one of 'pair', 'first'"),
         ({"separator": "x"}, "the source is sequences of integers: leave out separator"),
         ({"max_memory_bytes": 5}, "leave out max_memory_bytes"),
-        ({"base": fastbpe.Tokenizer.from_merges([], pattern=None)}, "mode='byte', and mode='ids' learns on after"),
+        (
+            {"base": fastbpe.Tokenizer.from_merges([], pattern=None)},
+            "mode='byte', which mode='ids' cannot extend: give mode='byte'",
+        ),
         ({"base": TOKENIZER, "vocab_size": 5}, "vocab_size=5 is too small: the base has 6 tokens"),
         (
             {"base": TOKENIZER, "vocab_size": 9, "base_size": 5},
@@ -241,11 +244,13 @@ def test_base_of_another_mode_raises_value_error_that_names_both_modes(mode: str
         ["ab abc"], vocab_size=12, mode="codepoint", byte_fallback=False, progress=False
     )
     for kind in (other, "ids"):
-        with pytest.raises(ValueError, match=f"base= is a tokenizer of mode='{kind}', and mode='{mode}' learns"):
+        with pytest.raises(
+            ValueError, match=f"base= is a tokenizer of mode='{kind}', which mode='{mode}' cannot extend"
+        ):
             fastbpe.train(["ab"], mode=mode, base=bases[kind], **options)
         with pytest.raises(ValueError, match=f"base= is a tokenizer of mode='{kind}'"):
             fastbpe.count_pieces(["ab"], mode=mode, base=bases[kind])
-    with pytest.raises(ValueError, match=f"base= is a tokenizer of mode='{mode}', and mode='ids' learns"):
+    with pytest.raises(ValueError, match=f"base= is a tokenizer of mode='{mode}', which mode='ids' cannot extend"):
         fastbpe.train([[0, 1]], mode="ids", base=bases[mode], **options)
 
 

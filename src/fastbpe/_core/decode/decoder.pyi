@@ -7,6 +7,7 @@ from typing_extensions import Self
 
 from fastbpe._core.decode.id_reader import IdReader
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Buffer
 
 @final
@@ -37,27 +38,29 @@ class Decoder(IdReader):
     def decode(
         self,
         ids: Sequence[int] | Buffer,
-        errors: str = "replace",
+        errors: DecodeErrors = "replace",
         num_threads: int | None = None,
-        unknown_ids: str = "raise",
+        unknown_ids: UnknownIds = "raise",
     ) -> str:
         """Decode ids to text. Takes the arguments of `Tokenizer.decode`."""
     def decode_batch(
         self,
         batch: Iterable[Sequence[int] | Buffer],
-        errors: str = "replace",
+        errors: DecodeErrors = "replace",
         num_threads: int | None = None,
-        unknown_ids: str = "raise",
+        unknown_ids: UnknownIds = "raise",
     ) -> list[str]:
         """Decode each sequence of ids, in order, as `decode` does."""
     def known(self, ids: Sequence[int] | Buffer) -> list[int]:
         """List the ids that have a token."""
-    def tokens(self, ids: Sequence[int] | Buffer, unknown_ids: str = "raise") -> list[bytes]:
+    def tokens(self, ids: Sequence[int] | Buffer, unknown_ids: UnknownIds = "raise") -> list[bytes]:
         """List the bytes of each id.
 
         With unknown_ids="replace", an id without a token gives the UTF-8 of U+FFFD.
         """
-    def decode_with_offsets(self, ids: Sequence[int] | Buffer, errors: str = "replace") -> tuple[str, list[int]]:
+    def decode_with_offsets(
+        self, ids: Sequence[int] | Buffer, errors: DecodeErrors = "replace"
+    ) -> tuple[str, list[int]]:
         """Decode ids, and list for each id the index of the first character that holds some of its bytes.
 
         errors: "replace" or "strict".

@@ -6,6 +6,7 @@ from typing import Any, SupportsIndex, final
 from typing_extensions import Self
 
 from fastbpe._core.decode.id_reader import IdReader
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Buffer
 
 @final
@@ -35,8 +36,8 @@ class StreamDecoder:
     def __new__(
         cls,
         reader: IdReader,
-        errors: str,
-        unknown_ids: str = "raise",
+        errors: DecodeErrors,
+        unknown_ids: UnknownIds = "raise",
         *,
         joins: bool = True,
         leading: bool | None = None,

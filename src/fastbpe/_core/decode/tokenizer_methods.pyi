@@ -3,6 +3,7 @@ from typing import Protocol
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Buffer
 
 class _Decodes(Protocol):
@@ -18,9 +19,9 @@ def decode(
     /,
     ids: Sequence[int] | Buffer,
     *,
-    errors: str = "replace",
+    errors: DecodeErrors = "replace",
     num_threads: int | None = None,
-    unknown_ids: str = "raise",
+    unknown_ids: UnknownIds = "raise",
     skip_special_tokens: bool = False,
 ) -> str:
     """Decode ids to text. See `Tokenizer.decode`."""
@@ -31,5 +32,5 @@ def token_to_id(self: _Decodes, token: bytes | str) -> int | None:
 def id_to_token(self: _Decodes, token_id: int) -> bytes:
     """Give the bytes of an id. See `Tokenizer.id_to_token`."""
 
-def check_errors(errors: str) -> None:
+def check_errors(errors: DecodeErrors) -> None:
     """Raise LookupError if no error handler has this name."""

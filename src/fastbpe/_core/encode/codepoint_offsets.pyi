@@ -7,6 +7,7 @@ from typing_extensions import Self
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._utils.choices import Unit
 
 @final
 class SectionRules:
@@ -59,14 +60,14 @@ class TracedIds:
         rules: SectionRules,
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
-        unit: str,
+        unit: Unit,
     ) -> None:
         """Add texts, and append to `ends`, until one needs more than this."""
 
     def end_as_tokenizers(self, data: bytes, prefixed: list[int], removes_spaces: bool) -> None:
         """Change the spans of the text to the spans that tokenizers gives; data: the text."""
 
-    def finish(self, text: str | bytes, data: bytes, unit: str) -> None:
+    def finish(self, text: str | bytes, data: bytes, unit: Unit) -> None:
         """Turn the spans of the text to a unit; data: its UTF-8."""
 
     def lists(self) -> tuple[list[int], list[tuple[int, int]]]:

@@ -11,6 +11,7 @@ from fastbpe._core.normalize.codepoint_steps import Normalizing
 from fastbpe._core.normalize.unicode_forms import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._utils.choices import Unit
 
 class _ChoosesSpecial(Protocol):
     @property
@@ -78,7 +79,7 @@ class Encoder:
         *,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
-        unit: str = "char",
+        unit: Unit = "char",
         as_numpy: bool = False,
     ) -> Any:
         """Encode a text, and give the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
@@ -88,7 +89,7 @@ class Encoder:
         *,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
-        unit: str = "char",
+        unit: Unit = "char",
         as_numpy: bool = False,
     ) -> Any:
         """Encode each text as `encode_with_offsets` does. See `Tokenizer.encode_batch_with_offsets`."""
@@ -97,14 +98,14 @@ class Encoder:
         texts: Iterable[str | bytes],
         allowed_special: str | Collection[str],
         disallowed_special: str | Collection[str],
-        unit: str,
+        unit: Unit,
     ) -> list[tuple[list[int], list[tuple[int, int]]]]: ...
     def _encode_with_spans(
         self,
         texts: Iterable[str | bytes],
         allowed_special: str | Collection[str],
         disallowed_special: str | Collection[str],
-        unit: str,
+        unit: Unit,
     ) -> tuple[Array, Array, Array]: ...
     def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int:
         """Count the ids of `encode_ordinary`. See `Tokenizer.count`."""
