@@ -32,12 +32,16 @@ from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.threads import CallPool, Future, usable_threads
+from fastbpe.corpus.dividing import is_divisible
+from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.remote import AnyPath, absolute
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
 from fastbpe.errors import FormatError
 
+#: A file to encode, or a part of one.
+Input = AnyPath | FilePart
 #: Result of encoding a batch: the ids of all texts; n + 1 offsets into them, where texts begin and the last ends;
 #: the size of the texts in bytes of UTF-8.
 Encoded = tuple[Array, Array, int]
@@ -115,6 +119,10 @@ class Job:
     errors: str = "strict"
     header: str | None = None
 
+    def is_divisible(self, path: AnyPath) -> bool:
+        """Tell whether an input can be divided between documents."""
+        return is_divisible(path, self.separator, self.errors)
+
 
 @dataclass
 class _Batch:
@@ -178,7 +186,7 @@ def nothing_more(_: FilesSummary) -> object:
 
 
 def encode_files(
-    files: Sequence[AnyPath],
+    files: Sequence[Input],
     path: Path,
     job: Job,
     encoder: Encoder,
@@ -256,7 +264,9 @@ class _Run:
         self._writing_out: Future[None] | None = None
         self._error: Exception | None = None
 
-    def go(self, batches: Iterator[_Batch], files: Sequence[AnyPath], reporter: Reporter) -> dict[str, Any]:
+    def go(
+        self, batches: Iterator[_Batch], files: Sequence[AnyPath | FilePart], reporter: Reporter
+    ) -> dict[str, Any]:
         """Encode and write all batches.
 
         Args:
@@ -370,7 +380,9 @@ class _Marker:
         self.data = b"".join(token_id.to_bytes(DTYPES[dtype], "little") for token_id in ids)
 
 
-def _batches(files: Sequence[AnyPath], job: Job, cut: Cut | None, done: Mapping[str, Any]) -> Iterator[_Batch]:
+def _batches(
+    files: Sequence[AnyPath | FilePart], job: Job, cut: Cut | None, done: Mapping[str, Any]
+) -> Iterator[_Batch]:
     """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
     offset, number, is_start = done.get("offset", 0), done.get("number", 0), not done.get("in_document", False)
@@ -447,7 +459,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath) -> list[AnyPath
     return files
 
 
-def _settings(job: Job, files: Sequence[AnyPath]) -> dict[str, Any]:
+def _settings(job: Job, files: Sequence[Input]) -> dict[str, Any]:
     """Return the settings that must be the same for a run to resume another."""
     stats = [(path, path.stat()) for path in files]
     return {

@@ -27,6 +27,8 @@ _INPUT_OF_RUN = Kind(
     "list that begins with a path", lambda value: isinstance(value, list) and [*map(type, value[:1])] == [str]
 )
 
+_PART = object_of({"start": COUNT, "end": COUNT, "unit": one_of("bytes", "unpacked bytes", "rows")})
+
 #: Facts about an output: the metadata of parquet and Arrow, and of a run that moves its files into place.
 FINISHING: Schema = {
     "dtype": one_of(*ID_BYTES),
@@ -67,6 +69,8 @@ MANIFEST: Schema = {
     "tokenizer": _TOKENIZER,
     "before": _IDS,
     "after": _IDS,
-    "inputs": list_of(object_of({"path": RELATIVE_PATH, "size": COUNT, "sha256": SHA256})),
+    "inputs": list_of(
+        object_of({"path": RELATIVE_PATH, "size": COUNT, "sha256": SHA256, "part": optional(_PART)})
+    ),
     "outputs": list_of(object_of({"path": NAME, "size": COUNT, "sha256": SHA256})),
 }

@@ -16,7 +16,21 @@ _BUFFER_BYTES = 1 << 20  # bytes read at a time
 _ROWS = 256  # rows read at a time; a row may be a whole book
 
 
-def read(path: AnyPath, field: str, first_row: int, skip: Skip | None) -> Iterator[tuple[list[str], int, int]]:
+def count_rows(path: AnyPath) -> int:
+    """Return the number of rows of a file, or raise FormatError."""
+    pyarrow = require_pyarrow(path)
+    try:
+        with contextlib.nullcontext(path) if isinstance(path, Path) else path.open() as opened:
+            return pyarrow.parquet.read_metadata(opened).num_rows  # type: ignore[no-any-return]
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None
+
+
+def read(
+    path: AnyPath, field: str, first_row: int, skip: Skip | None, last_row: int | None = None
+) -> Iterator[tuple[list[str], int, int]]:
     """Read the texts of a column of strings.
 
     Args:
@@ -24,6 +38,7 @@ def read(path: AnyPath, field: str, first_row: int, skip: Skip | None) -> Iterat
         field: name of the column.
         first_row: row to begin with.
         skip: called with the error of each row without text; None: raise the error.
+        last_row: row to end before; None: the end.
 
     Yields:
         (texts, row after them, bytes of the file up to there, by its share of rows).
@@ -56,8 +71,11 @@ def read(path: AnyPath, field: str, first_row: int, skip: Skip | None) -> Iterat
                 row += n_here
                 groups.pop(0)
             for batch in file.iter_batches(_ROWS, row_groups=groups, columns=[field]) if groups else ():
-                texts = batch.column(field).to_pylist()[max(first_row - row, 0) :]
-                row += batch.num_rows
+                last = batch.num_rows if last_row is None else min(batch.num_rows, last_row - row)
+                texts = batch.column(field).to_pylist()[max(first_row - row, 0) : max(last, 0)]
+                if last_row is not None and row >= last_row:
+                    return
+                row += last
                 if None in texts:
                     _skip_nulls(texts, path, row - len(texts), field, skip)
                     texts = [text for text in texts if text is not None]

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple, TypeVar, cast
+from typing import IO, Any, NamedTuple, Protocol, TypeVar, cast
 
 from fastbpe._utils.optional_imports import require_fsspec
 from fastbpe._utils.own_places import own_folder
@@ -52,6 +52,11 @@ class RemotePath(os.PathLike[str]):
         self.parts = (scheme, *self._path.parts)
 
     def __str__(self) -> str:
+        return self.url
+
+    @property
+    def address(self) -> str:
+        """Where the file is, on every machine."""
         return self.url
 
     def __repr__(self) -> str:
@@ -204,9 +209,17 @@ def as_path(path: str | os.PathLike[str]) -> AnyPath:
     return Path(path)
 
 
-def absolute(path: AnyPath) -> str:
+class Addressed(Protocol):
+    """Path of another kind than pathlib's."""
+
+    @property
+    def address(self) -> str:
+        """Where the file is."""
+
+
+def absolute(path: Path | Addressed) -> str:
     """Return the absolute path of a file, or its address."""
-    return str(path) if isinstance(path, RemotePath) else os.path.abspath(path)
+    return os.path.abspath(path) if isinstance(path, Path) else path.address
 
 
 @contextlib.contextmanager

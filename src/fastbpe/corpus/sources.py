@@ -18,6 +18,7 @@ from fastbpe._core.text.json_lines import n_lines, texts_of_lines
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
 from fastbpe.corpus import compression, parquet
+from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
 from fastbpe.corpus.source_kinds import KINDS, OTHER_FIELD, REFUSED, Skip, items_of, warn_of_names
 from fastbpe.errors import FormatError
@@ -169,7 +170,7 @@ def _files_of(item: Path_) -> list[AnyPath]:
         found = [
             below
             for below in path.rglob("*")
-            if _kind(below)[0] and below.is_file() and not below.name.startswith(".")
+            if kind_of(below)[0] and below.is_file() and not below.name.startswith(".")
         ]
         if not found:
             raise FileNotFoundError(
@@ -189,7 +190,7 @@ def _files_of(item: Path_) -> list[AnyPath]:
 
 
 def read(
-    path: AnyPath,
+    path: AnyPath | FilePart,
     *,
     separator: bytes | None = None,
     field: str = "text",
@@ -203,7 +204,7 @@ def read(
     """Read the documents of a file.
 
     Args:
-        path: the file; its suffixes say what it holds and how it is packed.
+        path: the file, or a part of it; its suffixes say what it holds and how it is packed.
         separator: bytes or None – bytes after each document of a txt file, which belong to none of them; b"\\n"
             takes a "\\r" before it along. None: the file is one document.
         field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
@@ -218,18 +219,20 @@ def read(
         FormatError: a part of the file is not UTF-8 or not JSON, or the field is missing; the message has file and
             line or offset.
     """
-    kind, packing = _kind(path)
+    kind, packing = kind_of(path)
     if path.suffix.lower() in REFUSED:
         raise FormatError(f"{path}: {path.suffix} files are not read; unpack it, or pack it as .gz or .zst")
     if kind == "parquet":
         if packing:
             raise FormatError(f"{path}: a parquet file is compressed inside; unpack it")
-        for rows, row, n_read in parquet.read(path, field, offset, skip):
-            yield Stretch(rows, True, row, row, n_read)
+        whole, first, last = (path.whole, path.start, path.end) if isinstance(path, FilePart) else (path, 0, None)
+        for rows, row, n_read in parquet.read(whole, field, first + offset, skip, last):
+            yield Stretch(rows, True, row - first, row - first, n_read)
         return
     if kind != "jsonl" and separator is None and number:
         return  # the one document was read before
-    with compression.open_unpacked(path, packing) as (file, n_stored):
+    where = cast("AnyPath", path)  # a part has what reading needs of a path
+    with compression.open_unpacked(where, packing) as (file, n_stored):
         if errors != "strict" and kind != "jsonl":
             replaced = _ReplacedUtf8(file, errors)
             replaced.skip(offset)
@@ -238,13 +241,13 @@ def read(
             compression.skip(file, offset)
         if kind == "jsonl":
             for block in _whole_lines(file):
-                lines = Lines(block, number, path, field, skip, errors)
+                lines = Lines(block, number, where, field, skip, errors)
                 offset += len(block)
                 number += lines.n
                 if parts := lines if as_lines else lines.texts():
                     yield Stretch(parts, True, offset, number, n_stored())
         else:
-            yield from _read_text(file, path, separator, cut, n_stored, offset, number)
+            yield from _read_text(file, where, separator, cut, n_stored, offset, number)
 
 
 def read_stream(
@@ -289,17 +292,17 @@ def require_extras(path: AnyPath) -> None:
     Raises:
         ImportError: pyarrow or zstandard is missing; the message says what to install.
     """
-    kind, packing = _kind(path)
+    kind, packing = kind_of(path)
     if kind == "parquet":
         require_pyarrow(path)
     elif packing == ".zst":
         require_zstandard(path)
 
 
-def _kind(path: AnyPath) -> tuple[str, str]:
+def kind_of(path: AnyPath | FilePart) -> tuple[str, str]:
     """Return the kind of a file ("txt", "jsonl", "parquet", or "" for no known suffix) and its packing.
 
-    >>> _kind(Path("a.JSONL.gz"))
+    >>> kind_of(Path("a.JSONL.gz"))
     ('jsonl', '.gz')
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -309,7 +312,7 @@ def _kind(path: AnyPath) -> tuple[str, str]:
 
 def _is_packed(path: AnyPath) -> bool:
     """Tell whether the size of a file is not the size of its text."""
-    kind, packing = _kind(path)
+    kind, packing = kind_of(path)
     return kind == "parquet" or packing != ""
 
 

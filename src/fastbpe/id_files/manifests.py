@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from fastbpe._utils.json_objects import read_object
 from fastbpe.corpus.encode_files import FilesSummary, Job
+from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
 from fastbpe.corpus.remote import AnyPath
 from fastbpe.corpus.sinks import MANIFEST
@@ -65,7 +66,7 @@ def write(
     place: Path,
     settings: Mapping[str, Any],
     summary: FilesSummary,
-    inputs: Sequence[tuple[str, AnyPath]],
+    inputs: Sequence[tuple[str, AnyPath | FilePart]],
     outputs: Sequence[Path],
 ) -> None:
     """Write the manifest of a shard beside it, as the last of its files.
@@ -74,7 +75,7 @@ def write(
         place: the manifest.
         settings: result of `settings_of`.
         summary: counts of the shard.
-        inputs: (name in the plan, path) of each input file.
+        inputs: (name in the plan, path) of each input file, or of the part that the shard has of it.
         outputs: the shard's files.
     """
     manifest = {
@@ -194,14 +195,17 @@ def check_inputs(part: Part, folder: Path) -> None:
             raise FormatError(f"{file}: no such file, and {place} names it as an input of the shard")
         if (size := file.stat().st_size) != described["size"]:
             raise FormatError(f"{file}: {size} bytes, and {described['size']} in {place}: it has changed since")
-        if (found := sha256_of(file)) != described["sha256"]:
+        part_of_it: AnyPath | FilePart = file
+        if (one := described.get("part")) is not None and one["unit"] == "bytes":
+            part_of_it = FilePart(file, "", one["start"], one["end"])
+        if (found := sha256_of(part_of_it)) != described["sha256"]:
             raise FormatError(
-                f"{file}: its SHA-256 is {found[:16]}…, and {described['sha256']:.16}… in {place}: it was "
+                f"{part_of_it}: its SHA-256 is {found[:16]}…, and {described['sha256']:.16}… in {place}: it was "
                 "changed after it was encoded"
             )
 
 
-def sha256_of(path: AnyPath) -> str:
+def sha256_of(path: AnyPath | FilePart) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -210,5 +214,14 @@ def sha256_of(path: AnyPath) -> str:
     return digest.hexdigest()
 
 
-def _described(name: str, path: AnyPath) -> dict[str, Any]:
-    return {"path": name, "size": path.stat().st_size, "sha256": sha256_of(path)}
+def _described(name: str, path: AnyPath | FilePart) -> dict[str, Any]:
+    """Describe a file: its size and hash; of a part of a file the size of the file, and the part."""
+    if not isinstance(path, FilePart):
+        return {"path": name, "size": path.stat().st_size, "sha256": sha256_of(path)}
+    unit = "rows" if path.is_table else "unpacked bytes" if path.packing else "bytes"
+    return {
+        "path": name,
+        "size": path.whole.stat().st_size,
+        "sha256": sha256_of(path if unit == "bytes" else path.whole),
+        "part": {"start": path.start, "end": path.end, "unit": unit},
+    }

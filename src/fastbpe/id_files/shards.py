@@ -2,8 +2,9 @@
 
 Every call lists all inputs, and takes its own: a contiguous run of files, so that the shards, one after another,
 hold the documents in the order of a single run. Cut all bytes into n equal parts: a file belongs to the part in
-which its middle lies. A shard gets a manifest as the last of its files. A call that finds the manifest of the same
-settings does nothing; one that finds the rest of a killed run resumes it.
+which its middle lies. A file that is larger than a part, and of several documents, is divided: a document belongs
+to the part in which it begins. A shard gets a manifest as the last of its files. A call that finds the manifest of
+the same settings does nothing; one that finds the rest of a killed run resumes it.
 """
 
 from __future__ import annotations
@@ -15,19 +16,21 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._utils.json_objects import read_object
 from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe._utils.progress import Progress
 from fastbpe.corpus import encode_files as whole
+from fastbpe.corpus.dividing import divide
 from fastbpe.corpus.encode_files import FilesSummary, Job, checked_files
 from fastbpe.corpus.encode_texts import encode_texts
+from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.id_schemas import ABOUT
 from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
@@ -61,16 +64,33 @@ def checked_shard(shard: object) -> Shard:
     return index, n
 
 
-def plan(files: Sequence[AnyPath], shard: Shard) -> tuple[list[tuple[str, AnyPath]], str]:
-    """Choose the files of a shard.
+class Share(NamedTuple):
+    """What a shard has of a file.
+
+    name: str – the file's name relative to the folder that all files have in common: machines may have that at
+        different places.
+    path: the file.
+    start, end: bytes of the file as stored, which documents of the shard begin between; None: it has all of them.
+    """
+
+    name: str
+    path: AnyPath
+    start: int | None = None
+    end: int | None = None
+
+
+def plan(
+    files: Sequence[AnyPath], shard: Shard, is_divisible: Callable[[AnyPath], bool] = lambda _: False
+) -> tuple[list[Share], str]:
+    """Choose the files of a shard, and parts of files that are larger than a shard's equal share.
 
     Args:
         files: all input files, in order.
         shard: (number of the shard, number of all shards).
+        is_divisible: tells whether a file can be divided between documents.
 
     Returns:
-        (name, path) of each file of the shard, and a hash of the names and sizes of all files. Names are relative
-        to the folder that all have in common, so that machines may have it at different places.
+        The shares of the shard, and a hash of the names and sizes of all files.
     """
     index, n = shard
     parts = [path.parts if isinstance(path, RemotePath) else path.absolute().parts for path in files]
@@ -81,8 +101,13 @@ def plan(files: Sequence[AnyPath], shard: Shard) -> tuple[list[tuple[str, AnyPat
     total = sum(sizes)
     mine = []
     for name, path, size, end in zip(names, files, sizes, accumulate(sizes), strict=True):
-        if min((2 * end - size) * n // (2 * total or 1), n - 1) == index:
-            mine.append((name, path))
+        if size * n > total and is_divisible(path):
+            begin = end - size
+            first, last = (min(max(-(-i * total // n) - begin, 0), size) for i in (index, index + 1))
+            if first < last:
+                mine.append(Share(name, path, first, last))
+        elif min((2 * end - size) * n // (2 * total or 1), n - 1) == index:
+            mine.append(Share(name, path))
     return mine, hashlib.sha256(json.dumps([*zip(names, sizes, strict=True)]).encode()).hexdigest()
 
 
@@ -114,19 +139,20 @@ def encode_files(
     number = None if shard is None else checked_shard(shard)
     path = target if number is None else shard_path(target, number)
     files = checked_files(inputs, path)
-    mine = files
+    mine: Sequence[AnyPath | FilePart] = files
     at_end: whole.AtEnd = whole.nothing_more
     if number is not None:
         for file in files:
             if (found := shard_of(file)) is not None and found[0].resolve() == target.resolve():
                 raise ValueError(f"{file} is a shard of the output and one of the inputs; write to another place")
-        named, digest = plan(files, number)
-        mine = [file for _, file in named]
+        shares, digest = plan(files, number, job.is_divisible)
         settings = manifests.settings_of(job, number, digest)
         if isinstance(path, Path):
             remove_leftovers([path, beside(ids_path(path), MANIFEST)])
         if (done := _done(path, settings, overwrite=overwrite)) is not None:
             return done
+        named = [(share.name, part) for share in shares if (part := _part_of(share, job)) is not None]
+        mine = [file for _, file in named]
         at_end = _Manifest(settings, named)
     if isinstance(path, RemotePath) and not overwrite:
         check_absent(path)
@@ -146,6 +172,13 @@ def encode_files(
             _remove(stale_paths(path))
         uploads += _all_files(local)
     return replace(made, path=cast("Path", path))
+
+
+def _part_of(share: Share, job: Job) -> AnyPath | FilePart | None:
+    """Return the part of a file that begins with the first document of a share; None: no document begins in it."""
+    if share.start is None or share.end is None:
+        return share.path
+    return divide(share.path, share.start, share.end, job.separator)
 
 
 def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> FilesSummary | None:
@@ -172,7 +205,7 @@ class _Manifest:
         inputs: (name in the plan, path) of each input file, as they are now.
     """
 
-    def __init__(self, settings: Mapping[str, Any], inputs: Sequence[tuple[str, AnyPath]]) -> None:
+    def __init__(self, settings: Mapping[str, Any], inputs: Sequence[tuple[str, AnyPath | FilePart]]) -> None:
         self._settings, self._inputs = settings, inputs
         self._times = [file.stat().st_mtime_ns for _, file in inputs]
 

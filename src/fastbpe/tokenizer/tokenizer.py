@@ -846,8 +846,9 @@ class Tokenizer(Encoder):
                 function, called as progress("encoding", done, total) with bytes of the inputs as stored.
             overwrite: replace an output that exists, and the rest of an unfinished run with other arguments.
             shard: (number, how many): encode one part of the inputs, numbered from 0, into OUT-00003-of-00010.bin
-                for (3, 10). Give the same inputs to every call, on any machine. Files are not cut; the shards, one
-                after another, hold the documents in the order of a single run. OUT….manifest.json, written last,
+                for (3, 10). Give the same inputs to every call, on any machine. A file larger than a shard is
+                divided between documents (text only with a separator); the shards, one after another, hold the
+                documents in the order of a single run. OUT….manifest.json, written last,
                 says what the shard was made of, with SHA-256 of inputs and outputs. A shard that is done is not
                 encoded again. `open_ids` reads the shards, `merge_shards` makes one file of them.
             on_error: "skip": leave out lines of jsonl and rows of parquet without text; the summary counts them

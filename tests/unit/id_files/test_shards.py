@@ -92,11 +92,11 @@ def test_shard_files_are_a_contiguous_partition_of_about_equal_size(tmp_path: Pa
             paths.append(tmp_path / f"{i}.txt")
             paths[-1].write_bytes(bytes(rng.choice((0, 0, 1, 50, 100))))
         found = [shards.plan(paths, (i, n)) for i in range(n)]
-        assert [path for mine, _ in found for _, path in mine] == paths
+        assert [share.path for mine, _ in found for share in mine] == paths
         assert len({digest for _, digest in found}) == 1
         total = sum(path.stat().st_size for path in paths)
         for mine, _ in found:
-            assert sum(path.stat().st_size for _, path in mine) <= total / n + 100
+            assert sum(share.path.stat().st_size for share in mine) <= total / n + 100
     assert shards.plan(paths, (0, 2))[1] != shards.plan(paths[1:] or paths * 2, (0, 2))[1]
 
 

@@ -1,0 +1,161 @@
+"""Parts of a file of documents, each from the beginning of one document to the beginning of another.
+
+A `FilePart` stands for the path of a smaller file, which begins and ends with the part. `cuts` moves places of a
+file forward to where a document begins. Each depends on the file and the place alone, and later places never come
+out earlier: machines that take neighbouring parts agree on the place between them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+from fastbpe.corpus.compression import open_unpacked, skip
+from fastbpe.corpus.remote import AnyPath, Stat, absolute
+
+_BLOCK = 1 << 20  # bytes read at a time
+_BACK = 1 << 20  # bytes before a place in which its last certain border is looked for
+_BOM = b"\xef\xbb\xbf"
+
+
+class FilePart(os.PathLike[str]):
+    """A part of a file, with what reading documents needs of a path.
+
+    Args:
+        whole: the file.
+        packing: how it is packed, or "".
+        start, end: bytes of its unpacked content; or rows, if it is a table.
+        is_table: it is parquet or Arrow, whose reader opens the file itself.
+    """
+
+    def __init__(self, whole: AnyPath, packing: str, start: int, end: int, *, is_table: bool = False) -> None:
+        self.whole, self.packing, self.start, self.end, self.is_table = whole, packing, start, end, is_table
+        unpacked = Path(whole.name[: len(whole.name) - len(packing)])
+        self.name, self.suffix, self.suffixes = unpacked.name, unpacked.suffix, unpacked.suffixes
+
+    def __str__(self) -> str:
+        return f"{self.whole}{f' from byte {self.start} on' if self.start and not self.is_table else ''}"
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.whole)
+
+    @property
+    def address(self) -> str:
+        """Absolute path of the file, and the part."""
+        return f"{absolute(self.whole)}[{self.start}:{self.end}]"
+
+    def stat(self) -> Stat:
+        """Return the size of the part, and the time of the file."""
+        return Stat(self.end - self.start, self.whole.stat().st_mtime_ns)
+
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        """Open the part for reading bytes."""
+        return cast("IO[bytes]", io.BufferedReader(_PartStream(self), _BLOCK))
+
+
+class _PartStream(io.RawIOBase):
+    """Bytes of a part. It can seek if the file is not packed."""
+
+    def __init__(self, part: FilePart) -> None:
+        self._opened = open_unpacked(part.whole, part.packing)
+        self._file, _ = self._opened.__enter__()
+        self._can_seek, self._start, self._n, self._at = not part.packing, part.start, part.end - part.start, 0
+        skip(self._file, part.start)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._can_seek
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(max(min(len(buffer), self._n - self._at), 0))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if not self._can_seek:
+            raise io.UnsupportedOperation("a packed file cannot seek")
+        self._at = max(offset + (0, self._at, self._n)[whence], 0)
+        self._file.seek(self._start + self._at)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def close(self) -> None:
+        if not self.closed:
+            self._opened.__exit__(None, None, None)
+        super().close()
+
+
+def unpacked_size(path: AnyPath, packing: str) -> int:
+    """Count the bytes of a file's unpacked content; reads a packed file to its end."""
+    if not packing:
+        return path.stat().st_size
+    n = 0
+    with open_unpacked(path, packing) as (file, _):
+        while block := file.read(_BLOCK):
+            n += len(block)
+    return n
+
+
+def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], size: int) -> list[int]:
+    """Move places of a file of text or of lines forward to the beginnings of documents.
+
+    The first document begins at 0, another after each separator. A separator that overlaps itself, such as two
+    line ends, is found from the left, as by bytes.split. A document that begins with a byte-order mark stays with
+    the one before it: at the beginning of a part, the mark would be none of its text.
+
+    Args:
+        path, packing: the file.
+        separator: what ends each document.
+        places: bytes of the unpacked content.
+        size: its length.
+
+    Returns:
+        For each place, the beginning of the first document there or later; `size` if there is none.
+    """
+    return [_cut(path, packing, separator, place, size) if 0 < place < size else place for place in places]
+
+
+def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -> int:
+    n = len(separator)
+    certain = _certain(path, packing, separator, place)
+    with open_unpacked(path, packing) as (file, _):
+        skip(file, certain)
+        data, at = b"", certain
+        while block := file.read(_BLOCK):
+            data += block
+            start = 0
+            while (found := data.find(separator, start)) >= 0:
+                start = found + n
+                if len(data) - start < len(_BOM):
+                    data += file.read(len(_BOM))
+                if at + start >= place and not data.startswith(_BOM, start):
+                    return at + start
+            kept = max(len(data) - n + 1, start)
+            data, at = data[kept:], at + kept
+    return size
+
+
+def _certain(path: AnyPath, packing: str, separator: bytes, place: int) -> int:
+    """Return the last position up to a place that no separator can stand across, whatever begins before it."""
+    n = len(separator)
+    first = max(place - _BACK, 0)
+    with open_unpacked(path, packing) as (file, _):
+        skip(file, first)
+        data = file.read(place - first + n)
+    certain = place
+    while certain:
+        if certain - n + 1 < first:
+            return 0  # a megabyte of separators that overlap: they are counted from the left
+        found = data.find(separator, max(certain - n + 1, 0) - first, certain - 1 + n - first)
+        if found < 0:
+            break
+        certain = first + found
+    return certain
