@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastbpe.sentencepiece._errors import out_of_range
+from fastbpe.sentencepiece._errors import ArgumentTypeError, out_of_range
 
 
 def checked_ids(ids: Any) -> Any:
@@ -18,9 +18,9 @@ def checked_ids(ids: Any) -> Any:
     except TypeError:
         return _listed(ids)
     if view.format.lstrip("@=<>!") not in tuple("bBhHiIlLqQnN"):
-        raise TypeError("Buffer must be of integer type")
+        raise ArgumentTypeError("Buffer must be of integer type")
     if view.ndim != 1:
-        raise TypeError("Buffer must be 1-dimensional")
+        raise ArgumentTypeError("Buffer must be 1-dimensional")
     return ids
 
 
@@ -52,7 +52,7 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def _not_integers() -> TypeError:
-    return TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
+    return ArgumentTypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
 
 
 def _is_one(ids: Any) -> bool:

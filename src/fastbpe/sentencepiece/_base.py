@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FastbpeError
 from fastbpe.formats.sentencepiece import model_file as model_format
-from fastbpe.sentencepiece._errors import ArgumentError, ModelError, not_loaded
+from fastbpe.sentencepiece._dropped import raise_missing
+from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError, not_loaded
 from fastbpe.sentencepiece._files import proto_bytes, read_model
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._model import MODEL_TYPES, LoadedModel
@@ -109,6 +110,11 @@ class Base(Methods):
             raise not_loaded()
         return self._model
 
+    if not TYPE_CHECKING:  # type checkers report names that are not there
+
+        def __getattr__(self, name):
+            raise_missing(self, name)
+
     def serialized_model_proto(self) -> bytes:
         """Return the bytes of the model's file; b"" without a model."""
         return b"" if self._model is None else self._model.model.serialized
@@ -133,7 +139,7 @@ class Base(Methods):
         if num_threads is None:
             num_threads = self._num_threads
         if not isinstance(num_threads, int):
-            raise TypeError("num_threads must be int")
+            raise ArgumentTypeError("num_threads must be int")
         return n_threads(num_threads)
 
     Load = load

@@ -8,7 +8,7 @@ from typing import Any
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._arguments import checked_ids
 from fastbpe.sentencepiece._base import Base
-from fastbpe.sentencepiece._errors import ArgumentError, out_of_range
+from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, out_of_range
 from fastbpe.sentencepiece._messages import mapping, serialize
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._threads import ThreadPool
@@ -111,5 +111,5 @@ def _pieces(sequence: Sequence[Any]) -> list[bytes]:
         try:
             out.append(piece.encode() if isinstance(piece, str) else bytes(memoryview(piece)))
         except (TypeError, UnicodeEncodeError):
-            raise TypeError("List elements must be str or bytes") from None
+            raise ArgumentTypeError("List elements must be str or bytes") from None
     return out

@@ -8,7 +8,7 @@ from typing import Any
 from fastbpe._utils import optional_imports
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._base import Base
-from fastbpe.sentencepiece._errors import ArgumentError, ModelError
+from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
@@ -46,7 +46,7 @@ class Encodes(Base):
             return_bytes = isinstance(input[0] if isinstance(input, list) and input else input, bytes)
         if not isinstance(input, list):
             if not isinstance(input, (str, bytes)):
-                raise TypeError("Input must be str or bytes")
+                raise ArgumentTypeError("Input must be str or bytes")
             return self._encode_one(input, return_type, frame, sampling, threads, return_bytes)
         texts = [_element(text) for text in input]
         if thread_pool is not None:
@@ -154,7 +154,7 @@ class Encodes(Base):
         texts = input if isinstance(input, list) else [input]
         for text in texts:
             if not isinstance(text, (str, bytes)):
-                raise TypeError("Input must be str or bytes")
+                raise ArgumentTypeError("Input must be str or bytes")
             self._loaded()
             Sampling(self._nbest_size if nbest_size is None else nbest_size, 0)
             raise ModelError("INTERNAL: NBestEncode is not available for the current model.")
@@ -207,7 +207,7 @@ class Encodes(Base):
         outs = []
         for text in texts:
             if not isinstance(text, (str, bytes)):
-                raise TypeError("Input must be str or bytes")
+                raise ArgumentTypeError("Input must be str or bytes")
             outs.append(self._encode_one(text, return_type, frame, None, threads, False))
         return outs if isinstance(input, list) else outs[0]
 
@@ -242,6 +242,7 @@ class Encodes(Base):
                 'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
                 'and "alpha"; BPE models have dropout alone, so that nbest_size=-1 says all'
             )
+        _check_sampling(nbest_size, alpha)
         return Sampling(nbest_size, alpha)
 
     Encode = Tokenize = tokenize = Methods.encode
@@ -355,20 +356,20 @@ def _element(text: Any) -> Text:
     if isinstance(text, bytearray):
         return bytes(text)
     if not isinstance(text, (str, bytes)):
-        raise TypeError("List elements must be str or bytes")
+        raise ArgumentTypeError("List elements must be str or bytes")
     try:
         is_sound(text)
     except ModelError as error:
-        raise TypeError(f"List elements must be str or bytes: {error}") from None
+        raise ArgumentTypeError(f"List elements must be str or bytes: {error}") from None
     return text
 
 
 def _check_sampling(nbest_size: Any, alpha: Any) -> None:
     """Raise TypeError unless these are numbers, even if nothing is sampled."""
     if not hasattr(nbest_size, "__index__"):
-        raise TypeError(f"nbest_size={nbest_size!r}: give an int")
+        raise ArgumentTypeError(f"nbest_size={nbest_size!r}: give an int")
     if not hasattr(alpha, "__float__"):
-        raise TypeError(f"alpha={alpha!r}: give a number")
+        raise ArgumentTypeError(f"alpha={alpha!r}: give a number")
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -376,4 +377,4 @@ def _flag(name: str, value: Any) -> bool:
         return value
     if value is None or hasattr(value, "__bool__"):
         return bool(value)
-    raise TypeError(f"{name}={value!r}: give True or False")
+    raise ArgumentTypeError(f"{name}={value!r}: give True or False")

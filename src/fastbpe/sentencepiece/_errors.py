@@ -17,6 +17,14 @@ class ArgumentError(FastbpeError, ValueError):
     """Error for an argument that the model does not allow."""
 
 
+class ArgumentTypeError(FastbpeError, TypeError):
+    """Error for an argument of another type than the call takes."""
+
+
+class TrainerError(FastbpeError, RuntimeError):
+    """Error for options, sentences or files that training refuses."""
+
+
 def not_loaded() -> ModelError:
     """Return the error of a processor without a model."""
     return ModelError("INTERNAL: Model is not initialized.")

@@ -6,7 +6,7 @@ import errno
 import os
 from typing import Any
 
-from fastbpe.sentencepiece._errors import ModelError
+from fastbpe.sentencepiece._errors import ArgumentTypeError, ModelError
 
 
 def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
@@ -16,7 +16,7 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
         ModelError: it cannot be read.
     """
     if not isinstance(filename, (str, bytes, os.PathLike)):
-        raise TypeError(f"a model's file is named by a str, not by {type(filename).__name__}")
+        raise ArgumentTypeError(f"a model's file is named by a str, not by {type(filename).__name__}")
     where = os.fsdecode(filename)
     try:
         with open(where, "rb") as file:
@@ -31,5 +31,5 @@ def proto_bytes(serialized: Any) -> bytes:
     if hasattr(serialized, "SerializeToString"):
         serialized = serialized.SerializeToString()
     if not isinstance(serialized, bytes):
-        raise TypeError(f"a serialized model is bytes, not {type(serialized).__name__}")
+        raise ArgumentTypeError(f"a serialized model is bytes, not {type(serialized).__name__}")
     return serialized

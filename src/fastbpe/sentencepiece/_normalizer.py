@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe.errors import FormatError
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
 from fastbpe.normalization import sentencepiece_rules
-from fastbpe.sentencepiece._errors import ArgumentError, ModelError
+from fastbpe.sentencepiece._dropped import raise_missing
+from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
 from fastbpe.sentencepiece._normalizing import normalize
 
@@ -109,6 +110,11 @@ class SentencePieceNormalizer:
         self._spec = _spec(_spec_of_model(serialized_model_proto, "<pickle>"))
         self._normalizer = self._make()
 
+    if not TYPE_CHECKING:  # type checkers report names that are not there
+
+        def __getattr__(self, name):
+            raise_missing(self, name)
+
     Normalize = normalize
     Decompile = decompile
 
@@ -134,7 +140,7 @@ def _spec(message: bytes) -> Spec:
 
 def _flag(name: str, value: Any) -> bool:
     if not hasattr(value, "__bool__"):
-        raise TypeError(f"{name}={value!r}: give True or False")
+        raise ArgumentTypeError(f"{name}={value!r}: give True or False")
     return bool(value)
 
 
@@ -152,7 +158,7 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
         }
     if rule_name:
         if not isinstance(rule_name, (str, bytes)):
-            raise TypeError(f"rule_name is a str, not {type(rule_name).__name__}")
+            raise ArgumentTypeError(f"rule_name is a str, not {type(rule_name).__name__}")
         name = rule_name if isinstance(rule_name, str) else rule_name.decode()
         if name not in sentencepiece_rules.RULE_NAMES:
             names = ", ".join(sentencepiece_rules.RULE_NAMES)
@@ -165,7 +171,7 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
 
 def _listed(norm_map: Any) -> dict[str, str]:
     if isinstance(norm_map, Mapping) or not isinstance(norm_map, Iterable):
-        raise TypeError("norm_map is a list of (text, what it becomes)")
+        raise ArgumentTypeError("norm_map is a list of (text, what it becomes)")
     rules: dict[str, str] = {}
     for pair in norm_map:
         try:
@@ -174,7 +180,9 @@ def _listed(norm_map: Any) -> dict[str, str]:
         except UnicodeDecodeError as error:
             raise ArgumentError(f"INVALID_ARGUMENT: norm_map: {error.object!r:.60} is not UTF-8") from None
         except (TypeError, ValueError):
-            raise TypeError(f"norm_map is a list of (text, what it becomes); {pair!r} is no such pair") from None
+            raise ArgumentTypeError(
+                f"norm_map is a list of (text, what it becomes); {pair!r} is no such pair"
+            ) from None
         if source in rules:
             raise ArgumentError(f"INVALID_ARGUMENT: Duplicate source string in map: {source}")
         rules[source] = target

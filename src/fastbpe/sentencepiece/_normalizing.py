@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe.sentencepiece._errors import ArgumentTypeError
 from fastbpe.sentencepiece._messages import normalized_in_characters
 from fastbpe.sentencepiece._model import to_bytes
 
@@ -21,7 +22,7 @@ def normalize(normalizer: Normalizer, input: Any, with_offsets: bool | None) -> 
 
 def _normalized(normalizer: Normalizer, text: Any, with_offsets: bool | None) -> Any:
     if not isinstance(text, (str, bytes)):
-        raise TypeError("Input must be str or bytes")
+        raise ArgumentTypeError("Input must be str or bytes")
     data = to_bytes(text)
     if not with_offsets:
         normalized = normalizer.normalize(data)

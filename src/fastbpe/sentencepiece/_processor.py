@@ -7,6 +7,7 @@ from typing import Any
 from fastbpe.sentencepiece._binding import Binding
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
+from fastbpe.sentencepiece._errors import ArgumentTypeError
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._normalizing import normalize
 
@@ -52,11 +53,11 @@ class SentencePieceProcessor(Encodes, Decodes):
 
     def _id_of(self, piece: Any) -> int:
         if not isinstance(piece, (str, bytes, bytearray)):
-            raise TypeError("Sequence elements must be str or bytes")
+            raise ArgumentTypeError("Sequence elements must be str or bytes")
         try:
             data = piece.encode() if isinstance(piece, str) else bytes(piece)
         except UnicodeEncodeError:
-            raise TypeError("Sequence elements must be str or bytes: no piece holds a surrogate") from None
+            raise ArgumentTypeError("Sequence elements must be str or bytes: no piece holds a surrogate") from None
         return 0 if self._model is None else self._model.id_or_unknown(data)
 
     # Normalising

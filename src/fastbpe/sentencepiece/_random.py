@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 import random
 
+from fastbpe.sentencepiece._errors import ArgumentTypeError
+
 _stream = random.Random()
 
 
@@ -15,7 +17,7 @@ def set_random_generator_seed(seed: int, /) -> None:
     """
     seed = operator.index(seed)
     if not 0 <= seed < 1 << 32:
-        raise TypeError(f"seed={seed}: give 0 to 2**32 - 1")
+        raise ArgumentTypeError(f"seed={seed}: give 0 to 2**32 - 1")
     _stream.seed(seed)
 
 

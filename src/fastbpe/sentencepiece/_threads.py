@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from fastbpe._utils.threads import usable_threads
+from fastbpe.sentencepiece._errors import ArgumentTypeError
 
 _MOST = 1024
 
@@ -17,7 +18,7 @@ def n_threads(num_threads: int) -> int | None:
 def pool_threads(thread_pool: ThreadPool) -> int:
     """Return the number of threads of a pool."""
     if not isinstance(thread_pool, ThreadPool):
-        raise TypeError(f"thread_pool is a ThreadPool, not {type(thread_pool).__name__}")
+        raise ArgumentTypeError(f"thread_pool is a ThreadPool, not {type(thread_pool).__name__}")
     return thread_pool.num_threads()
 
 

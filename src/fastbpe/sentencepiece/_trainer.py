@@ -16,6 +16,7 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
+from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, TrainerError
 from fastbpe.sentencepiece._model import MODEL_TYPES
 from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
 from fastbpe.training.codepoint_model import vocabulary_text
@@ -106,7 +107,7 @@ def _train(
     if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", options.get("minloglevel", "0")):
         raise SpecError("minloglevel is not an integer", "[absl::SimpleAtoi(value, &v)] ")
     if iterator is not None and not isinstance(iterator, Iterator):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"give iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
         )
     used = {name: value for name, value in options.items() if name not in (*_DEPRECATED, "minloglevel")}
@@ -156,7 +157,7 @@ def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[
             parts = pretokenizer(text)
             return [part.decode() if isinstance(part, bytes) else part + "" for part in parts]
         except Exception as error:
-            raise RuntimeError(f"Pretokenizer failed: {type(error).__name__}: {error}") from error
+            raise TrainerError(f"Pretokenizer failed: {type(error).__name__}: {error}") from error
 
     return cut
 
@@ -254,7 +255,7 @@ def _as_sentencepiece_raises() -> Iterator[None]:
     try:
         yield
     except SpecError as error:
-        kind = ValueError if error.code == "INVALID_ARGUMENT" else RuntimeError
+        kind = ArgumentError if error.code == "INVALID_ARGUMENT" else TrainerError
         # Some messages of sentencepiece are only a line of its source code: our reason stands before that line.
         detail = f"{error} {error.detail}" if error.detail.startswith("[") else error.detail
         raise kind(f"{error.code}: {detail}") from error

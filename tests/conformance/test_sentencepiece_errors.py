@@ -1,0 +1,169 @@
+"""Errors of fastbpe.sentencepiece: the builtin class that sentencepiece raises, and an error of fastbpe, too."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+import sentencepiece
+
+import fastbpe
+import fastbpe.sentencepiece as spm
+
+BUILTIN = (IndexError, RuntimeError, TypeError, ValueError)
+LINES = ["the low lower lowest", "a new newer newest"]
+
+
+def fails() -> Any:
+    raise OSError("the disk is gone")
+    yield
+
+
+#: Arguments of train, beside sentences and a writer.
+TRAININGS: list[dict[str, Any]] = [
+    {"vocab_size": 9999},
+    {"vocab_size": -1},
+    {"vocab_size": "many"},
+    {"vocab_size": 5},
+    {"character_coverage": 2.0},
+    {"character_coverage": "x"},
+    {"model_type": "none"},
+    {"normalization_rule_name": "none"},
+    {"normalization_rule_tsv": "none.tsv"},
+    {"minloglevel": "x"},
+    {"nonsense": 1},
+    {"input": "none.txt"},
+    {"model_prefix": "none/prefix"},
+    {"user_defined_symbols": ["<s>"]},
+    {"control_symbols": ["a", "a"]},
+    {"max_sentencepiece_length": 0},
+    {"unk_id": -1},
+    {"bos_id": 1, "eos_id": 1},
+    {"pad_id": 9000},
+    {"num_threads": 0},
+    {"input_sentence_size": 10},
+    {"split_digits": "maybe"},
+    {"sentence_iterator": ["a list"]},
+    {"sentence_iterator": iter([3])},
+    {"sentence_iterator": iter(["a", "\ud800"])},
+    {"sentence_iterator": iter([])},
+    {"pretokenizer": lambda text: 1 // 0},
+    {"pretokenizer": lambda text: ["other"]},
+    {"pretokenizer": lambda text: [text], "pretokenization_delimiter": "|"},
+    {"pretokenizer": lambda text: [text], "model_type": "char", "vocab_size": 12},
+]
+
+
+def raised(module: Any, options: dict[str, Any]) -> BaseException | None:
+    given = {"model_type": "bpe", "vocab_size": 24, "minloglevel": 2, "model_writer": io.BytesIO()} | options
+    given.setdefault("sentence_iterator", iter(LINES))
+    if "input" in given:
+        del given["sentence_iterator"]
+    if "model_prefix" in given:
+        del given["model_writer"]
+    try:
+        module.SentencePieceTrainer.train(**given)
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("at", range(len(TRAININGS)), ids=lambda at: f"{at}-{next(iter(TRAININGS[at]))}")
+def test_error_of_training_has_sentencepieces_class_and_is_one_of_fastbpe(
+    at: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = TRAININGS[at]
+    ours = raised(spm, options)
+    iterators = {"sentence_iterator": iter([3])} if at == 23 else {}
+    if "sentence_iterator" in options and not isinstance(options["sentence_iterator"], list) and not iterators:
+        iterators = {"sentence_iterator": iter(["a", "\ud800"] if at == 24 else [])}
+    theirs = raised(sentencepiece, options | iterators)
+    assert (ours is None) == (theirs is None)
+    if theirs is not None:
+        assert isinstance(ours, fastbpe.FastbpeError)
+        assert isinstance(ours, next(kind for kind in BUILTIN if isinstance(theirs, kind)))
+
+
+def test_own_error_of_the_iterator_is_passed_on() -> None:
+    with pytest.raises(OSError, match="the disk is gone"):
+        spm.SentencePieceTrainer.train(
+            sentence_iterator=fails(), model_writer=io.BytesIO(), model_type="bpe", vocab_size=24
+        )
+
+
+@pytest.fixture(scope="module")
+def processor() -> spm.SentencePieceProcessor:
+    model = io.BytesIO()
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES), model_writer=model, model_type="bpe", vocab_size=24
+    )
+    return spm.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda p: p.encode(3), TypeError),
+        (lambda p: p.encode([3]), TypeError),
+        (lambda p: p.encode("a", enable_sampling=True, alpha="x"), TypeError),
+        (lambda p: p.encode("a", num_threads="x"), TypeError),
+        (lambda p: p.decode(3.5), TypeError),
+        (lambda p: p.decode([[3.5]]), TypeError),
+        (lambda p: p.normalize(3), TypeError),
+        (lambda p: p.id_to_piece(99999), IndexError),
+        (lambda p: p.load(3), TypeError),
+        (lambda p: p.load("none.model"), RuntimeError),
+        (lambda p: spm.SentencePieceNormalizer(rule_name=3), TypeError),
+        (lambda p: spm.SentencePieceNormalizer(norm_map=[3]), TypeError),
+    ],
+)
+def test_error_of_a_processor_is_one_of_fastbpe(
+    call: Any, kind: type[Exception], processor: spm.SentencePieceProcessor
+) -> None:
+    with pytest.raises(kind) as info:
+        call(spm.SentencePieceProcessor(model_proto=processor.serialized_model_proto()))
+    assert isinstance(info.value, fastbpe.FastbpeError)
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("SetEncodeExtraOptions", "add_bos=True, add_eos=True, reverse=True"),
+        ("set_encode_extra_options", "add_bos=True, add_eos=True, reverse=True"),
+        ("set_decode_extra_options", r"decode\(ids\[::-1\]\)"),
+        ("SetVocabulary", "without_tokens"),
+        ("LoadVocabulary", "without_tokens"),
+        ("reset_vocabulary", "without_tokens"),
+        ("EncodeAsSerializedProto", 'encode.text, return_type="serialized_proto"'),
+        ("encode_as_immutable_proto", 'encode.text, return_type="proto"'),
+        ("DecodePiecesAsImmutableProto", 'decode.ids, return_type="proto"'),
+        ("SampleEncodeAsSerializedProto", "enable_sampling=True"),
+        ("NBestEncodeAsSerializedProto", "nbest_encode"),
+        ("SampleEncodeAndScoreAsIds", r"sentencepiece 0\.2\.1 has it"),
+        ("CalculateEntropy", r"sentencepiece 0\.2\.1 has it"),
+        ("OverrideNormalizerSpec", "SentencePieceNormalizer"),
+        ("Init", "the constructor"),
+    ],
+)
+def test_call_that_sentencepiece_has_dropped_names_what_replaces_it(
+    name: str, way_out: str, processor: spm.SentencePieceProcessor
+) -> None:
+    assert not hasattr(processor, name)
+    assert not hasattr(sentencepiece.SentencePieceProcessor, name)
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': sentencepiece 0\.2\.3 .*{way_out}"):
+        getattr(processor, name)
+
+
+def test_dropped_calls_of_the_normalizer_name_what_replaces_them() -> None:
+    normalizer = spm.SentencePieceNormalizer(rule_name="nfkc")
+    with pytest.raises(AttributeError, match=r"SentencePieceNormalizer\(rule_name="):
+        normalizer.LoadFromRuleName  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(normalizer, "load_from_rule_tsv")
+
+
+def test_other_missing_names_have_the_plain_error(processor: spm.SentencePieceProcessor) -> None:
+    with pytest.raises(AttributeError) as info:
+        processor.encod  # type: ignore[attr-defined]  # noqa: B018
+    assert str(info.value) == "'SentencePieceProcessor' object has no attribute 'encod'"
