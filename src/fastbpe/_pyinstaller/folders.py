@@ -1,0 +1,10 @@
+"""Where PyInstaller finds the hook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def hook_folders() -> list[str]:
+    """Return the folders with hooks."""
+    return [str(Path(__file__).parent)]

@@ -1,0 +1,39 @@
+"""Modules and files of fastbpe that a program needs; PyInstaller runs this when a program imports fastbpe.
+
+PyInstaller sees neither the imports of compiled modules nor those by name, such as the lazy ones of
+`fastbpe/__init__.py`. So all modules go into the program, but the slow twin and this folder. Large packages go in
+only if the program imports them itself.
+"""
+
+import sys
+
+from PyInstaller import isolated
+from PyInstaller.utils.hooks import collect_data_files, collect_submodules
+
+
+def _is_needed(name: str) -> bool:
+    return not name.startswith(("fastbpe._reference", "fastbpe._pyinstaller"))
+
+
+def _imported_by(names: list[str]) -> list[str]:
+    """Import modules in a process of their own, and return all that are imported there."""
+    import contextlib
+    import importlib
+    import sys
+
+    for name in names:
+        with contextlib.suppress(ImportError):  # of a package that is not installed
+            importlib.import_module(name)
+    return sorted(sys.modules)
+
+
+hiddenimports = collect_submodules("fastbpe", filter=_is_needed)
+# Compiled modules have private names, or stand in the core.
+compiled = [name for name in hiddenimports if "._" in name and not name.endswith(".__main__")]
+hiddenimports += [
+    name
+    for name in isolated.call(_imported_by, compiled)
+    if name in sys.stdlib_module_names and not name.startswith("_")
+]
+datas = collect_data_files("fastbpe", excludes=["**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "**/*.c"])
+excludedimports = ["matplotlib", "pyspark", "ray", "torch", "transformers"]
