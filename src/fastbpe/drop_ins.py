@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -25,15 +26,19 @@ class _Face(NamedTuple):
 
     submodules: names below both; fastbpe has a module for each.
     borrowed: names below the original that are its own, if it is installed.
+    messages: borrowed names that need protobuf; without it, or the original, fastbpe has a module for each.
     """
 
     submodules: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 _FACES = {
     "rustbpe": _Face(),
-    "sentencepiece": _Face(borrowed=("sentencepiece_model_pb2", "sentencepiece_pb2")),
+    "sentencepiece": _Face(
+        borrowed=("sentencepiece_model_pb2", "sentencepiece_pb2"), messages=("sentencepiece_model_pb2",)
+    ),
     "tiktoken": _Face(submodules=("_educational", "core", "load", "model", "registry")),
     "tokenizers": _Face(
         submodules=(
@@ -175,6 +180,13 @@ def _way_out(name: str) -> str:
     return f"fastbpe.{name} stands in for it; fastbpe.uninstall({name!r}) gives the original back"
 
 
+def _has_protobuf() -> bool:
+    try:
+        return find_spec("google.protobuf") is not None
+    except ImportError:  # there is no package google
+        return False
+
+
 class _Finder(MetaPathFinder, Loader):
     """Finder of the names of installed faces, and loader of their stand-ins."""
 
@@ -196,6 +208,8 @@ class _Finder(MetaPathFinder, Loader):
             original = PathFinder.find_spec(name)
             folders = original.submodule_search_locations if original is not None else None
             found = PathFinder.find_spec(fullname, folders) if folders else None
+            if submodule in face.messages and (found is None or not _has_protobuf()):
+                return ModuleSpec(fullname, self)
             if found is not None:
                 return found
         # The name of the face's module: `from tiktoken import x` would hide an error that names the other module.

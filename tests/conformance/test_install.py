@@ -148,16 +148,39 @@ except ModuleNotFoundError:
 
 def test_protobuf_messages_of_sentencepiece_come_from_the_original() -> None:
     """Programs read model files with them; they need nothing else of sentencepiece."""
+    pytest.importorskip("google.protobuf")
     fastbpe.install("sentencepiece")
     spec = importlib.util.find_spec("sentencepiece.sentencepiece_model_pb2")
     assert spec is not None
     assert spec.origin is not None
     assert not spec.origin.startswith(str(Path(fastbpe.__file__).parent))
-    if importlib.util.find_spec("google") is None or importlib.util.find_spec("google.protobuf") is None:
-        pytest.skip("protobuf is not installed")
     from sentencepiece import sentencepiece_model_pb2
 
     assert sentencepiece_model_pb2.ModelProto().pieces is not None
+
+
+@pytest.mark.parametrize("hidden", ["google", "sentencepiece"])
+def test_model_files_are_read_without_protobuf_or_the_original(hidden: str) -> None:
+    printed = run_python(
+        f"""
+import importlib.machinery, io, sys
+class Finder(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.split(".")[0] == {hidden!r} else super().find_spec(name, path, target)
+sys.meta_path[:] = [Finder if finder is importlib.machinery.PathFinder else finder for finder in sys.meta_path]
+import fastbpe, fastbpe.drop_ins
+fastbpe.drop_ins.PathFinder = Finder
+fastbpe.install("sentencepiece")
+from sentencepiece import SentencePieceTrainer, sentencepiece_model_pb2 as pb2
+file = io.BytesIO()
+SentencePieceTrainer.train(sentence_iterator=iter(["ab"]), model_writer=file, model_type="bpe", vocab_size=6)
+model = pb2.ModelProto()
+model.ParseFromString(file.getvalue())
+print(pb2.__name__, model.trainer_spec.vocab_size, len(model.pieces))
+"""
+    )
+    assert printed == "fastbpe.sentencepiece.sentencepiece_model_pb2 6 6\n"
 
 
 def test_pickles_of_tiktoken_load_as_the_face() -> None:

@@ -21,11 +21,11 @@ import pytest
 import fastbpe
 from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, StoredIds, Tokenizer
 from fastbpe.display.shown_text import ShownText
-from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
+from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER, WITHOUT_EFFECT
 from fastbpe.id_files.parts import Part, read_part
 from fastbpe.tokenizer.conversation import Conversation
 from fastbpe.tokenizer.stream_encoder import StreamEncoder
-from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
+from fastbpe.training.codepoint_options import NAMES
 from fastbpe.training.options import ByteOptions
 
 TEXT = "ab ab<x>é 👍 ab"

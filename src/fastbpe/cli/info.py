@@ -23,7 +23,7 @@ examples:
 """
 _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
-_MAX_SHOWN = 60  # characters of a token
+_MAX_SHOWN = 60  # characters of a token or an option
 _SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")  # keys of the training report
 
 
@@ -64,6 +64,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
             if len(token) > 1 and not tokenizer.is_special_token(token_id)
         ][:_N_LONGEST],
         "training": tokenizer.training_report,
+        "training_options": tokenizer.training_options,
     }
 
 
@@ -85,6 +86,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _labelled("longest tokens", [_one_token(token) for token in facts["longest_tokens"]])
     report = {key: value for key, value in facts["training"].items() if key not in _SHOWN_ELSEWHERE}
     yield from _labelled("training", [f"{key}: {value}" for key, value in report.items() if value is not None])
+    options = [_shortened(f"{name}={value!r}") for name, value in facts["training_options"].items()]
+    yield from _labelled("training options", options)
 
 
 def _one_line(pattern: str | tuple[str, ...]) -> str:
@@ -99,7 +102,8 @@ def _labelled(label: str, values: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _one_token(token: dict[str, Any]) -> str:
-    shown = repr(token["text"])
-    if len(shown) > _MAX_SHOWN:
-        shown = shown[:_MAX_SHOWN] + "…"
-    return f"{token['id']} {shown} ({token['n_bytes']} bytes)"
+    return f"{token['id']} {_shortened(repr(token['text']))} ({token['n_bytes']} bytes)"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

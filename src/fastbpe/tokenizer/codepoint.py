@@ -398,6 +398,21 @@ class CodePointTokenizer(Tokenizer):
         """
         return dict(self._source.training)
 
+    @property
+    def training_options(self) -> dict[str, Any]:
+        """Options that the trainer was given, also in sentencepiece's `.model` files: keywords for `train`.
+
+        Left out are options that change no model, such as the input's paths. {}: a tokenizer.json or GGUF file.
+
+        >>> from fastbpe import train
+        >>> tokenizer = train(["ab ab abc"], mode="codepoint", vocab_size=10)
+        >>> tokenizer.training_options["normalization_rule_name"]
+        'nmt_nfkc'
+        >>> train(["ab ab abc"], **tokenizer.training_options) == tokenizer
+        True
+        """
+        return codepoint_properties.training_options_of(self._source)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, of all that decides ids: pieces, their scores and types, rules, white space.

@@ -1721,6 +1721,15 @@ class Tokenizer(Encoder):
         """
         return dict(self._model.training)
 
+    @property
+    def training_options(self) -> dict[str, Any]:
+        """Options that sentencepiece's trainer was given, as keywords for `train`; {} for any other tokenizer.
+
+        >>> Tokenizer.from_merges([], pattern=None).training_options
+        {}
+        """
+        return {}
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, of all that decides ids: tokens, merges, split pattern, special tokens, rules.

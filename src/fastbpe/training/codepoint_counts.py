@@ -20,7 +20,7 @@ from fastbpe.formats.piece_counts import SENTENCE_NUMBERS, Words
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import Spec
 from fastbpe.training.codepoint_counting import CountedWords
-from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT, CodePointOptions
+from fastbpe.training.codepoint_options import NAMES, CodePointOptions
 
 #: Options of the trainer that counting takes over unchanged.
 _READ = (
@@ -203,8 +203,8 @@ def check_counting_names(names: Collection[str]) -> None:
             reason = "a sample is of the whole text, and a part of it knows nothing of the others: sample first"
         elif name in NAMES:
             reason = "it decides what is learned from counts, not how text is counted: give it to train"
-        elif name in WITHOUT_EFFECT:
-            reason = WITHOUT_EFFECT[name]
+        elif name in specs.WITHOUT_EFFECT:
+            reason = specs.WITHOUT_EFFECT[name]
         else:
             reason = f"it has {', '.join(sorted(COUNTING_NAMES))}"
         raise OptionError(f"{name!r} is not an option of counting in codepoint mode: {reason}")

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.formats.sentencepiece.specs import Option
+from fastbpe.formats.sentencepiece.specs import WITHOUT_EFFECT, Option
 from fastbpe.model import PieceType, Spec
 from fastbpe.normalization import sentencepiece_rules
 
@@ -31,25 +31,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_sentence_length": (10, 1 << 30),
 }
 _INTEGERS = {"int32": (-specs.MAX_INT32 - 1, specs.MAX_INT32), "uint64": (0, (1 << 64) - 1)}
-_FOR_OTHERS = "it has no effect on BPE; leave it out"
-#: Options of sentencepiece that change no model learned here, with the reason. `train` refuses them; the drop-in
-#: `fastbpe.sentencepiece` takes them.
-WITHOUT_EFFECT = {
-    "input": "the text is the first argument, source",
-    "model_prefix": 'write the model by tokenizer.export("NAME.model", format="sentencepiece")',
-    "vocabulary_output_piece_score": "no .vocab file is written",
-    "accept_language": _FOR_OTHERS,
-    "self_test_sample_size": _FOR_OTHERS,
-    "mining_sentence_size": _FOR_OTHERS,
-    "training_sentence_size": _FOR_OTHERS,
-    "seed_sentencepiece_size": _FOR_OTHERS,
-    "shrinking_factor": _FOR_OTHERS,
-    "num_sub_iterations": _FOR_OTHERS,
-    "train_extremely_large_corpus": _FOR_OTHERS,
-    "enable_differential_privacy": _FOR_OTHERS,
-    "differential_privacy_noise_level": _FOR_OTHERS,
-    "differential_privacy_clipping_threshold": _FOR_OTHERS,
-}
 #: Options that `train` takes in code-point mode, beside vocab_size and num_threads.
 NAMES = {
     *specs.TRAINER,

@@ -279,7 +279,8 @@ def _check_names(mode: str, options: Iterable[str]) -> None:
         return
     from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them
 
-    from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
+    from fastbpe.formats.sentencepiece.specs import WITHOUT_EFFECT
+    from fastbpe.training.codepoint_options import NAMES
     from fastbpe.training.sequence_training import SequenceOptions
 
     of_modes = {

@@ -84,6 +84,26 @@ NORMALIZER = {
     "normalization_rule_tsv": Option(6, "string", ""),
 }
 
+_FOR_OTHERS = "it has no effect on BPE; leave it out"
+#: Options of sentencepiece that change no model learned here, with the reason. `train` refuses them; the drop-in
+#: `fastbpe.sentencepiece` takes them.
+WITHOUT_EFFECT = {
+    "input": "the text is the first argument, source",
+    "model_prefix": 'write the model by tokenizer.export("NAME.model", format="sentencepiece")',
+    "vocabulary_output_piece_score": "no .vocab file is written",
+    "accept_language": _FOR_OTHERS,
+    "self_test_sample_size": _FOR_OTHERS,
+    "mining_sentence_size": _FOR_OTHERS,
+    "training_sentence_size": _FOR_OTHERS,
+    "seed_sentencepiece_size": _FOR_OTHERS,
+    "shrinking_factor": _FOR_OTHERS,
+    "num_sub_iterations": _FOR_OTHERS,
+    "train_extremely_large_corpus": _FOR_OTHERS,
+    "enable_differential_privacy": _FOR_OTHERS,
+    "differential_privacy_noise_level": _FOR_OTHERS,
+    "differential_privacy_clipping_threshold": _FOR_OTHERS,
+}
+
 _SHORT = 128  # bytes; the length of a shorter string is a varint of one byte
 _DEFAULTS = {id(options): {n: o.default for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
 _NAMES = {id(options): {o.number: n for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
