@@ -256,23 +256,34 @@ class _Replace:
 
 class _ReplaceMatches:
     def __init__(self, pattern: str, content: str) -> None:
+        from fastbpe.splitting.empty_matches import matches
         from fastbpe.splitting.oniguruma import from_oniguruma
-        from fastbpe.splitting.to_regex import compile_regex
+        from fastbpe.splitting.to_regex import EmptyMatchError, compile_regex
 
-        self._compiled = compile_regex(from_oniguruma(pattern))
+        regex = from_oniguruma(pattern)
+        try:
+            self._compiled, self._matches = compile_regex(regex), None
+        except EmptyMatchError:
+            self._compiled, self._matches = compile_regex(regex, may_be_empty=True), matches
         self._content = content
 
     def __call__(self, text: str) -> str:
-        return str(self._compiled.sub(lambda _: self._content, text))
+        if self._matches is None:
+            return str(self._compiled.sub(lambda _: self._content, text))
+        out: list[str] = []
+        at = 0
+        for start, end in self._spans(text):
+            out += text[at:start], self._content
+            at = end
+        return "".join([*out, text[at:]])
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        if self._matches is None:
+            return [match.span() for match in self._compiled.finditer(text)]
+        return [*self._matches(self._compiled, text)] if text else []  # tokenizers leaves the empty text as it is
 
     def sources(self, text: str, normalized: str) -> Sources:
-        spans: list[tuple[int, int]] = []
-
-        def note(match: Any) -> str:
-            spans.append(match.span())
-            return ""
-
-        self._compiled.sub(note, text)
+        spans = self._spans(text)
         return _replaced(spans, len(text), len(self._content)) if spans else None
 
 

@@ -5,7 +5,7 @@ were the whole text: look-around, `^` and `$` end where the piece ends. Text tha
 steps after it and makes no ids.
 
 Pre-tokenizers that change text (`Metaspace`, `ByteLevel(add_prefix_space=True)`) are not here. A pattern that can
-match the empty string raises PatternError, though tokenizers splits at its empty matches.
+match the empty string splits at its empty matches, too (`empty_matches`), with the `regex` package.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS, Pattern, as_regex
 from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.empty_matches import make_empty_splitter
 from fastbpe.splitting.make import chain, make_splitter
 from fastbpe.splitting.oniguruma import from_oniguruma
+from fastbpe.splitting.to_regex import EmptyMatchError
 
 Behavior: TypeAlias = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
 
@@ -182,8 +184,13 @@ def make_sequence(steps: Sequence[Step]) -> Splitter:
 
 def _splitter(step: Step) -> Splitter:
     if isinstance(step, Split):
-        pattern = _escaped(step.pattern) if step.literal else from_oniguruma(step.pattern)
-        return _regrouped(pattern, step.behavior, step.invert)
+        if step.literal:
+            return _regrouped(_escaped(step.pattern), step.behavior, step.invert)
+        pattern = from_oniguruma(step.pattern)
+        try:
+            return _regrouped(pattern, step.behavior, step.invert)
+        except EmptyMatchError:
+            return make_empty_splitter(pattern, step.behavior, invert=step.invert)
     if isinstance(step, Digits):
         return make_splitter(_class(_numeric()) + ("" if step.individual_digits else "+"))
     if isinstance(step, Punctuation):

@@ -56,8 +56,12 @@ _ANCHORS = {
 _MODES = {Mode.GREEDY: "", Mode.LAZY: "?", Mode.POSSESSIVE: "+"}
 
 
+class EmptyMatchError(PatternError):
+    """Error for a pattern that can match the empty text, where that cannot be."""
+
+
 @lru_cache(maxsize=64)
-def compile_regex(pattern: str) -> regex.Pattern[str]:
+def compile_regex(pattern: str, *, may_be_empty: bool = False) -> regex.Pattern[str]:
     r"""Compile a split pattern so that it matches as in tiktoken.
 
     The text to match must hold no lone surrogates: no class has them. Capturing groups are kept only where
@@ -67,12 +71,15 @@ def compile_regex(pattern: str) -> regex.Pattern[str]:
     >>> compile_regex(r"\p{L}+|\s+").findall("one two")
     ['one', ' ', 'two']
 
+    may_be_empty: the pattern may match the empty string.
+
     Raises PatternError for what does not parse or can match the empty string.
     """
     import regex  # here: slow to import, and few patterns need it
 
     node = parse(pattern)
-    refuse_empty_matches(pattern, node)
+    if not may_be_empty:
+        refuse_empty_matches(pattern, node)
     if _parts(node, unrolled=True) - _parts(node, unrolled=False) > MAX_ADDED_PARTS:
         raise PatternError(
             f"the split pattern {_shortened(pattern)!r} repeats groups within repeated groups more than "
@@ -84,7 +91,7 @@ def compile_regex(pattern: str) -> regex.Pattern[str]:
         raise PatternError(
             f"the split pattern {_shortened(pattern)!r} cannot be run by `regex`: {error}"
         ) from error
-    if compiled.match("") is not None:
+    if not may_be_empty and compiled.match("") is not None:
         raise _matches_empty(pattern)
     return compiled
 
@@ -215,7 +222,7 @@ def _print_code_point(code_point: int) -> str:
 
 
 def _matches_empty(pattern: str) -> PatternError:
-    return PatternError(
+    return EmptyMatchError(
         f"the split pattern {_shortened(pattern)!r} can match the empty string, so it would never get on; "
         "make every alternative consume a character, for instance + in place of *"
     )

@@ -34,6 +34,7 @@ def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, 
         name, pattern = resolve_pattern(model.pattern)
         return replace(model, pattern=pattern), name, pattern, make_splitter(pattern)
     from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
+    from fastbpe.splitting.to_regex import EmptyMatchError
     from fastbpe.tokenizer import published_spelling
 
     steps = [step_of(described) for described in model.pre_tokenizers]
@@ -47,7 +48,11 @@ def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, 
         return replace(model, pattern=None), None, None, make_sequence(steps)
     pattern = published_spelling.as_named(pattern)
     name = next((name for name, text in PATTERNS.items() if text == pattern), None)
-    return replace(model, pattern=pattern, pre_tokenizers=()), name, pattern, make_splitter(pattern)
+    try:
+        splitter = make_splitter(pattern)
+    except EmptyMatchError:  # as a pattern of fastbpe it would not get on
+        return replace(model, pattern=None), None, None, make_sequence(steps)
+    return replace(model, pattern=pattern, pre_tokenizers=()), name, pattern, splitter
 
 
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:

@@ -10,7 +10,7 @@ from fastbpe.normalization.huggingface import Step, make_steps, upper_case_step
 from fastbpe.tokenizers.own.components import behavior as _behavior
 from fastbpe.tokenizers.own.components import number, of_type
 from fastbpe.tokenizers.own.components import pattern as _pattern
-from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, split_piece
+from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, spans_with_empty, split_piece
 
 
 class NormalizedString:
@@ -203,6 +203,8 @@ class NormalizedString:
         if pattern == "":  # tokenizers takes the number of characters for one of bytes
             n = len(text.encode()[: len(text)].decode())
             return [self._part(self._piece.part(0, n))]
+        if (spans := spans_with_empty(text, described)) is not None:
+            return [self._part(self._piece.part(*span)) for span in spans]
         return [self._part(piece) for piece in split_piece(self._piece, [described])]
 
     def slice(self, range: Any) -> NormalizedString | None:

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 from fastbpe._core.encode.offsets import pieces
 from fastbpe._core.split.splitter import Splitter
 from fastbpe.formats.byte_level import text_of
-from fastbpe.splitting.steps import Punctuation, Step, WhitespaceSplit, make_sequence, step_of
+from fastbpe.splitting.empty_matches import split_spans
+from fastbpe.splitting.oniguruma import from_oniguruma
+from fastbpe.splitting.steps import Punctuation, Split, Step, WhitespaceSplit, make_sequence, step_of
+from fastbpe.splitting.to_regex import EmptyMatchError, compile_regex
 from fastbpe.tokenizers.own import components
 from fastbpe.tokenizers.own.scripts import script_starts
 
@@ -54,6 +57,23 @@ def split_piece(piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]
     for step in steps:
         made = [part for piece in made for part in _apply(piece, step) if part.text]
     return made
+
+
+def spans_with_empty(text: str, step: Mapping[str, Any]) -> list[Span] | None:
+    """Return the parts that a Split makes of a text, empty ones too; None: its regex never matches the empty text.
+
+    Raises PatternError for a pattern that fastbpe does not run.
+    """
+    split = step_of(step)
+    assert isinstance(split, Split)
+    if split.literal:
+        return None
+    regex = from_oniguruma(split.pattern)
+    try:
+        compile_regex(regex)
+    except EmptyMatchError:
+        return split_spans(compile_regex(regex, may_be_empty=True), text, split.behavior, split.invert)
+    return None
 
 
 def _apply(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:

@@ -1,0 +1,126 @@
+r"""Matches of patterns that match the empty text, and `Split` by them, as tokenizers does with Oniguruma.
+
+An empty match right behind the match before it is passed over, and the search goes on one character later, even
+if another match begins at that place: `|a` matches "aa" three times, each time the empty text. Empty matches are
+parts of the text like others, but no pieces.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from fastbpe._core.split.splitter import RegexSplitter
+from fastbpe.splitting.to_regex import compile_regex
+
+if TYPE_CHECKING:
+    import regex
+
+Span = tuple[int, int]
+Part = tuple[int, int, bool]  # start, end, whether it is a match
+
+
+def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = None) -> Iterator[Span]:
+    """Yield (start, end) of each match, from left to right.
+
+    Args:
+        compiled: the pattern.
+        text: the text.
+        timeout: seconds for all matches together; None: any. TimeoutError is raised beyond it.
+    """
+    at, last = 0, -1
+    end_of_time = None if timeout is None else time.monotonic() + timeout
+    while at <= len(text):
+        left = None if end_of_time is None else max(end_of_time - time.monotonic(), 1e-3)
+        found = compiled.search(text, at, timeout=left)
+        if found is None:
+            return
+        start, end = found.span()
+        if start == end == last:
+            at += 1
+            continue
+        at = last = end
+        yield start, end
+
+
+def split_spans(
+    compiled: regex.Pattern[str], text: str, behavior: str, invert: bool, timeout: float | None = None
+) -> list[Span]:
+    """Split a text as `Split` of tokenizers does. Parts may be empty.
+
+    Args:
+        compiled: the pattern.
+        text: the text.
+        behavior, invert: as in `steps.Split`.
+        timeout: as in `matches`.
+    """
+    parts: list[Part] = []
+    at = 0
+    for start, end in matches(compiled, text, timeout):
+        if start > at:
+            parts.append((at, start, invert))
+        parts.append((start, end, not invert))
+        at = end
+    if at < len(text) or not parts:
+        parts.append((at, len(text), invert))
+    if behavior == "isolated":
+        return [(start, end) for start, end, _ in parts]
+    if behavior == "removed":
+        return [(start, end) for start, end, is_match in parts if not is_match]
+    return _joined(parts, _JOINS[behavior])
+
+
+#: Behavior → whether a part joins the next one, by whether each is a match.
+_JOINS: dict[str, Callable[[bool, bool], bool]] = {
+    "merged_with_previous": lambda is_match, next_is_match: next_is_match and not is_match,
+    "merged_with_next": lambda is_match, next_is_match: is_match and not next_is_match,
+    "contiguous": lambda is_match, next_is_match: is_match == next_is_match,
+}
+
+
+def _joined(parts: Sequence[Part], joins: Callable[[bool, bool], bool]) -> list[Span]:
+    out: list[Span] = []
+    previous: bool | None = None
+    for start, end, is_match in parts:
+        if previous is not None and joins(previous, is_match):
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
+        previous = is_match
+    return out
+
+
+class _Piece(NamedTuple):
+    """Piece of a text, in the form of a match, for `RegexSplitter`."""
+
+    start: int
+    end: int
+
+    def span(self) -> Span:
+        return self.start, self.end
+
+
+class _Pieces:
+    """Pieces that a pattern makes, in the form of a compiled pattern, for `RegexSplitter`."""
+
+    def __init__(self, pattern: str, behavior: str, invert: bool) -> None:
+        self.pattern = pattern
+        self._compiled = compile_regex(pattern, may_be_empty=True)
+        self._behavior, self._invert = behavior, invert
+
+    def finditer(self, text: str, timeout: float) -> Iterator[_Piece]:
+        for start, end in split_spans(self._compiled, text, self._behavior, self._invert, timeout):
+            if start < end:
+                yield _Piece(start, end)
+
+
+def make_empty_splitter(pattern: str, behavior: str, *, invert: bool) -> RegexSplitter:
+    r"""Make the splitter of a pattern that matches the empty text.
+
+    >>> make_empty_splitter(r"(?=(\d{3})+(?!\d))", "isolated", invert=False).pieces("1234567")
+    [(0, 1), (1, 4), (4, 7)]
+
+    Raises PatternError if the pattern cannot be used.
+    """
+    return RegexSplitter(_Pieces(pattern, behavior, invert), keep_gaps=False, shown=pattern)
