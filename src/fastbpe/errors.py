@@ -124,6 +124,18 @@ class FormatError(FastbpeError, ValueError):
     """
 
 
+class ChatError(FastbpeError, ValueError):
+    """Error for a chat that cannot be counted: no template is known, or the template or the messages are wrong.
+
+    >>> import fastbpe
+    >>> try:
+    ...     fastbpe.Tokenizer.from_merges([], pattern=None).count_messages([])
+    ... except ValueError as error:
+    ...     print(error)
+    messages is empty: a chat has at least one message
+    """
+
+
 class DownloadError(FastbpeError, OSError):
     """Error for a file that is not on this machine, and that cannot or must not be downloaded."""
 

@@ -54,6 +54,17 @@ def around(before: Sequence[int], behind: Sequence[int]) -> Templates:
     return Templates((*before, TEXT, *behind), (*before, TEXT, *behind, *before, PAIR, *behind))
 
 
+class Chat(NamedTuple):
+    """Chat templates of a model, and the tokens that they may name.
+
+    templates: name → template in jinja2's language; the usual one is "default".
+    tokens: name in the templates ("bos_token", …) → token.
+    """
+
+    templates: Mapping[str, str]
+    tokens: Mapping[str, str]
+
+
 class AddedToken(NamedTuple):
     """Token that is found in text before the text is split, as an added token of a tokenizer.json.
 
@@ -104,6 +115,7 @@ class Model:
         pair_template: ids around two texts, with TEXT and PAIR in their positions.
         roles: one of ROLES → token that the file names for it; decides no ids.
         huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
+        chat: chat templates of the model's folder; None: it has none.
         fingerprint: str – as the file gives it; "": it gives none.
         training: the training report; {}: not trained here.
     """
@@ -125,6 +137,7 @@ class Model:
     pair_template: Sequence[int] = (TEXT, PAIR)
     roles: Mapping[str, str] = field(default_factory=dict)
     huggingface: Mapping[str, Any] = field(default_factory=dict)
+    chat: Chat | None = None
     fingerprint: str = ""
     training: Mapping[str, Any] = field(default_factory=dict)
 
@@ -220,6 +233,7 @@ class CodePointModel:
         added_tokens: as in Model; the text between added tokens is normalized by itself.
         template, pair_template: as in Model; None: the file does not have it. See `templates`.
         roles: as in Model, without those that the model's options name.
+        chat: as in Model.
         conventions: a tokenizer.json's; None: sentencepiece's. With them, pieces of type USER_DEFINED are
             found if they are added tokens, and never merged.
     """
@@ -242,6 +256,7 @@ class CodePointModel:
     template: tuple[Sequence[int], Sequence[int]] | None = None
     pair_template: Sequence[int] | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
+    chat: Chat | None = None
     conventions: Conventions | None = None
 
     __repr__ = fields_repr

@@ -110,6 +110,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "lines": "--lines",
             "separator": "--separator ab",
             "text_field": "count -m m.fbpe a.jsonl | ... --text-field body",
+            "messages": "--messages",
             "json": "--json",
         },
     ),

@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "conversation": ((), {}),
     "count": (("ab abc",), {"limit": 3}),
     "count_batch": ((["ab", "abc"],), {}),
+    "count_messages": (([{"role": "user", "content": "ab"}],), {"template": "{{ messages[0].content }}"}),
     "decode": (([260],), {"errors": "strict"}),
     "decode_batch": (([[260], []],), {}),
     "decode_bytes": (([260],), {}),

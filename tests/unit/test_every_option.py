@@ -29,6 +29,8 @@ from fastbpe.training.codepoint_options import NAMES
 from fastbpe.training.options import ByteOptions
 
 TEXT = "ab ab<x>é 👍 ab"
+CHAT = [{"role": "user", "content": TEXT}]
+CHAT_TEMPLATE = "{{{{ messages[0].content }}}}{{{{ tools }}}}{{{{ add_generation_prompt }}}}"  # see `fill_in_path`
 
 numpy = pytest.importorskip("numpy")
 
@@ -398,6 +400,15 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.count": Row({"text": TEXT}, {"text": "b", "limit": 1, **THREADS}),
     "Tokenizer.count_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
+    "Tokenizer.count_messages": Row(
+        {"messages": CHAT, "template": CHAT_TEMPLATE},
+        {
+            "messages": [{"role": "user", "content": "b"}],
+            "tools": [{"name": "f"}],
+            "template": "{{{{ 1 }}}}",
+            "add_generation_prompt": False,
+        },
+    ),
     "Tokenizer.fits": Row({"text": TEXT, "n": 5}, {"text": "b", "n": 50}),
     "Tokenizer.truncate": Row(
         {"text": TEXT, "max_tokens": 3},

@@ -31,7 +31,7 @@ LAYERS = (
     {"_core/cache"},
     {"_core/encode", "_core/decode", "_core/train"},
     {"corpus", "formats", "splitting"},
-    {"normalization", "published", "vocabularies", "display", "id_files"},
+    {"normalization", "published", "vocabularies", "display", "id_files", "chats"},
     {"tokenizer"},
     {"training"},
     {"memory"},

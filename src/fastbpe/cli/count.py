@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Phase, Reporter
-from fastbpe.cli import documents, streams
+from fastbpe.chats import EstimatedCount
+from fastbpe.cli import documents, messages, streams
 from fastbpe.cli.failures import Complaints
 from fastbpe.cli.options import Named, add_model, load_models
 from fastbpe.display.layout import n_columns, padded
@@ -19,7 +20,12 @@ DETAILS = f"""{documents.DETAILS}
 
 A column for each tokenizer (-m, repeatable). Special tokens in the text are
 counted as the text they are. A file that cannot be counted is reported, the
-others are counted all the same, and the exit status is 1."""
+others are counted all the same, and the exit status is 1.
+
+With --messages, each FILE holds chats: a JSON array of messages, a request of
+a chat API ({{"messages": [...], "tools": [...]}}), or several of them, in an
+array or one a line. The model's chat template writes them (-m FOLDER, jinja2);
+gpt-oss has its format. For OpenAI's closed models the count is an estimate."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -37,6 +43,11 @@ examples:
   $ fastbpe count -m words.fbpe -m more.fbpe words.txt
   words.fbpe  more.fbpe
            7          5 words.txt
+  $ mkdir model && fastbpe convert words.fbpe model/tokenizer.json
+  $ echo '{"chat_template": "{{ messages[0].content }}"}' > model/tokenizer_config.json
+  $ echo '[{"role": "user", "content": "lower lowest"}]' > chat.json
+  $ fastbpe count -m model --messages chat.json
+  6 chat.json
 """
 
 
@@ -44,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to count (default: standard input)")
     documents.add_arguments(parser)
+    parser.add_argument("--messages", action="store_true", help="count chats: each FILE holds messages, as JSON")
     parser.add_argument("--json", action="store_true", help="as JSON, for programs")
     add_model(parser, several=True)
 
@@ -51,7 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Count and print. Returns the exit status."""
     documents.separator_of(args)
+    if args.messages and (args.lines or args.separator is not None or args.text_field is not None):
+        args.wrong("--messages reads JSON: --lines, --separator and --text-field are for text")
     models = load_models(args)
+    if args.messages:
+        return _run_messages(args, models)
     rows: list[tuple[list[int], str]] = []
     complaints, n_names = Complaints(), 0
     with Reporter(None).phase("counting", None, unit="B", unit_scale=True) as phase:
@@ -75,6 +91,45 @@ def run(args: argparse.Namespace) -> int:
         rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
     if rows:
         _print(rows, [visible_text(model.name) for model in models], named=bool(args.files))
+    return complaints.status
+
+
+def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
+    """Count chats and print. Returns the exit status."""
+    rows: list[tuple[list[int], str]] = []
+    complaints = Complaints()
+    for argument in args.files or [streams.STDIN]:
+        requests: list[messages.Request] = []
+        with complaints.reported():
+            requests = messages.read(argument)
+        for request in requests:
+            with complaints.reported(), messages.placed(request):
+                counts = [
+                    model.tokenizer.count_messages(request.messages, tools=request.tools) for model in models
+                ]
+                rows.append((counts, request.where))
+    estimates = [any(isinstance(counts[i], EstimatedCount) for counts, _ in rows) for i in range(len(models))]
+    if args.json:
+        found = [
+            {
+                "file": where,
+                "model": model.name,
+                "n_tokens": int(n_tokens),
+                "is_estimate": isinstance(n_tokens, EstimatedCount),
+            }
+            for counts, where in rows
+            for model, n_tokens in zip(models, counts, strict=True)
+        ]
+        streams.say_json(found)
+        return complaints.status
+    is_named = bool(args.files) or len(rows) > 1
+    if len(rows) > 1:
+        rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
+    if rows:
+        _print(rows, [visible_text(model.name) for model in models], named=is_named)
+    for model, is_estimate in zip(models, estimates, strict=True):
+        if is_estimate:
+            streams.note(f"{model.name}: the format of its chats is not published: the counts are estimates")
     return complaints.status
 
 

@@ -63,6 +63,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         "training": dict(model.training),
         **native_extras.describe(model),
         **native_extras.describe_own(model.roles, model.pair_template),
+        **native_extras.describe_chat(model.chat),
     }
     return b"".join(pack(KIND, header, parts))
 
@@ -78,6 +79,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
         parts["merges"] = model.merges
     header |= native_extras.describe_code_points(model)
     header |= native_extras.describe_own(model.roles, model.pair_template)
+    header |= native_extras.describe_chat(model.chat)
     return b"".join(pack(KIND, header, parts))
 
 
@@ -105,7 +107,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         extras: dict[str, Any] = {}
         if "extras" in header:
             extras = native_extras.read_code_points(header["extras"], model.n_pieces, where)
-        extras |= native_extras.read_own(header, where)
+        extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
@@ -127,11 +129,11 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
     _check_merges(sections, where)
     extras = {}
-    if "extras" in header or "own_tokens" in header:
+    if {"extras", "own_tokens", "chat"} & header.keys():
         from fastbpe.formats import native_extras
 
         extras = native_extras.read(header["extras"], where) if "extras" in header else {}
-        extras |= native_extras.read_own(header, where)
+        extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
     return Model(
         tokens=None,
         pattern=header["pattern"],

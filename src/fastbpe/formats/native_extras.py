@@ -14,7 +14,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.huggingface import parts, templates
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.model import PAIR, TEXT, AddedToken, Model
+from fastbpe.model import PAIR, TEXT, AddedToken, Chat, Model
 
 if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel, Conventions
@@ -24,7 +24,7 @@ _FLAGS = AddedToken._fields[2:]
 # Keys of the extras, by mode.
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
-_OWN = "own_tokens"  # key of the header, beside the extras
+_OWN, _CHAT = "own_tokens", "chat"  # keys of the header, beside the extras
 # Keys of "huggingface".
 _OBJECTS = (
     "truncation",
@@ -139,6 +139,23 @@ def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not all(type(item) is int and PAIR <= item < _MAX_IDS for item in pair):
         top.fail("it must be a list of ids", "pair_template")
     return {"roles": roles, **({"pair_template": pair} if pair else {})}
+
+
+def describe_chat(chat: Chat | None) -> dict[str, Any]:
+    """Return chat templates, under a key of their own that older readers ignore."""
+    return {} if chat is None else {_CHAT: {"templates": dict(chat.templates), "tokens": dict(chat.tokens)}}
+
+
+def read_chat(header: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Read what `describe_chat` wrote. Returns arguments of a model; {} if the header has no such key."""
+    if _CHAT not in header:
+        return {}
+    top = Part(header[_CHAT], where, _CHAT)
+    found = {key: top.get(key, dict) for key in ("templates", "tokens")}
+    for key, texts in found.items():
+        if not {str}.issuperset(map(type, texts.values())):
+            top.fail("it must name texts", key)
+    return {_CHAT: Chat(**found)}
 
 
 def _under_key(extras: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from fastbpe._utils.choices import DecodeErrors, Unit, UnknownIds
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.formats import detect, native
 from fastbpe.formats.huggingface import write_llama
-from fastbpe.model import AddedToken, CodePointModel, Conventions, Model, PieceType, Templates
+from fastbpe.model import AddedToken, Chat, CodePointModel, Conventions, Model, PieceType, Templates
 from fastbpe.tokenizer import adding, codepoint_properties
 from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, make_places
 from fastbpe.tokenizer.codepoint_properties import NoTokens
@@ -587,6 +587,9 @@ class CodePointTokenizer(Tokenizer):
     @cached_property
     def _templates(self) -> Templates:
         return self._source.templates
+
+    def _chat(self) -> Chat | None:
+        return self._source.chat
 
     def _named_roles(self) -> Mapping[str, str]:
         return codepoint_properties.named_roles(self._source)

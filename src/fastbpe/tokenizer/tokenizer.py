@@ -37,7 +37,7 @@ from fastbpe._utils.choices import (
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import InvalidTokenError
 from fastbpe.formats import native
-from fastbpe.model import TEXT, AddedToken, Buffer, CodePointModel, Model, Templates
+from fastbpe.model import TEXT, AddedToken, Buffer, Chat, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
 from fastbpe.tokenizer import (
     adding,
@@ -1124,6 +1124,42 @@ class Tokenizer(Encoder):
         counts = self._count_to_array(texts, num_threads)
         return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
 
+    def count_messages(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        template: str | None = None,
+        add_generation_prompt: bool = True,
+    ) -> int:
+        """Count the tokens of a chat, as the model reads it.
+
+        A tokenizer from a model's folder has the model's own chat template, which needs jinja2 (the extra "chat").
+        The count is then the number of ids of `apply_chat_template` in transformers. gpt-oss (o200k_harmony) has
+        its published format. The format of OpenAI's closed models is not published: for "gpt-4o", "gpt-4" and
+        others of their encodings the result is an estimate by OpenAI's published overhead, and an
+        `EstimatedCount`.
+
+        Args:
+            messages: dicts with "role" and "content", as chat APIs take them.
+            tools: JSON schemas of functions, as chat APIs take them.
+            template: instead of the model's: a template in jinja2's language, the name of one that the model has
+                beside its usual one, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox,
+                as in transformers.
+            add_generation_prompt: count the beginning of the assistant's next message, too, as a request does.
+
+        Raises:
+            ChatError: no template is known, it is wrong, or it cannot write these messages (a ValueError).
+            ImportError: jinja2 is not installed.
+
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None, name="o200k_base")
+        >>> tokenizer.count_messages([{"role": "user", "content": "Hi"}])
+        EstimatedCount(12)
+        """
+        from fastbpe.chats.counting import count_messages  # here: few programs need it
+
+        return count_messages(self, self._chat(), messages, tools, template, add_generation_prompt)
+
     def interval_counter(self, text: str) -> IntervalCounter:
         """Make a function of (start, end) that gives `count(text[start:end])`.
 
@@ -2055,6 +2091,9 @@ class Tokenizer(Encoder):
         return own_tokens.find_roles(
             self._named_roles(), self.template, self._special.ids, self._id_of_special_or_token
         )
+
+    def _chat(self) -> Chat | None:
+        return self._model.chat
 
     def _named_roles(self) -> Mapping[str, str]:
         """Give the token of each role that the file names."""

@@ -21,19 +21,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fastbpe.errors import FormatError
-from fastbpe.formats.json_object import name_of, read_object
+from fastbpe import chats
+from fastbpe.formats import chat_templates
 from fastbpe.web.chat_templates import Message, Parts
 
-CONFIG, FILE = "tokenizer_config.json", "chat_template.jinja"
-MAX_TEMPLATE_BYTES = 1 << 20  # of a file that holds a template
 MAX_CHARACTERS = 1 << 20  # of a rendered text
 SECONDS = 2  # of processor time for a template
 PATIENCE = 10  # seconds until a worker is ended, on a machine that has other work
 MAX_MEMORY_BYTES = 1 << 29  # of a worker
 _ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE")  # by which Python finds its packages
-_WORKER = Path(__file__).with_name("chat_worker.py")
-_ROLES = ("bos_token", "eos_token", "pad_token", "unk_token")
+_WORKER = Path(chats.__file__).with_name("rendering.py")
 
 
 class OwnTemplate(NamedTuple):
@@ -76,38 +73,10 @@ def find_template(path: str | os.PathLike[str]) -> OwnTemplate | None:
     Raises:
         FormatError: one of the files is damaged or too large.
     """
-    folder = Path(path) if os.path.isdir(path) else Path(path).parent
-    config = read_object(folder / CONFIG)
-    text = _read(folder / FILE)
-    if text is None:
-        text = _text_of(config.get("chat_template"))
-    if text is None:
+    found = chat_templates.find(Path(path) if os.path.isdir(path) else Path(path).parent)
+    if found is None or chat_templates.DEFAULT not in found.templates:
         return None
-    if len(text) > MAX_TEMPLATE_BYTES:
-        raise FormatError(f"{folder / CONFIG}: chat_template has more than {MAX_TEMPLATE_BYTES:,} characters")
-    named = {role: name_of(config.get(role)) for role in _ROLES}
-    return OwnTemplate(text, {role: name for role, name in named.items() if name is not None})
-
-
-def _read(path: Path) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_TEMPLATE_BYTES + 1)
-    except FileNotFoundError:
-        return None
-    if len(data) > MAX_TEMPLATE_BYTES:
-        raise FormatError(f"{path}: more than {MAX_TEMPLATE_BYTES:,} bytes, which no template needs")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: not UTF-8 at byte {error.start}") from None
-
-
-def _text_of(found: Any) -> str | None:
-    if isinstance(found, list):
-        named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
-        found = named.get("default")
-    return found if isinstance(found, str) else None
+    return OwnTemplate(found.templates[chat_templates.DEFAULT], dict(found.tokens))
 
 
 def render(template: OwnTemplate, messages: Sequence[Message]) -> Rendered:

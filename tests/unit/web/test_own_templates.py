@@ -15,8 +15,8 @@ pytest.importorskip("starlette", reason="needs the extra web")
 
 from starlette.testclient import TestClient
 
+from fastbpe.formats import chat_templates
 from fastbpe.web import app as web_app
-from fastbpe.web import own_templates
 from fastbpe.web.app import make_app
 from fastbpe.web.chat_templates import Message
 from fastbpe.web.guard import Guard
@@ -134,7 +134,7 @@ def test_template_is_found_in_a_folder_and_beside_a_file(tmp_path: Path) -> None
     assert find_template(tmp_path) == OwnTemplate("file é", {})
 
 
-@pytest.mark.parametrize("data", [b"\xff", b"a" * (own_templates.MAX_TEMPLATE_BYTES + 1)])
+@pytest.mark.parametrize("data", [b"\xff", b"a" * (chat_templates.MAX_TEMPLATE_BYTES + 1)])
 def test_damaged_template_raises_format_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "chat_template.jinja").write_bytes(data)
     with pytest.raises(FormatError, match=r"chat_template\.jinja"):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastbpe._utils.own_places import own_folder
 from fastbpe.errors import FormatError
+from fastbpe.formats import chat_templates
 from fastbpe.formats.atomic_files import check_parent, write
 from fastbpe.formats.json_object import read_object
 from fastbpe.model import PAIR, TEXT, CodePointModel, Model, PieceType, around
@@ -48,8 +49,11 @@ def with_own_tokens(
     where = Path(path)
     config = read_object(where / CONFIG)
     roles = {**_generation_roles(model, read_object(where / GENERATION)), **named.roles}
-    if roles:
-        model = replace(model, roles={**model.roles, **roles})
+    chat = chat_templates.find(where)
+    if chat is not None:
+        chat = chat._replace(tokens={f"{role}_token": token for role, token in named.roles.items()})
+    if roles or chat:
+        model = replace(model, roles={**model.roles, **roles}, chat=chat)
     if isinstance(model, Model) and named.settings is not None and named.settings.puts_around:
         return _between(model, where, is_bare=is_bare)
     is_bytes = isinstance(model, Model)

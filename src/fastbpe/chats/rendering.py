@@ -1,8 +1,9 @@
-"""Worker that renders a chat template of a model, a program of its own: JSON in, JSON out.
+"""Renders chat templates of models, in this process or as a worker: a program of its own, JSON in, JSON out.
 
-A template is a program that a stranger wrote. It runs in jinja2's sandbox, which keeps it from Python's objects,
-and in a process with limits on processor time and memory, which the sandbox does not set: nested loops may count
-for ever, and one expression may make a text of gigabytes. The file imports nothing of fastbpe: it starts quickly.
+A template is a program that a stranger wrote. It runs in jinja2's sandbox, which keeps it from Python's objects.
+For strangers' requests (`fastbpe web`) it runs in a worker, with limits on processor time and memory, which the
+sandbox does not set: nested loops may count for ever, and one expression may make a text of gigabytes. The file
+imports nothing of fastbpe: the worker starts quickly.
 
 Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}. Standard output:
 {"texts": […]}, or {"error": …}.
@@ -55,12 +56,10 @@ def limit(seconds: int, max_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
 
 
-def render(template: str, runs: list[dict[str, Any]], max_characters: int) -> list[str]:
-    """Render a template once for each set of variables, as transformers does.
+def compiled(template: str) -> jinja2.Template:
+    """Compile a template with the extensions, filters and functions that transformers gives it.
 
-    Raises:
-        jinja2.TemplateError: the template is wrong, refuses the messages, or leaves the sandbox.
-        TooLong: the text has more than max_characters characters.
+    Raises jinja2.TemplateError if it is wrong.
     """
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, loopcontrols]
@@ -68,17 +67,23 @@ def render(template: str, runs: list[dict[str, Any]], max_characters: int) -> li
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    compiled = environment.from_string(template)
-    texts = []
-    for variables in runs:
-        text, n_characters = [], 0
-        for part in compiled.generate(variables):
-            n_characters += len(part)
-            if n_characters > max_characters:
-                raise TooLong(f"the template writes more than {max_characters:,} characters")
-            text.append(part)
-        texts.append("".join(text))
-    return texts
+    return environment.from_string(template)
+
+
+def written(template: jinja2.Template, variables: dict[str, Any], max_characters: int) -> str:
+    """Render a compiled template.
+
+    Raises:
+        jinja2.TemplateError: the template refuses the messages, or leaves the sandbox.
+        TooLong: the text has more than max_characters characters.
+    """
+    text, n_characters = [], 0
+    for part in template.generate(variables):
+        n_characters += len(part)
+        if n_characters > max_characters:
+            raise TooLong(f"the template writes more than {max_characters:,} characters")
+        text.append(part)
+    return "".join(text)
 
 
 def main() -> None:
@@ -86,7 +91,8 @@ def main() -> None:
     asked = json.load(sys.stdin)
     limit(asked["seconds"], asked["max_bytes"])
     try:
-        answer: dict[str, Any] = {"texts": render(asked["template"], asked["runs"], asked["max_characters"])}
+        template, most = compiled(asked["template"]), asked["max_characters"]
+        answer: dict[str, Any] = {"texts": [written(template, variables, most) for variables in asked["runs"]]}
     except MemoryError:
         answer = {"error": f"the template needs more than {asked['max_bytes']:,} bytes of memory"}
     except Exception as error:  # a template may do anything with its variables and raise any error

@@ -1,0 +1,136 @@
+"""Tokens of a chat: by a template, by the format of gpt-oss, or by OpenAI's overhead as an estimate."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+from fastbpe.chats import harmony
+from fastbpe.chats.estimates import TOOL_COSTS, estimate
+from fastbpe.chats.messages import checked, checked_tools, with_reasoning
+from fastbpe.errors import ChatError
+from fastbpe.model import Chat
+
+OPENAI = "openai"
+MAX_CHARACTERS = 1 << 28  # of a rendered prompt
+
+
+class Counting(Protocol):
+    """What counting needs of a tokenizer."""
+
+    @property
+    def name(self) -> str | None:
+        """Return the name of its vocabulary."""
+
+    def encode(self, text: str, *, allowed_special: str) -> list[int]:
+        """Encode a text with its special tokens."""
+
+    def encode_parts(self, parts: Any) -> list[int]:
+        """Encode parts, with special tokens in the trusted ones."""
+
+    def count(self, text: str) -> int:
+        """Count the ids of a text without special tokens."""
+
+
+def count_messages(
+    tokenizer: Counting,
+    chat: Chat | None,
+    messages: Any,
+    tools: Any,
+    template: str | None,
+    begins_reply: bool,
+) -> int:
+    """Count the tokens of a chat. The arguments are those of `Tokenizer.count_messages`; chat: the model's own."""
+    if not isinstance(template, (str, type(None))):
+        raise TypeError(f"template must be the text or the name of a template, not {type(template).__name__}")
+    plain, schemas = checked(messages), checked_tools(tools)
+    name, text = _choose(tokenizer.name, chat, template, has_tools=schemas is not None)
+    if text is not None:
+        variables = {
+            **(chat.tokens if chat else {}),
+            "messages": [with_reasoning(message) for message in plain],
+            "tools": schemas,
+            "documents": None,
+            "add_generation_prompt": begins_reply,
+        }
+        return len(tokenizer.encode(_render(text, variables), allowed_special="all"))
+    if name == harmony.NAME:
+        if schemas:
+            raise ChatError(
+                "the format harmony is written without tools here: load the folder of a gpt-oss model, whose own "
+                "chat template writes them, or give that as template="
+            )
+        return len(tokenizer.encode_parts(harmony.parts_of(plain, begins_reply=begins_reply)))
+    if not begins_reply:
+        raise ChatError("the estimate for OpenAI's models counts the beginning of the reply: leave the option out")
+    return estimate(tokenizer.name or "", plain, schemas, tokenizer.count)
+
+
+def _choose(
+    name: str | None, chat: Chat | None, template: str | None, *, has_tools: bool
+) -> tuple[str | None, str | None]:
+    """Return the name of a built-in way, or the text of a template."""
+    own = chat.templates if chat else {}
+    if template is None:
+        if own:
+            usual = "tool_use" if has_tools and "tool_use" in own else "default"
+            if usual not in own:
+                raise ChatError(f"the model has several chat templates: choose one by template=: {_listed(own)}")
+            return None, own[usual]
+        if name == "o200k_harmony":
+            return harmony.NAME, None
+        if name in TOOL_COSTS:
+            return OPENAI, None
+        raise ChatError(
+            f"{name or 'this tokenizer'} has no chat template: load the model's folder, with its "
+            "tokenizer_config.json or chat_template.jinja, or give the text of one as template="
+        )
+    if template in own:
+        return None, own[template]
+    if template == harmony.NAME:
+        return harmony.NAME, None
+    if template == OPENAI:
+        if name not in TOOL_COSTS:
+            raise ChatError(f'template="openai" is for {" and ".join(TOOL_COSTS)}, not {name or "this tokenizer"}')
+        return OPENAI, None
+    if "{" not in template:
+        known = _listed([*own, harmony.NAME, *([OPENAI] if name in TOOL_COSTS else [])])
+        raise ChatError(
+            f"template={template!r:.80} is neither a name ({known}) nor a template in jinja2's language"
+        )
+    return None, template
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))
+
+
+def _render(text: str, variables: dict[str, Any]) -> str:
+    """Render a template as transformers does.
+
+    Raises:
+        ChatError: the template is wrong, refuses the messages, or writes too much.
+        ImportError: jinja2 is not installed.
+    """
+    try:
+        return _renderer(text)(variables)
+    except (MemoryError, RecursionError) as error:
+        raise ChatError(f"chat template: {type(error).__name__}") from None
+    except Exception as error:  # a template may do anything with its variables and raise any error
+        if isinstance(error, ImportError):
+            raise
+        raise ChatError(f"chat template: {type(error).__name__}: {error!s:.500}") from error
+
+
+@lru_cache(maxsize=8)
+def _renderer(text: str) -> Callable[[dict[str, Any]], str]:
+    if importlib.util.find_spec("jinja2") is None:
+        raise ImportError(
+            "chat templates need jinja2, which is not installed: pip install 'fastbpe-tokenizer[chat]'"
+        )
+    from fastbpe.chats.rendering import compiled, written  # here: it imports jinja2
+
+    made = compiled(text)
+    return lambda variables: written(made, variables, MAX_CHARACTERS)

@@ -1,0 +1,83 @@
+"""Messages of a chat, as chat APIs write them, checked and in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastbpe.errors import ChatError
+
+Message = Mapping[str, Any]
+
+_REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one field, by server
+
+
+def checked(messages: Any) -> list[dict[str, Any]]:
+    """Return the messages as new dicts, without keys whose value is None, as transformers gives them to templates.
+
+    Raises:
+        ChatError: it is no list of dicts with a role, or an empty one.
+    """
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
+        raise ChatError(
+            f'messages must be a list of dicts such as {{"role": "user", "content": "Hi"}}, not '
+            f"{type(messages).__name__}"
+        )
+    if not messages:
+        raise ChatError("messages is empty: a chat has at least one message")
+    made = []
+    for number, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            raise ChatError(
+                f'messages[{number}] must be a dict such as {{"role": "user", "content": "Hi"}}, not '
+                f"{type(message).__name__}"
+            )
+        if not isinstance(message.get("role"), str):
+            raise ChatError(f'messages[{number}] has no "role" ("system", "user", "assistant", "tool", …)')
+        made.append({key: value for key, value in message.items() if value is not None})
+    return made
+
+
+def checked_tools(tools: Any) -> list[dict[str, Any]] | None:
+    """Return the tools as new dicts; None if there are none.
+
+    Raises:
+        ChatError: they are no list of dicts.
+    """
+    if tools is None:
+        return None
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Sequence):
+        raise ChatError(f"tools must be a list of dicts, each the JSON schema of a function, not {tools!r:.80}")
+    for number, tool in enumerate(tools):
+        if not isinstance(tool, Mapping):
+            raise ChatError(f"tools[{number}] must be the JSON schema of a function, a dict, not {tool!r:.80}")
+    return [dict(tool) for tool in tools]
+
+
+def text_of(content: Any, where: str) -> str:
+    """Return the text of a message's content: a str, or a list of parts of text.
+
+    Raises:
+        ChatError: it holds anything else, such as a picture.
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, (list, tuple)):
+        raise ChatError(f"{where} must be text, or a list of parts, not {type(content).__name__}")
+    texts = []
+    for number, part in enumerate(content):
+        text = part if isinstance(part, str) else part.get("text") if isinstance(part, Mapping) else None
+        if not isinstance(text, str):
+            kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+            raise ChatError(
+                f"{where}[{number}] is {kind!r}, not text: no tokenizer knows how many tokens a model makes of "
+                "it; leave it out and add its tokens yourself"
+            )
+        texts.append(text)
+    return "".join(texts)
+
+
+def with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
+    """Give a message's reasoning under each name that templates read, as transformers does."""
+    found = next((message[key] for key in _REASONING if key in message), None)
+    return message if found is None else {"thinking": found, **message, "reasoning_content": found}

@@ -1,0 +1,84 @@
+"""Chats that `fastbpe count --messages` reads: a JSON array of messages, requests, or lines of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from fastbpe.cli import streams
+from fastbpe.errors import ChatError, FormatError
+
+
+class Request(NamedTuple):
+    """One chat.
+
+    where: its file, and its place in there if that has several.
+    messages, tools: as the file has them.
+    """
+
+    where: str
+    messages: Any
+    tools: Any
+
+
+@contextmanager
+def placed(request: Request) -> Iterator[None]:
+    """Name the place of the request in an error about it."""
+    try:
+        yield
+    except ChatError as error:
+        raise ChatError(f"{request.where}: {error}") from error
+
+
+def read(name: str) -> list[Request]:
+    """Read the chats of a file or of standard input.
+
+    Raises:
+        FormatError: it is no JSON, or holds something else than chats.
+    """
+    where = streams.name_of(name)
+    data = streams.read(name)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{where}: not UTF-8 at byte {error.start}") from None
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return _lines(text, where, error)
+    if isinstance(whole, list) and whole and not _is_message(whole[0]):
+        return [_request(one, f"{where}:{number}") for number, one in enumerate(whole, 1)]
+    return [_request(whole, where)]
+
+
+def _lines(text: str, where: str, error: Exception) -> list[Request]:
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(lines) < 2:
+        raise FormatError(f"{where}: not JSON: {error}")
+    found = []
+    for number, line in lines:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as wrong:
+            raise FormatError(f"{where}:{number}: not JSON: {wrong}") from None
+        found.append(_request(value, f"{where}:{number}"))
+    return found
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and "role" in value
+
+
+def _request(value: Any, where: str) -> Request:
+    if isinstance(value, Mapping) and isinstance(value.get("body"), Mapping):  # a line of a batch of OpenAI's
+        value = value["body"]
+    if isinstance(value, Mapping) and "messages" in value:
+        return Request(where, value["messages"], value.get("tools"))
+    if isinstance(value, list):
+        return Request(where, value, None)
+    raise FormatError(
+        f'{where}: no chat: expected messages, [{{"role": "user", "content": "Hi"}}, …], or a request, '
+        '{"messages": […], "tools": […]}'
+    )

@@ -1,0 +1,100 @@
+"""fastbpe count --messages: files of chats, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from cli.conftest import Run
+
+pytest.importorskip("jinja2", reason="needs the extra chat")
+
+CHAT = [{"role": "system", "content": "low"}, {"role": "user", "content": "lower lowest"}]
+TOOLS = [{"type": "function", "function": {"name": "f"}}]
+TEMPLATE = "{{ tools | tojson if tools }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+
+
+@pytest.fixture
+def model(tmp_path: Path, folder: Path) -> Path:
+    """A model's folder with a chat template."""
+    made = tmp_path / "model"
+    made.mkdir()
+    fastbpe.load(folder / "model.fbpe").export(made / "tokenizer.json")
+    (made / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
+    return made
+
+
+def written(path: Path, *values: Any) -> Path:
+    path.write_text("".join(f"{json.dumps(value)}\n" for value in values), encoding="utf-8")
+    return path
+
+
+def test_chats_of_files_are_counted(run: Run, model: Path, tmp_path: Path) -> None:
+    tokenizer = fastbpe.load(model)
+    one, tools = tokenizer.count_messages(CHAT), tokenizer.count_messages(CHAT, tools=TOOLS)
+    assert one != tools
+    chat = written(tmp_path / "chat.json", CHAT)
+    assert run("count", "-m", model, "--messages", chat).out.decode() == f"{one} {chat}\n"
+    assert run("count", "-m", model, "--messages", stdin=chat.read_bytes()).out.decode() == f"{one}\n"
+    requests = [{"messages": CHAT}, {"messages": CHAT, "tools": TOOLS, "model": "x"}, {"body": {"messages": CHAT}}]
+    lines = written(tmp_path / "requests.jsonl", *requests)
+    done = run("count", "-m", model, "--messages", lines)
+    counts = [one, tools, one]
+    rows = [line.split() for line in done.out.decode().splitlines()]
+    assert rows == [
+        *([str(n), f"{lines}:{i}"] for i, n in enumerate(counts, 1)),
+        [str(sum(counts)), "total"],
+    ]
+    array = written(tmp_path / "array.json", [CHAT, CHAT])
+    found = json.loads(run("count", "-m", model, "--messages", "--json", array).out)
+    assert [row["n_tokens"] for row in found] == [one, one]
+    assert [row["is_estimate"] for row in found] == [False, False]
+
+
+def test_estimates_are_called_so(run: Run, tmp_path: Path) -> None:
+    made = fastbpe.Tokenizer.from_merges([], pattern=None, name="cl100k_base")
+    made.save(tmp_path / "closed.fbpe")
+    chat = written(tmp_path / "chat.json", CHAT)
+    done = run("count", "-m", tmp_path / "closed.fbpe", "--messages", chat)
+    assert done.out.decode() == f"{made.count_messages(CHAT)} {chat}\n"
+    assert "the counts are estimates" in done.err
+    [row] = json.loads(run("count", "-m", tmp_path / "closed.fbpe", "--messages", "--json", chat).out)
+    assert row["is_estimate"] is True
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"{", ("chat.json: not JSON",)),
+        (b"\xff", ("chat.json: not UTF-8 at byte 0",)),
+        (b"5", ("chat.json: no chat: expected messages", '"tools"')),
+        (b"[]", ("chat.json: messages is empty",)),
+        (b'{"messages": [{"role": "user", "content": "a"}]}\n{"a": 1}\n', ("chat.json:2: no chat",)),
+        (b'{"messages": []}\n{\n', ("chat.json:2: not JSON",)),
+        (b'[{"role": "user"}, "a"]', ("chat.json: messages[1] must be a dict",)),
+    ],
+)
+def test_other_files_are_refused_by_their_place(
+    run: Run, model: Path, tmp_path: Path, data: bytes, told: tuple[str, ...]
+) -> None:
+    path = tmp_path / "chat.json"
+    path.write_bytes(data)
+    assert run("count", "-m", model, "--messages", path).failed_with(*told)
+
+
+def test_model_without_template_is_refused_with_the_way_out(run: Run, folder: Path, tmp_path: Path) -> None:
+    chat = written(tmp_path / "chat.json", CHAT)
+    done = run("count", "-m", folder / "model.fbpe", "--messages", chat)
+    assert done.failed_with("chat.json: this tokenizer has no chat template: load the model's folder")
+
+
+@pytest.mark.parametrize("flags", [["--lines"], ["--separator", "a"], ["--text-field", "a"]])
+def test_flags_of_text_are_refused_with_messages(run: Run, model: Path, tmp_path: Path, flags: list[str]) -> None:
+    chat = written(tmp_path / "chat.json", CHAT)
+    done = run("count", "-m", model, "--messages", *flags, chat)
+    assert done.status == 2
+    assert "--messages reads JSON: --lines, --separator and --text-field are for text" in done.err
