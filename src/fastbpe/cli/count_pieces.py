@@ -12,7 +12,7 @@ from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
 
-SUMMARY = "count pieces of text for training, on one machine of many; merge counts"
+SUMMARY = "count text pieces for training (one part per machine), or merge such counts"
 DETAILS = f"""{documents.DETAILS}
 
 If the files are counts already, they are merged, in bounded memory. The result

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=name_and_value,
-        help="of code points, by sentencepiece's names: byte_fallback=true, ... (repeatable)",
+        help="a sentencepiece trainer option, with --mode codepoint: byte_fallback=true, ... (repeatable)",
     )
     add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
     add(
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a special token (repeatable); it cuts the text, and gets one of the last ids",
     )
-    add("--num-threads", metavar="N", type=int, help="threads that count (default: one a processor)")
+    add("--num-threads", metavar="N", type=int, help="threads that count (default: one per CPU)")
     add("--max-memory-bytes", metavar="N", type=int, help="counts beyond it go to temporary files")
     documents.add_arguments(parser)
     documents.add_error_arguments(parser)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="each line of text is a document, without its end (\\n or \\r\\n)",
     )
-    add("--separator", metavar="TEXT", help="what ends a document within text, and belongs to none")
+    add("--separator", metavar="TEXT", help="string that separates documents inside a text file; it is dropped")
     add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
     parser.set_defaults(wrong=parser.error)
 

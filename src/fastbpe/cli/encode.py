@@ -24,8 +24,8 @@ Special tokens in the text are text like any other, unless --allow-special or
 --forbid-special says otherwise.
 
 With -o the documents become one file of ids instead. If that is stopped, the
-same command continues where it stopped. Nothing is ever held whole, unless the
-tokenizer says that a document cannot be cut. With --shard I/N, N commands on any
+same command continues where it stopped. Files are streamed. A whole document is held
+in memory only if the tokenizer has no split pattern. With --shard I/N, N commands on any
 machines write a part each; one that is done already is not written again.
 
 With a model of `train --mode ids`, each line of FILE is a sequence of integers, and

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--document-end", metavar="TOKEN", help="a special token to put after each document")
     add("--dtype", choices=DTYPES, help="what an id is (default: the smaller that holds them all)")
     add("--header", choices=HEADERS, help="what stands in front of the ids of a .bin: the header of llm.c")
-    add("--num-threads", metavar="N", type=int, help="threads that encode (default: one a processor)")
+    add("--num-threads", metavar="N", type=int, help="threads that encode (default: one per CPU)")
     add("--overwrite", action="store_true", default=None, help="replace OUT, or what an unfinished run left of it")
     add(
         "--shard",

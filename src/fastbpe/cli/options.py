@@ -47,7 +47,9 @@ def add_model(
         parser.add_argument("-m", "--model", metavar="MODEL", required=required, help=_MODEL_HELP)
     else:
         parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
-    group = parser.add_argument_group("for files that do not hold these (.tiktoken, merges.txt)")
+    group = parser.add_argument_group(
+        "for formats that store no pattern or special tokens (.tiktoken, merges.txt)"
+    )
     group.add_argument(
         "--pattern", metavar="NAME_OR_REGEX", help="split pattern: gpt2, cl100k, o200k, ..., a regex, or none"
     )

@@ -81,9 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     counting.add_arguments(parser)
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
     add("--min-count", metavar="N", type=int, help="do not merge a pair that occurs less often (default: 1)")
-    add("--max-token-bytes", metavar="N", type=int, help="make no longer token (default: no limit)")
+    add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")
     add("--base-size", metavar="N", type=int, help="of --mode ids: the integers are 0 to N - 1")
-    add("--max-token-length", metavar="N", type=int, help="of --mode ids: make no longer token")
+    add("--max-token-length", metavar="N", type=int, help="of --mode ids: maximum token length in integers")
     add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
     add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
@@ -167,6 +167,6 @@ def _counts_of(args: argparse.Namespace) -> PieceCounts | None:
 def _vocab_size(text: str) -> int | str:
     if text != "characters" and not text.removeprefix("+").isdecimal():
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number of ids, for example 32000 or +1000, nor characters"
+            f"invalid number of ids {text!r}: give a number (32000), +N with --base, or the word characters"
         )
     return int(text) if text.isdecimal() else text

@@ -20,7 +20,7 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
         path: its file, or something else that `load` takes.
 
     Returns:
-        Name of the published vocabulary whose file it is; "": it is none.
+        Name of the published vocabulary whose file it is; "": it is not a published one.
 
     Raises:
         FormatError: the file has the name of a published one and other bytes, or a copy of the vocabulary gives

@@ -19,13 +19,14 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
 from fastbpe.errors import SpecialTokenError, TrainingError
-from fastbpe.patterns import PatternLike, resolve_pattern
+from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
 from fastbpe.tokenizer.special_tokens import check_names
 
 N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary
 MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")
 BASE_SPECIAL = ("keep", "end")
+_MAX_SHOWN = 60  # characters of a pattern in an error
 
 
 class ByteKeywords(TypedDict, total=False):
@@ -257,12 +258,14 @@ def check_same_splitting(
     Raises:
         TrainingError: they differ.
     """
-    for name, mine, theirs in (
-        ("split pattern", pattern, other),
-        ("special tokens", sorted(special_tokens), sorted(other_special_tokens)),
+    patterns = [shown_pattern(resolve_pattern(one)[1], _MAX_SHOWN) for one in (pattern, other)]
+    names = [sorted(special_tokens), sorted(other_special_tokens)]
+    for name, differs, (mine, theirs) in (
+        ("split pattern", pattern != other, patterns),
+        ("special tokens", names[0] != names[1], names),
     ):
-        if mine != theirs:
+        if differs:
             raise TrainingError(
-                f"the pieces were counted with the {name} {mine!r}, which do not go with {theirs!r}: count "
-                "them again, or leave the other out"
+                f"the pieces were counted with the {name} {mine}, not {theirs}: leave that option out, or "
+                "count the text again"
             )

@@ -63,7 +63,7 @@ class Tokenizer:
         model: a `models.BPE`.
 
     Raises:
-        TypeError: it is none.
+        TypeError: model is not a `models.BPE`.
     """
 
     def __init__(self, model: Any) -> None:
@@ -392,7 +392,7 @@ class Tokenizer:
             direction: side at which ids are cut off: "right" or "left".
 
         Raises:
-            TypeError, OverflowError: a number is none, or has a sign.
+            TypeError, OverflowError: a number is no integer, or is negative.
             ValueError: a strategy or side of another name; a stride that is not less than max_length.
         """
         settings = {
@@ -434,7 +434,7 @@ class Tokenizer:
             pad_to_multiple_of: round the length up to a multiple of it.
 
         Raises:
-            TypeError, OverflowError: a number is none, or has a sign.
+            TypeError, OverflowError: a number is no integer, or is negative.
             ValueError: a side of another name.
         """
         self._padding = {

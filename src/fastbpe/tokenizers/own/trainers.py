@@ -181,7 +181,7 @@ class BpeTrainer(Trainer):
 
     @classmethod
     def from_state(cls, described: Any) -> BpeTrainer:
-        """Make the trainer of a state. Raises FormatError if it is none."""
+        """Make the trainer of a state. Raises FormatError if the dict is not the state of a trainer."""
         try:
             options = {**described}
             words = options.pop("words")
