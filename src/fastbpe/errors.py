@@ -108,6 +108,22 @@ class InvalidTokenError(FastbpeError, KeyError):
     __str__ = Exception.__str__
 
 
+class MissingByteError(VocabularyError, KeyError):
+    """Error for a text with a byte that no token of the vocabulary covers.
+
+    >>> import fastbpe
+    >>> encoding = fastbpe.tiktoken.Encoding("a", pat_str=".+", mergeable_ranks={b"a": 0}, special_tokens={})
+    >>> try:
+    ...     encoding.encode("ab")
+    ... except fastbpe.MissingByteError as error:
+    ...     print(isinstance(error, ValueError), isinstance(error, KeyError))
+    True True
+    """
+
+    # KeyError.__str__ is the repr of the argument, which quotes the message.
+    __str__ = Exception.__str__
+
+
 class CheckError(FastbpeError, AssertionError):
     """Error where the library that a drop-in replaces fails an assertion."""
 

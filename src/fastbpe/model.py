@@ -114,7 +114,8 @@ class Model:
         template: (ids before a text, ids after it), for callers that ask for them.
         pair_template: ids around two texts, with TEXT and PAIR in their positions.
         roles: one of ROLES → token that the file names for it; decides no ids.
-        huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
+        huggingface: parts of a tokenizer.json that decide no ids, kept for writing one; and "empty_token", the id
+            of the token without bytes, which files of other formats have, too.
         chat: chat templates of the model's folder; None: it has none.
         fingerprint: str – as the file gives it; "": it gives none.
         training: the training report; {}: not trained here.

@@ -270,3 +270,21 @@ def test_two_versions_of_a_model_are_named(tmp_path: Path) -> None:
         FormatError, match=r"2 tokenizers: tokenizer\.model\.v1, tokenizer\.model\.v2; give the path"
     ):
         fastbpe.load(tmp_path)
+
+
+def test_kimi_folder_is_split_as_kimi(tmp_path: Path) -> None:
+    PLAIN.export(tmp_path / "tiktoken.model", format="tiktoken")
+    decoder = {"258": {"content": "[BOS]", "special": True}, "259": {"content": "<think>"}}
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "TikTokenTokenizer", "added_tokens_decoder": decoder})
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.pattern_name == "kimi"
+    assert loaded.encode("ab<think>") == [256, 259]
+
+
+def test_kimi_k2_loads_as_folder(tmp_path: Path) -> None:
+    (tmp_path / "tiktoken.model").symlink_to(data_file("zoo", "kimi-k2/ranks.tiktoken").resolve())
+    decoder = {"163584": {"content": "[BOS]", "special": True}, "163839": {"content": "[PAD]", "special": True}}
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "TikTokenTokenizer", "added_tokens_decoder": decoder})
+    loaded = fastbpe.load(tmp_path)
+    assert (loaded.pattern_name, loaded.n_vocab) == ("kimi", 163840)
+    assert loaded.decode(loaded.encode("日本語 text 123")) == "日本語 text 123"

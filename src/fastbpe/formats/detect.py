@@ -63,6 +63,8 @@ def _read_folder(
     config = json_object.read_object(Path(where, named_tokens.CONFIG))
     settings = classes.find(config, json_object.read_object(Path(where, "config.json")))
     named = named_tokens.read(where, settings, beside_pieces=_is_sentencepiece(map_file(paths[0])))
+    if pattern is None and paths[0].endswith("tiktoken.model"):
+        pattern = classes.pattern_of_ranks(config)
     read = _read_pair if len(paths) == 2 else _read_beside
     model = read(paths, pattern, special_tokens, named if special_tokens is None else None, settings)
     if len(paths) == 2 and settings is not None and config.get("add_prefix_space") and isinstance(model, Model):

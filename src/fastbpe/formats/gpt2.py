@@ -39,6 +39,9 @@ _ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)+"\s*:\s*[0-9]+\s*[,}]')
 _LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
 # A token that no merge makes is special if it looks like this. Others fill a vocabulary, or lost their merges when
 # it was cut: no text becomes them.
+_WORD_END = b"</w>"
+_SINGLE = re.compile(rb'"(?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+)"\s*:')
+_MARKED = re.compile(rb'"((?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+))</w>"\s*:')
 _SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 
 
@@ -87,6 +90,7 @@ class Contents(NamedTuple):
         token_bytes, token_ends, merges: as `Model` has them.
         names: text → id, of each text that stands for no bytes.
         unmade: ids of the tokens of several bytes that no merge makes.
+        empty: id of the empty token; None: there is none.
     """
 
     token_bytes: bytes
@@ -94,6 +98,7 @@ class Contents(NamedTuple):
     merges: bytes
     names: dict[str, int]
     unmade: Sequence[int]
+    empty: int | None = None
 
     def token(self, token_id: int) -> bytes:
         """Return the bytes of an id; b"" if no token has it."""
@@ -145,7 +150,9 @@ def parse(
             f"vocabulary that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
             'load(path, pattern=...); "none" means no splitting (--pattern)'
         )
+    _refuse_word_ends(bytes(vocab), bytes(merges), where)
     contents = _read(vocab, merges, where)
+    _refuse_characters(contents, named, where)
     added: Sequence[AddedToken] = ()
     kept: Mapping[str, Any] = {}
     if special_tokens is None and named is not None:
@@ -168,12 +175,55 @@ def parse(
         special_tokens=special_tokens,
         added_tokens=added,
         normalizers=() if settings is None else settings.normalizers,
-        huggingface=kept,
+        huggingface=kept if contents.empty is None else {**kept, "empty_token": contents.empty},
+        drops_bytes=_misses_bytes(flat, ends),
         merges=contents.merges,
         merges_rule="merges",
         whole_piece_first=False,
         name=name,
     )
+
+
+def _misses_bytes(flat: bytes, ends: bytes) -> bool:
+    """Tell whether some byte has no token; encoding leaves it out, as tokenizers does."""
+    starts = memoryview(ends).cast("I")
+    found = {flat[end - 1] for start, end in zip(chain((0,), starts), starts, strict=False) if end == start + 1}
+    return len(found) < 256
+
+
+def _refuse_word_ends(vocab: bytes, merges: bytes, where: tuple[str, str]) -> None:
+    """Refuse a vocabulary that marks the ends of words, as CLIP and GPT-1 do.
+
+    Its marked tokens are there from the start. Where a vocabulary has learned the text `</w>`, merges make them.
+    """
+    if _WORD_END not in merges and _WORD_END not in vocab:
+        return
+    made, used = set(), set()
+    for line in merges.split(b"\n"):
+        pair = line.split()
+        if len(pair) == 2:
+            made.add(b"".join(pair))
+            used.update(pair)
+    marked = sorted(token for token in used - made if token.endswith(_WORD_END) and token != _WORD_END)
+    if not marked:
+        bases = [match[1] for match in _MARKED.finditer(vocab) if match[1] + _WORD_END not in made]
+        marked = [base + _WORD_END for base in bases if 2 * len(bases) >= len(_SINGLE.findall(vocab))]
+    if marked:
+        raise FormatError(
+            f"{where[1]}: the words of this vocabulary end with </w> ({marked[0].decode(errors='replace')!r} is "
+            "one of its first tokens), as those of CLIP and GPT-1 do; fastbpe does not run such a vocabulary"
+        )
+
+
+def _refuse_characters(contents: Contents, named: NamedTokens | None, where: tuple[str, str]) -> None:
+    """Refuse a vocabulary of characters that stand for themselves, not for bytes."""
+    ours = set() if named is None else {token.content for token in (*named.decoder.values(), *named.extra)}
+    for text, token_id in contents.names.items():
+        if len(text) == 1 and text not in ours and not text.isascii() and not text.isspace():
+            raise FormatError(
+                f"{where[0]}: token {token_id}, {text!r}, is a character that stands for no byte, so this is a "
+                "vocabulary of characters; of GPT-2's two files fastbpe runs those of bytes"
+            )
 
 
 def _with_named(
@@ -186,7 +236,7 @@ def _with_named(
     ids = {text_of(token): i for i, token in enumerate(tokens) if token} | contents.names
     guessed = {} if settings is not None else _special_tokens(contents)
     own = [AddedToken(name, i, special=True) for name, i in guessed.items()]
-    added = named.add(own, ids.get, len(ids))
+    added = named.add(own, ids.get, len(ids) + (contents.empty is not None))
     if settings is not None:  # a token that text does not reach decodes to its own text
         added += [
             AddedToken(name, i) for name, i in contents.names.items() if i not in {token.id for token in added}
@@ -243,6 +293,7 @@ def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
 def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents:
     """Read any two files, and find every fault. The slow twin of `_gpt2.read`."""
     ids, names = _read_vocab(vocab, where[0])
+    empty = names.pop("", None)  # Whisper has one, which no text becomes
     triples = _read_merges(merges, ids, where[1])
     tokens = [b""] * (max((*ids.values(), *names.values()), default=-1) + 1)
     for token, token_id in ids.items():
@@ -253,7 +304,7 @@ def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents
     for token in tokens:
         end += len(token)
         ends += end.to_bytes(4, "little")
-    return Contents(b"".join(tokens), bytes(ends), pack_merges(triples), names, unmade)
+    return Contents(b"".join(tokens), bytes(ends), pack_merges(triples), names, unmade, empty)
 
 
 def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, int]]:
@@ -266,9 +317,7 @@ def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, in
             raise FormatError(f"{where}: token {text!r} has the id {token_id!r:.40}: not a number in 0..{_MAX_ID}")
         if texts.setdefault(token_id, text) != text:
             raise FormatError(f"{where}: tokens {texts[token_id]!r} and {text!r} have the same id {token_id}")
-        if not text:
-            raise FormatError(f"{where}: the token with the id {token_id} is empty")
-        token = bytes_of(text)
+        token = bytes_of(text) if text else None
         known = names.setdefault(text, token_id) if token is None else tokens.setdefault(token, token_id)
         if known != token_id:
             raise FormatError(f"{where}: token {text!r} stands twice, with the ids {known} and {token_id}")
@@ -324,7 +373,10 @@ def _parse_merge(line: bytes, ids: Mapping[bytes, int], where: str) -> tuple[int
 
 
 def dump(
-    tokens: Sequence[bytes], merges: Sequence[tuple[int, int, int]], special_tokens: Mapping[str, int]
+    tokens: Sequence[bytes],
+    merges: Sequence[tuple[int, int, int]],
+    special_tokens: Mapping[str, int],
+    empty: int | None = None,
 ) -> dict[str, bytes]:
     """Return the two files by name, as tokenizers writes them: special tokens are entries like all others.
 
@@ -332,6 +384,7 @@ def dump(
         tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: (left id, right id, merged id), best first.
         special_tokens: name → id.
+        empty: id of the empty token; None: there is none.
 
     Raises:
         FormatError: two tokens would be written as one text.
@@ -356,6 +409,8 @@ def dump(
                 f"special token {name!r} is how {VOCAB_FILE} writes the bytes {token!r}; choose another name"
             )
         entries[name] = token_id
+    if empty is not None:
+        entries[""] = empty
     in_order = dict(sorted(entries.items(), key=lambda entry: entry[1]))
     lines = [f"{_VERSION}: 0.2", *(f"{texts[left]} {texts[right]}" for left, right, _ in merges)]
     return {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # imported at run time when a file is read
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
     from fastbpe.known_vocabularies import KnownVocabulary
 
-_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?")
+_LINE = re.compile(rb"(?:[A-Za-z0-9+/]+={0,2}|=) [0-9]+\r?")
 _MAX_RESERVED = 1 << 16  # tokens between the ranks and the ids of added tokens
 _MAX_RANK = (1 << 24) - 1  # the core's limit: ids index flat arrays
 
@@ -74,11 +74,14 @@ def parse(
         data = bytes(data).replace(b"\r\n", b"\n")
     tokens: list[bytes] | None = None
     tables: dict[str, Buffer] | None = None
+    empty: int | None = None
     plain = rank_lines.parse(data)
     if plain is not None:
         tables = dict(zip(("token_bytes", "token_ends"), plain, strict=True))
     else:
-        tokens = list_tokens(parse_ranks(bytes(data), where))
+        ranks = parse_ranks(bytes(data), where)
+        empty = ranks.pop(b"", None)
+        tokens = list_tokens(ranks)
     if known is None:
         known_special = {}
     else:
@@ -93,6 +96,7 @@ def parse(
         pattern=pattern,
         special_tokens=known_special if special_tokens is None else special_tokens,
         name=None if known is None else known.name,
+        huggingface={} if empty is None else {"empty_token": empty},
     )
     return model if named is None else _with_named(model, named, where)
 
@@ -109,7 +113,8 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
         return model
     tokens = model.list_tokens()
     ids = {text_of(token): i for i, token in enumerate(tokens) if token}
-    n_tokens = len(tokens)
+    empty = model.huggingface.get("empty_token")
+    n_tokens = max(len(tokens), -1 if empty is None else empty + 1)
     last = max(named.decoder, default=-1)
     if last - n_tokens > _MAX_RESERVED:
         raise FormatError(
@@ -133,7 +138,12 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
             following += i >= n_tokens or i < 0
     added = replace(named, is_older=False).add([*numbered.values()], ids.get, n_tokens)
     special, others = vocabulary.plain_special(added, ids.get, {*ids.values()})
-    return replace(model, special_tokens=special, added_tokens=others, huggingface=vocabulary.kept_parts(added))
+    return replace(
+        model,
+        special_tokens=special,
+        added_tokens=others,
+        huggingface={**model.huggingface, **vocabulary.kept_parts(added)},
+    )
 
 
 def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer], dict[str, int]]:
@@ -147,7 +157,7 @@ def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer],
 
 def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:
     """Return the token of each rank; b"" if no token has it."""
-    tokens = [b""] * (max(ranks.values()) + 1)
+    tokens = [b""] * (max(ranks.values(), default=-1) + 1)
     for token, rank in ranks.items():
         tokens[rank] = token
     return tokens
@@ -188,22 +198,24 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
     import base64  # here: rank_lines decodes plain files
 
     try:
-        token = base64.b64decode(fields[0], validate=True)
+        token = base64.b64decode(fields[0], validate=True) if fields[0] != b"=" else b""  # as in Whisper's file
     except binascii.Error as error:
         raise FormatError(f"{where}: {fields[0]!r} is not base64: {error}") from None
-    if not token:
-        raise FormatError(f"{where}: the token is empty")
     if not fields[1].isdigit() or int(fields[1][:20]) > _MAX_RANK:
         raise FormatError(f"{where}: rank {fields[1]!r} is not a number from 0 to {_MAX_RANK}")
     return token, int(fields[1])
 
 
-def dump(tokens: Sequence[bytes]) -> bytes:
+def dump(tokens: Sequence[bytes], empty: int | None = None) -> bytes:
     """Return the bytes of the file.
 
     Args:
         tokens: bytes by id, which is the rank; b"" if an id is not an ordinary token.
+        empty: id of the empty token; None: there is none.
     """
+    if empty is not None:
+        before, behind = dump(tokens[:empty]), [b""] * (empty + 1) + [*tokens[empty + 1 :]]
+        return before + b"= %d\n" % empty + dump(behind)
     check_tokens(tokens)
     as_base64 = partial(binascii.b2a_base64, newline=False)
     return b"".join(b"%s %d\n" % (as_base64(token), rank) for rank, token in enumerate(tokens) if token)

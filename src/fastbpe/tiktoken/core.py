@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from struct import Struct
 from typing import Any, Literal, NoReturn
 
 from fastbpe._core.decode.decoder import Decoder
@@ -12,13 +14,14 @@ from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid, plain, to_utf8
 from fastbpe._utils.caching import cached_property
-from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.errors import CheckError, InvalidTokenError, MissingByteError, SpecialTokenError, VocabularyError
 from fastbpe.model import Buffer, Model
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
 from fastbpe.tokenizer.completing import n_unstable
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
+_BYTE = Struct("B")
 Allowed = Literal["all"] | Collection[str]
 Disallowed = Literal["all"] | Iterable[str] | None
 
@@ -29,8 +32,8 @@ class Encoding(Methods):
     Args:
         name: name in the repr. A registered encoding is pickled by its name.
         pat_str: regex that splits text into pieces; text that it does not match is left out.
-        mergeable_ranks: bytes of each ordinary token → rank, which is also its id. All 256 single bytes must be
-            tokens.
+        mergeable_ranks: bytes of each ordinary token → rank, which is also its id. Text with a byte that no token
+            covers cannot be encoded. No text gives the empty token, which decodes to nothing.
         special_tokens: text of each special token → id. An id that several tokens share decodes to the first of
             them.
         explicit_n_vocab: required number of tokens; the ids must then have no gaps. None: any number.
@@ -58,9 +61,13 @@ class Encoding(Methods):
     ) -> None:
         if not isinstance(pat_str, str):
             raise TypeError(f"pat_str must be a regex, not {type(pat_str).__name__}")
-        tables = build_tables(tokens_by_rank(mergeable_ranks))
+        empty = mergeable_ranks.get(b"")
+        ranks = mergeable_ranks if empty is None else {t: rank for t, rank in mergeable_ranks.items() if t}
+        tokens = tokens_by_rank(ranks)
+        if empty is not None and (empty < 0 or (empty < len(tokens) and tokens[empty])):
+            raise VocabularyError(f"the empty token has the rank {empty}, which is negative or another token's")
         self._mergeable_ranks = mergeable_ranks
-        self._set_up(name, pat_str, tables, special_tokens)
+        self._set_up(name, pat_str, build_tables(tokens), special_tokens, empty, _missing_bytes(ranks))
         if explicit_n_vocab:
             _check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.max_token_value)
 
@@ -76,18 +83,34 @@ class Encoding(Methods):
         return self
 
     def _set_up(
-        self, name: str, pat_str: str, tables: Mapping[str, Buffer], special_tokens: dict[str, int]
+        self,
+        name: str,
+        pat_str: str,
+        tables: Mapping[str, Buffer],
+        special_tokens: dict[str, int],
+        empty: int | None = None,
+        missing: Sequence[bytes] = (),
     ) -> None:
         self.name = name
         self._pat_str = pat_str
         self._special_tokens = special_tokens
         self._special_token_values = set(special_tokens.values())
-        self._vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None, drops_bytes=False)
-        self.max_token_value = max(self._vocabulary.n_ids - 1, max(special_tokens.values(), default=0))
+        self._vocabulary = Vocabulary(
+            **tables, whole_piece_first=True, code_points=None, drops_bytes=bool(missing)
+        )
+        self._empty = empty
+        self.max_token_value = max(
+            self._vocabulary.n_ids - 1, max(special_tokens.values(), default=0), -1 if empty is None else empty
+        )
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
         self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True)
-        decoder = Decoder(self._vocabulary, self._special_matchers.encoded)
-        super().__init__(self._vocabulary, self._splitter, decoder, self._special_matchers)
+        also = [] if empty is None else [(empty, b"")]
+        decoder = Decoder(self._vocabulary, [*also, *self._special_matchers.encoded], joins=empty is not None)
+        self._merging = self._vocabulary
+        if missing:
+            self.__class__ = _PartialEncoding  # the same methods, with a check
+            self._merging = _with_bytes(self._vocabulary, missing, self.n_vocab)
+        super().__init__(self._merging, self._splitter, decoder, self._special_matchers)
 
     @cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
@@ -123,7 +146,7 @@ class Encoding(Methods):
 
     @cached_property
     def _completions(self) -> Completions:
-        return Completions(self._vocabulary, self._splitter)
+        return Completions(self._merging, self._splitter)
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """Return the id of the ordinary or special token that equals a text.
@@ -145,7 +168,7 @@ class Encoding(Methods):
         if not isinstance(token, bytes):
             raise TypeError(f"a token is str or bytes, not {type(token).__name__}")
         token = plain(token)
-        found = self._vocabulary.find(token)
+        found = self._vocabulary.find(token) if token else self._empty
         if found is None:
             found = self._special_matchers.ids_of_bytes.get(token)
         if found is None:
@@ -188,6 +211,11 @@ class Encoding(Methods):
         return self.max_token_value + 1
 
     # Private methods of tiktoken that programs use
+
+    def _encode_single_piece(self, text_or_bytes: str | Buffer) -> list[int]:
+        if self._empty is not None and len(text_or_bytes) == 0:
+            return [self._empty]
+        return super()._encode_single_piece(text_or_bytes)
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
         return self.encode_ordinary(text)
@@ -246,6 +274,79 @@ class Encoding(Methods):
         if by_name is not None:
             return by_name, (self.name,)
         return _with_arguments, (type(self), self._arguments())
+
+
+class _PartialEncoding(Encoding):
+    """Encoding in which some bytes have no token: its core has one for each, beyond all ids."""
+
+    def _check(self, ids: Iterable[int]) -> None:
+        """Raise MissingByteError if an id is one of those beyond all ids."""
+        greatest = max(ids, default=0)
+        if greatest >= self.n_vocab:
+            missing = self._merging.tokens()[greatest]
+            raise MissingByteError(
+                f"the text holds the byte 0x{missing[0]:02x} where no token of {self.name!r} covers it; add all "
+                "256 single bytes to mergeable_ranks"
+            )
+
+    def encode_ordinary(self, text: str | bytes) -> list[int]:  # type: ignore[override]
+        ids = super().encode_ordinary(text)
+        self._check(ids)
+        return ids
+
+    def encode(self, text: str | bytes, **options: Any) -> list[int]:
+        ids = super().encode(text, **options)
+        self._check(ids)
+        return ids
+
+    def encode_to_numpy(self, text: str | bytes, **options: Any) -> Any:
+        ids = super().encode_to_numpy(text, **options)
+        self._check(ids.tolist())
+        return ids
+
+    def _encode_to_buffer(self, *arguments: Any) -> Array:
+        array = super()._encode_to_buffer(*arguments)
+        self._check(memoryview(array).cast("B").cast("I"))
+        return array
+
+    def encode_ordinary_batch(  # type: ignore[override]
+        self, text: Iterable[str | bytes], **options: Any
+    ) -> list[list[int]]:
+        batch = super().encode_ordinary_batch(text, **options)
+        self._check(chain.from_iterable(batch))
+        return batch
+
+    def encode_batch(self, text: Iterable[str | bytes], **options: Any) -> list[list[int]]:  # type: ignore[override]
+        batch = super().encode_batch(text, **options)
+        self._check(chain.from_iterable(batch))
+        return batch
+
+    def _encode_single_piece(self, text_or_bytes: str | Buffer) -> list[int]:
+        ids = super()._encode_single_piece(text_or_bytes)
+        self._check(ids)
+        return ids
+
+    def encode_with_unstable(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> tuple[list[int], list[list[int]]]:
+        ids, completions = super().encode_with_unstable(
+            text, allowed_special=allowed_special, disallowed_special=disallowed_special
+        )
+        return ids, [found for found in completions if max(found) < self.n_vocab]
+
+
+def _missing_bytes(ranks: Mapping[bytes, int]) -> list[bytes]:
+    return [byte for byte in map(_BYTE.pack, range(256)) if byte not in ranks]
+
+
+def _with_bytes(vocabulary: Vocabulary, missing: Sequence[bytes], first: int) -> Vocabulary:
+    """Return a vocabulary with tokens for these bytes, from an id on.
+
+    Merging needs an id for each byte; that of tiktoken merges bytes without a rank, too.
+    """
+    tokens = vocabulary.tokens()
+    tokens += [b""] * (first - len(tokens)) + [*missing]
+    return Vocabulary(**build_tables(tokens), whole_piece_first=True, code_points=None, drops_bytes=False)
 
 
 class CoreBPE:

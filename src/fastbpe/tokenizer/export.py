@@ -122,7 +122,13 @@ def _native(tokenizer: Exportable) -> Files:
 
 
 def _tiktoken(tokenizer: Exportable) -> Files:
-    return tiktoken.dump(_ranked_tokens(tokenizer, ".tiktoken"))
+    return tiktoken.dump(_ranked_tokens(tokenizer, ".tiktoken"), _empty(tokenizer))
+
+
+def _empty(tokenizer: Exportable) -> int | None:
+    """Return the id of the empty token; None if there is none."""
+    found: int | None = tokenizer._full_model().huggingface.get("empty_token")
+    return found
 
 
 def _tekken(tokenizer: Exportable) -> Files:
@@ -160,7 +166,7 @@ def _gpt2(tokenizer: Exportable) -> Files:
     components.check_plain(model, "GPT-2's files")
     listed = None if vocabulary.whole_piece_first else model.merge_list()
     merges = _made_by_merging(tokenizer) if listed is None else listed
-    return gpt2.dump(vocabulary.tokens(), merges, model.special_tokens)
+    return gpt2.dump(vocabulary.tokens(), merges, model.special_tokens, _empty(tokenizer))
 
 
 def _minbpe(tokenizer: Exportable) -> Files:

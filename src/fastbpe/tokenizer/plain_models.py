@@ -12,12 +12,12 @@ from fastbpe.model import pack_merges
 def tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
     """List tokens by rank, b"" for a rank without a token. Raises VocabularyError."""
     for token, rank in ranks.items():
-        if not isinstance(token, bytes) or not token:
-            raise VocabularyError(f"token {token!r} must be bytes, and not empty")
+        if not isinstance(token, bytes):
+            raise VocabularyError(f"token {token!r} must be bytes")
         if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= rank < MAX_IDS:
             raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
     tokens = [b""] * (int(max(ranks.values(), default=-1)) + 1)  # a rank may be an int of numpy
-    for token, rank in ranks.items():
+    for token, rank in sorted(ranks.items(), key=lambda item: not item[0]):  # the empty token last
         if tokens[rank]:
             raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
         tokens[rank] = token

@@ -41,6 +41,7 @@ class SpecialTokens:
             token with the text of an ordinary token.
         decodes_stand_ins: added tokens decode as in tokenizers, which takes characters that stand for bytes, such
             as "é", for these bytes; False: each decodes to its text.
+        empty: id of the empty token, which no text gives and which decodes to nothing; None: there is none.
 
     Raises:
         SpecialTokenError: a token breaks the rules.
@@ -55,6 +56,7 @@ class SpecialTokens:
         *,
         may_share: bool = False,
         decodes_stand_ins: bool = True,
+        empty: int | None = None,
     ) -> None:
         # Check now. The dictionaries and matchers of many tokens take longer: the first use makes them.
         check_names(tokens)
@@ -64,6 +66,7 @@ class SpecialTokens:
         self._vocabulary = vocabulary
         self._normalize = normalize
         self._decodes_stand_ins = decodes_stand_ins
+        self._empty = {} if empty is None else {empty: b""}
         self._decoded_added = self._decode_added()
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
@@ -89,7 +92,8 @@ class SpecialTokens:
     @cached_property
     def decoded(self) -> dict[int, bytes]:
         """Map of ids to the bytes that they decode to. Some of the ids may be ordinary tokens, too."""
-        return {token_id: name.encode() for token_id, name in self.names.items()} | self._decoded_added
+        by_name = {token_id: name.encode() for token_id, name in self.names.items()}
+        return self._empty | by_name | self._decoded_added
 
     @cached_property
     def left_out(self) -> frozenset[int]:

@@ -139,9 +139,12 @@ class Tokenizer(Encoder):
             self._vocabulary,
             model.added_tokens,
             normalize,
-            decodes_stand_ins=bool(model.huggingface),
+            decodes_stand_ins=bool(model.huggingface.keys() - {"empty_token"}),
+            empty=model.huggingface.get("empty_token"),
         )
-        self._decoder = Decoder(self._vocabulary, [*self._special.decoded.items()])
+        self._decoder = Decoder(
+            self._vocabulary, [*self._special.decoded.items()], joins="empty_token" in model.huggingface
+        )
         self._cache_bytes = cache_bytes
         super().__init__(
             self._vocabulary,
@@ -165,7 +168,8 @@ class Tokenizer(Encoder):
         """Make a tokenizer from token bytes and their ranks, which become their ids, as tiktoken's Encoding does.
 
         Args:
-            ranks: every single byte and every token, with its rank. Gaps between ranks are allowed.
+            ranks: every single byte and every token, with its rank. Gaps between ranks are allowed. No text gives
+                the empty token, which decodes to nothing.
             pattern: split pattern: a name in `PATTERNS`, any regex, a list of regexes (each splits the pieces of
                 the one before), or None for no splitting.
             special_tokens: text to id. No id may be a rank.
@@ -180,8 +184,13 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<|end|>": 257}).encode("ab c")
         [256, 32, 99]
         """
-        tokens = plain_models.tokens_of_ranks(ranks)
-        model = Model(tokens=tokens, pattern=pattern, special_tokens=special_tokens or {}, name=name)
+        model = Model(
+            tokens=plain_models.tokens_of_ranks(ranks),
+            pattern=pattern,
+            special_tokens=special_tokens or {},
+            name=name,
+            huggingface={"empty_token": int(ranks[b""])} if b"" in ranks else {},
+        )
         return cls(model, cache_bytes=cache_bytes)
 
     @classmethod

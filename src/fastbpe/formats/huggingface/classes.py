@@ -53,6 +53,8 @@ CLASSES: Mapping[str, Settings] = {
     "GPTNeoX": Settings({**_GPT2_ROLES, "pad": "<|padding|>"}, normalizers=_NFC),
     "Llama": Settings({"bos": "<s>", "eos": "</s>", "unk": "<unk>"}, pattern=""),
 }
+# Name as above → split pattern of ranks, for a model whose own code reads them.
+RANKS: Mapping[str, str] = {"TikToken": "kimi"}
 _BY_MODEL_TYPE = {name.lower(): settings for name, settings in CLASSES.items() if name != "Llama"}
 
 
@@ -63,8 +65,20 @@ def find(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -
         tokenizer_config: content of tokenizer_config.json.
         model_config: content of config.json, whose model_type counts where no class is named.
     """
-    name = tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class")
-    if isinstance(name, str):
-        return CLASSES.get(name.removesuffix("Fast").removesuffix("Tokenizer"))
+    name = _plain_name(tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class"))
+    if name:
+        return CLASSES.get(name)
     model_type = model_config.get("model_type")
     return _BY_MODEL_TYPE.get(model_type.replace("_", "")) if isinstance(model_type, str) else None
+
+
+def pattern_of_ranks(tokenizer_config: Mapping[str, Any]) -> str | None:
+    """Return the name of the split pattern of a folder's ranks; None: its class is none that fastbpe knows.
+
+    Moonlight and Kimi name their class TikTokenTokenizer, in tokenization_moonshot.py or tokenization_kimi.py.
+    """
+    return RANKS.get(_plain_name(tokenizer_config.get("tokenizer_class")))
+
+
+def _plain_name(name: object) -> str:
+    return name.removesuffix("Fast").removesuffix("Tokenizer") if isinstance(name, str) else ""
