@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
-from typing import Any, NoReturn
+from itertools import groupby, pairwise
+from typing import Any, NoReturn, TypeAlias
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import llama_rules, llama_spaces, llama_symbols, templates
@@ -13,6 +13,8 @@ from fastbpe.formats.huggingface.llama_spaces import METASPACE, Spaces
 from fastbpe.formats.huggingface.read_llama import STRIP, UNESCAPE
 from fastbpe.formats.huggingface.write import write_document
 from fastbpe.model import BYTES_PER_MERGE, AddedToken, CodePointModel, Conventions, PieceType, pack_merges
+
+Merge: TypeAlias = tuple[int, int, int]  # left id, right id, merged id
 
 
 def dump(model: CodePointModel) -> bytes:
@@ -156,16 +158,33 @@ def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, in
     }
     _check_characters(ids_of)
     merges = sorted(splits(ids_of), key=lambda merge: (-scores[merge[2]], merge[:2]))
-    last = scores[merges[-1][2]] if merges else 0.0
-    for (_, _, one), (_, _, other) in pairwise(merges):
-        # sentencepiece merges the leftmost of pieces with equal scores. A list of merges cannot express that.
-        if one != other and scores[one] == scores[other] and not (scores[one] == last and _is_run(pieces[one])):
-            _cannot(f"the pieces {pieces[one]!r} and {pieces[other]!r}, which have one score,")
-    tied = [merge for merge in merges if scores[merge[2]] == last]
-    # Runs further left have grown longer. Pairs that make one piece stay together: scores can express that.
-    tied.sort(key=lambda merge: (-len(pieces[merge[2]]), -len(pieces[merge[0]])))
-    _check_runs(tied, pieces)
-    return merges[: len(merges) - len(tied)] + tied
+    groups = [list(group) for _, group in groupby(merges, key=lambda merge: scores[merge[2]])]
+    return [merge for group in _listed(groups, pieces) for merge in group]
+
+
+def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
+    """Order the merges of each group, which have one score, as a list can say what sentencepiece does.
+
+    sentencepiece merges the leftmost of pairs with equal scores. A list cannot say that, except for runs of one
+    character, such as Llama's spaces: there the longest comes first, since runs further left have grown longer.
+    While sentencepiece merges such runs, no better pair may appear. It would be of a run and other characters; the
+    other characters themselves stay as they are. So only the length of a run matters, and `_check_runs` tries it.
+    """
+    out: list[list[Merge]] = []
+    tied: dict[str, int] = {}  # character → the number of its last group of several runs
+    for number, group in enumerate(groups):
+        several = {merged: pieces[merged] for _, _, merged in group}
+        if len(several) > 1:
+            (one, other, *_) = several.values()
+            if len(characters := {*"".join(several.values())}) > 1:
+                _cannot(f"the pieces {one!r} and {other!r}, which have one score,")
+            tied[characters.pop()] = number
+            # Pairs that make one piece stay together: scores can express that.
+            group = sorted(group, key=lambda merge: (-len(pieces[merge[2]]), -len(pieces[merge[0]])))
+        out.append(group)
+    for character, last in tied.items():
+        _check_runs(character, last, out, pieces)
+    return out
 
 
 def splits(ids: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
@@ -179,24 +198,33 @@ def splits(ids: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
         yield from sorted(ways)
 
 
-def _is_run(piece: str) -> bool:
-    return piece == piece[0] * len(piece)
+def _is_run(piece: str, character: str) -> bool:
+    return piece == character * len(piece)
 
 
-def _check_runs(merges: list[tuple[int, int, int]], pieces: list[str]) -> None:
+def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: list[str]) -> None:
     """Refuse runs of one character with equal scores if the list gives other tokens than "leftmost first".
 
-    They come last in the list, so only the length of a run matters. Llama's runs of spaces are an example.
+    Args:
+        character: the character.
+        last: number of the last group in which several of its runs have one score.
+        groups: merges by score, the best first, in the order of the list.
+        pieces: texts by id.
     """
-    if len({merged for _, _, merged in merges}) < 2:
-        return
-    if len({character for _, _, merged in merges for character in pieces[merged]}) > 1:
-        _cannot("pieces that have one score")
-    order = {(len(pieces[left]), len(pieces[right])): i for i, (left, right, _) in enumerate(merges)}
-    longest = max(len(pieces[merged]) for _, _, merged in merges)
+    by_score: dict[tuple[int, int], int] = {}
+    by_list: dict[tuple[int, int], int] = {}
+    for number, group in enumerate(groups):
+        for left, right, merged in group:
+            one, other = pieces[left], pieces[right]
+            if _is_run(pieces[merged], character):
+                by_score[len(one), len(other)] = number
+                by_list[len(one), len(other)] = len(by_list)
+            elif number <= last and any(len(part) > 1 and _is_run(part, character) for part in (one, other)):
+                _cannot(f"the piece {pieces[merged]!r} and runs of {character!r} that have one score,")
+    longest = max(map(sum, by_score))
     for n in range(2, 4 * longest):
-        if _merged(n, order) != _merged(n, dict.fromkeys(order, 0)):
-            _cannot(f"runs of {pieces[merges[0][2]][0]!r} that have one score")
+        if _merged(n, by_list) != _merged(n, by_score):
+            _cannot(f"runs of {character!r} that have one score")
 
 
 def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
