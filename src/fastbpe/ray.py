@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fastbpe._utils.choices import OnError
+from fastbpe._utils.choices import AnyIdType, OnError
 from fastbpe.cluster.columns import (
     Encoding,
     Special,
@@ -90,7 +90,7 @@ def encode(
     tokenizer: Tokenizer,
     *,
     output: str = "input_ids",
-    dtype: str = "uint32",
+    dtype: AnyIdType = "uint32",
     allowed_special: Special = frozenset(),
     disallowed_special: Special = (),
     concurrency: int | tuple[int, int] | None = None,

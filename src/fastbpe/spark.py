@@ -13,7 +13,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastbpe._utils.choices import OnError
 from fastbpe.cluster.columns import (
@@ -95,7 +95,7 @@ def encode(
     tokenizer: Tokenizer,
     *,
     output: str = "input_ids",
-    dtype: str = "int32",
+    dtype: Literal["int16", "int32", "int64"] = "int32",
     allowed_special: Special = frozenset(),
     disallowed_special: Special = (),
 ) -> DataFrame:

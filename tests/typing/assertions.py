@@ -85,6 +85,9 @@ tokenizer.decode_batch([[97]], unknown_ids="ignore")  # error: arg-type
 tokenizer.decoder(errors="skip")  # error: arg-type
 tokenizer.encode_files("a.txt", "a.bin", dtype="int32")  # error: arg-type
 tokenizer.encode_files("a.txt", "a.bin", on_error="ignore")  # error: arg-type
+tokenizer.encode_files("a.txt", "a.bin", header="llmc")  # error: arg-type
+fastbpe.open_ids("a.bin", dtype="int")  # error: arg-type
+fastbpe.merge_shards("a.bin", "b.bin", header="llmc")  # error: arg-type
 tokenizer.encode(97)  # error: arg-type
 tokenizer.encode("a text", allowed_specials="all")  # error: call-arg
 tokenizer.decode("a text")  # error: arg-type

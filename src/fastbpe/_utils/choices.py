@@ -19,6 +19,10 @@ Boundary: TypeAlias = Literal["token", "word", "sentence", "line"]
 Unit: TypeAlias = Literal["char", "byte", "utf16"]
 #: Type of an id in files that `encode_files` writes.
 IdType: TypeAlias = Literal["uint16", "uint32"]
+#: Type of an id in files and columns that other programs wrote or read.
+AnyIdType: TypeAlias = Literal["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"]
+#: Header in front of the ids of a .bin file.
+Header: TypeAlias = Literal["llm.c"]
 Format: TypeAlias = Literal[
     "native", "tiktoken", "huggingface", "gpt2", "sentencepiece", "minbpe", "tekken", "gguf"
 ]

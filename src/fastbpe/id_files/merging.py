@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fastbpe._core.ids.little_endian import pack_offsets
+from fastbpe._utils.choices import Header
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.encode_files import FilesSummary
@@ -33,7 +34,7 @@ def merge_shards(
     *,
     progress: Progress = None,
     overwrite: bool = False,
-    header: str | None = None,
+    header: Header | None = None,
 ) -> FilesSummary:
     """Merge shards, or finished runs of one tokenizer, into one file: the bytes that a single run would write.
 

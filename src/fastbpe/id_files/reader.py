@@ -14,6 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, overload
 
+from fastbpe._utils.choices import AnyIdType
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
 from fastbpe.id_files.megatron import DocumentStarts
@@ -34,7 +35,7 @@ def open_ids(
     path: str | os.PathLike[str],
     *,
     tokenizer: HasFingerprint | None = None,
-    dtype: str | None = None,
+    dtype: AnyIdType | None = None,
     as_numpy: bool = False,
 ) -> StoredIds:
     """Open files of ids, the output of `encode_files`, for reading. Maps them into memory and copies no ids.

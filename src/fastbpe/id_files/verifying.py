@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from fastbpe._utils.choices import AnyIdType
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index
@@ -52,7 +53,7 @@ def verify_ids(
     path: str | os.PathLike[str],
     *,
     tokenizer: Vocabulary | None = None,
-    dtype: str | None = None,
+    dtype: AnyIdType | None = None,
     inputs: str | os.PathLike[str] | None = None,
     progress: Progress = False,
 ) -> Verified:

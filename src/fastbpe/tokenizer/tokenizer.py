@@ -27,6 +27,7 @@ from fastbpe._utils.choices import (
     Boundary,
     DecodeErrors,
     Format,
+    Header,
     IdType,
     OnError,
     ReadErrors,
@@ -821,7 +822,7 @@ class Tokenizer(Encoder):
         shard: tuple[int, int] | None = None,
         on_error: OnError = "raise",
         errors: ReadErrors = "strict",
-        header: Literal["llm.c"] | None = None,
+        header: Header | None = None,
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
