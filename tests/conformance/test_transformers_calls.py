@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 from functools import lru_cache
@@ -172,6 +173,8 @@ def test_chats_are_encoded_natively_unless_control_tokens_are_sanitized() -> Non
         call = lambda t, o=options: t.apply_chat_template(chat, **o)  # noqa: E731
         assert not difference(answer(call, ours), answer(call, stock))
     assert (status(ours)["native"], status(ours)["handed_over"]) == ({"encode": 3}, {})
+    if "sanitize_control_tokens" not in inspect.signature(stock.apply_chat_template).parameters:
+        return  # an older transformers
     call = lambda t: t.apply_chat_template(chat, sanitize_control_tokens=True)  # noqa: E731
     assert not difference(answer(call, ours), answer(call, stock))
     assert status(ours)["handed_over"] == {"encode": {"a chat with control tokens to sanitize": 1}}

@@ -34,7 +34,7 @@ LAYERS = (
     {"normalization", "published", "vocabularies", "display", "id_files", "chats"},
     {"tokenizer"},
     {"training"},
-    {"memory"},
+    {"memory", "constrained"},
     {"cluster"},
     {"spark", "ray"},
     {"tiktoken", "sentencepiece", "fitting"},

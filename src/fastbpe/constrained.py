@@ -1,0 +1,65 @@
+"""Tokenizers for constrained decoding: xgrammar, llguidance, outlines-core ask for the bytes of each token."""
+
+from __future__ import annotations
+
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+
+class GuidedTokenizer:
+    r"""A tokenizer as llguidance takes it, with the table of tokens for xgrammar and outlines-core.
+
+    The bytes of a token are those that it adds to a text that has begun. `decode_bytes([id])` is another question:
+    it decodes the id as a text of its own, so that a vocabulary of code points takes off its first space.
+
+    Args:
+        tokenizer: the tokenizer.
+        eos_token_id: id that ends a text. None: the tokenizer's.
+
+    Attributes:
+        tokens: list of bytes – of each id; its name for a special token, b"" for an id without a token.
+        special_token_ids: list of int – ids that are no text.
+        eos_token_id: int – the id that ends a text.
+        bos_token_id: int or None – the id that begins one.
+
+    Raises:
+        ValueError: the tokenizer has no id that ends a text, and none was given.
+
+    >>> made = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<end>": 257})
+    >>> guided = GuidedTokenizer(made, eos_token_id=257)
+    >>> guided.tokens[255:], guided.special_token_ids, guided("ab")
+    ([b'\xff', b'ab', b'<end>'], [257], [256])
+    >>> guided.text_tokens[255:]
+    [b'\xff', b'ab', b'']
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, eos_token_id: int | None = None) -> None:
+        eos = tokenizer.eos_token_id if eos_token_id is None else eos_token_id
+        if eos is None:
+            raise ValueError("the tokenizer names no token that ends a text: give eos_token_id=")
+        self.eos_token_id = eos
+        self.bos_token_id = tokenizer.bos_token_id
+        special = {*tokenizer.special_tokens.values()}
+        if tokenizer.mode == "codepoint" and tokenizer.unk_token_id is not None:
+            special.add(tokenizer.unk_token_id)
+        self.special_token_ids = sorted(special)
+        self.tokens: list[bytes] = []
+        for token_id in range(tokenizer.n_vocab):
+            try:
+                name = tokenizer.id_to_token(token_id)
+            except KeyError:
+                name = b""
+            is_text = name and token_id not in special
+            self.tokens.append(tokenizer.decode_single_token_bytes(token_id) if is_text else name)
+        self._tokenizer = tokenizer
+
+    @property
+    def text_tokens(self) -> list[bytes]:
+        """Bytes that each id adds to a text: `tokens` with b"" for special tokens, which add none."""
+        found = [*self.tokens]
+        for token_id in self.special_token_ids:
+            found[token_id] = b""
+        return found
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        """Encode a text. Special tokens in it are text."""
+        return self._tokenizer.encode_ordinary(text)
