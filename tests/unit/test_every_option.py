@@ -166,6 +166,7 @@ CALLS: dict[str, Row] = {
             "mode": WithArguments(vocab_size=6, value="codepoint"),
             "base": WithArguments(vocab_size=260, value=tokenizer()),
             "base_special": WithArguments(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
+            "roles": {"bos": "<no>"},
             "options": None,  # tested in test_every_option_of_byte_training_changes_the_tokenizer
             **READING,
         },
@@ -477,7 +478,14 @@ CALLS: dict[str, Row] = {
     "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),
     "Tokenizer.export": Row(
         {"path": "{out}", "format": "native"},
-        {"path": "{folder}", "format": "tiktoken", "verify": False, "verify_text": "ab", "drop": ["normalizer"]},
+        {
+            "path": "{folder}",
+            "format": "tiktoken",
+            "verify": False,
+            "verify_text": "ab",
+            "drop": ["normalizer"],
+            "roles": {"bos": "<no>"},
+        },
     ),
     "Tokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
     "SequenceTokenizer": Row({"model": 5}, {"model": 5.0}),
@@ -510,6 +518,7 @@ CALLS: dict[str, Row] = {
             "reserved": 1,
             "reserved_name": WithArguments(reserved=1, value="<r{}>"),
             "pad_to_multiple_of": 8,
+            "roles": {"bos": "<x>"},
         },
     ),
     "Tokenizer.with_tokens": Row({"tokens": ["<y>"]}, {"tokens": ["<z>"]}),

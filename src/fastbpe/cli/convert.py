@@ -6,7 +6,7 @@ import argparse
 
 from fastbpe._utils.progress import shows_bars
 from fastbpe.cli import streams
-from fastbpe.cli.options import add_model, load_model
+from fastbpe.cli.options import add_model, add_roles, load_model, roles_of
 from fastbpe.errors import FormatError
 from fastbpe.formats.endings import ENDINGS, format_of, has_ending
 from fastbpe.tokenizer.dropping import PARTS
@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare the ids of this text as well, line by line, also with tokenizers, tiktoken or "
         "sentencepiece, whose format it is, if installed",
     )
+    add_roles(parser)
     parser.add_argument(
         "--drop",
         metavar="PART",
@@ -80,7 +81,9 @@ def run(args: argparse.Namespace) -> None:
     tokenizer = load_model(args)
     format = args.to or format_of(args.out, tokenizer.mode)
     text = None if args.verify_text is None else _read_text(args.verify_text)
-    verified = tokenizer.export(args.out, format=format, verify=args.verify, verify_text=text, drop=args.drop)
+    verified = tokenizer.export(
+        args.out, format=format, verify=args.verify, verify_text=text, drop=args.drop, roles=roles_of(args)
+    )
     if verified is not None and (text is not None or shows_bars(None)):
         owner = f", in {verified.owner} too" if verified.owner else ""
         streams.note(f"{args.out}: {verified.n_texts:,} texts have the same ids{owner}")

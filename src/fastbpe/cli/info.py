@@ -54,6 +54,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
         "vocab_size": tokenizer.vocab_size,
         "n_vocab": tokenizer.n_vocab,
         "special_tokens": tokenizer.special_tokens,
+        "roles": tokenizer.roles,
         "pattern_name": tokenizer.pattern_name,
         "pattern": tokenizer.pattern,
         "n_merges": len(tokenizer.merges),
@@ -83,6 +84,7 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if len(special) > _N_SPECIAL:
         special[_N_SPECIAL:] = [f"… {len(special) - _N_SPECIAL:,} more"]
     yield from _labelled("special tokens", special or ["none"])
+    yield from _labelled("roles", [f"{role} {token!r}" for role, token in facts["roles"].items()])
     yield from _labelled("longest tokens", [_one_token(token) for token in facts["longest_tokens"]])
     report = {key: value for key, value in facts["training"].items() if key not in _SHOWN_ELSEWHERE}
     yield from _labelled("training", [f"{key}: {value}" for key, value in report.items() if value is not None])

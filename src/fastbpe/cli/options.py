@@ -124,3 +124,27 @@ def token_and_id(text: str) -> tuple[str, int]:
     if not equals or not token or not token_id.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not TOKEN=ID, for example '<|end|>=50000'")
     return token, int(token_id)
+
+
+def add_roles(parser: argparse.ArgumentParser) -> None:
+    """Add the flag for roles of special tokens."""
+    parser.add_argument(
+        "--roles",
+        metavar="ROLE=TOKEN",
+        type=_role_of,
+        action="append",
+        help="a special token's role, as eos=</s>: bos, eos, unk, sep, pad, cls or mask; may be repeated",
+    )
+
+
+def roles_of(args: argparse.Namespace) -> dict[str, str] | None:
+    """Return the roles that the flag gives; None: none."""
+    return dict(args.roles) if args.roles else None
+
+
+def _role_of(text: str) -> tuple[str, str]:
+    """Read `ROLE=TOKEN`."""
+    role, sign, token = text.partition("=")
+    if not sign or not token:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a role and its token, as eos=</s>")
+    return role, token

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastbpe._utils.choices import Format
 from fastbpe.cli import counting, documents, sequences, streams
+from fastbpe.cli.options import add_roles, roles_of
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.export import left_out
@@ -84,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")
     add("--base-size", metavar="N", type=int, help="of --mode ids: the integers are 0 to N - 1")
     add("--max-token-length", metavar="N", type=int, help="of --mode ids: maximum token length in integers")
+    add_roles(parser)
     add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
     add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
@@ -106,6 +108,7 @@ def run(args: argparse.Namespace) -> None:
     source = counting.sources_of(args, separator) if counts is None else counts
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     options |= {"separator": separator, "mode": args.mode}
+    options["roles"] = roles_of(args)
     if base is not None:  # it has the pattern: a .tiktoken file, which holds none, was loaded with it
         options |= {"base": base, "pattern": None}
     if args.mode == "codepoint":
@@ -130,6 +133,8 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     """Train on sequences of integers."""
     streams.check_output(args.output)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
+    if args.roles:
+        raise TrainingError("--roles is about special tokens, and --mode ids has none; leave it out")
     given |= {"separator": documents.separator_of(args), "special_tokens": args.special or None}
     options = {name: value for name, value in given.items() if value is not None}
     if base is not None:

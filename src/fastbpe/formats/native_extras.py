@@ -14,7 +14,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.huggingface import parts, templates
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.model import PAIR, TEXT, AddedToken, Chat, Model
+from fastbpe.model import PAIR, ROLES, TEXT, AddedToken, Chat, Model
 
 if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel, Conventions
@@ -133,8 +133,8 @@ def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
         return {}
     top = Part(header[_OWN], where, _OWN)
     roles = top.get("roles", dict)
-    if not {*roles} <= {"bos", "eos", "pad", "unk"} or not {str}.issuperset(map(type, roles.values())):
-        top.fail(f"it must name the tokens of bos, eos, pad or unk, not {roles!r:.80}", "roles")
+    if not {*roles} <= {*ROLES} or not {str}.issuperset(map(type, roles.values())):
+        top.fail(f"it must name the tokens of {', '.join(ROLES)}, not {roles!r:.80}", "roles")
     pair = top.get("pair_template", list)
     if not all(type(item) is int and PAIR <= item < _MAX_IDS for item in pair):
         top.fail("it must be a list of ids", "pair_template")

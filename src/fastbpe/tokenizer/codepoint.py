@@ -22,7 +22,7 @@ from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.formats import detect, native
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.model import AddedToken, Chat, CodePointModel, Conventions, Model, PieceType, Templates
-from fastbpe.tokenizer import adding, codepoint_properties
+from fastbpe.tokenizer import adding, codepoint_properties, own_tokens
 from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, make_places
 from fastbpe.tokenizer.codepoint_properties import NoTokens
 from fastbpe.tokenizer.codepoint_tables import (
@@ -452,13 +452,14 @@ class CodePointTokenizer(Tokenizer):
         reserved: int = 0,
         reserved_name: str = "<|reserved_special_token_{}|>",
         pad_to_multiple_of: int | None = None,
+        roles: Mapping[str, str] | None = None,
     ) -> CodePointTokenizer:
         """Make a tokenizer with more control symbols. This tokenizer does not change.
 
         Args:
             special_tokens: as in `Tokenizer.with_special_tokens`. The ids of a mapping must follow the last id,
                 without a gap.
-            reserved, reserved_name, pad_to_multiple_of: as there.
+            reserved, reserved_name, pad_to_multiple_of, roles: as there.
 
         Raises:
             SpecialTokenError: a text is empty or another piece, a known one has another id, ids leave a gap, or
@@ -474,8 +475,17 @@ class CodePointTokenizer(Tokenizer):
             reserved=reserved,
             reserved_name=reserved_name,
             pad_to_multiple_of=pad_to_multiple_of,
+            roles=roles,
         )
         return cast("CodePointTokenizer", extended)
+
+    def _with_roles(self, roles: Mapping[str, str]) -> CodePointTokenizer:
+        names = self.special_tokens | {
+            self.id_to_token(i).decode(): i for i in (self.unk_token_id,) if i is not None
+        }
+        checked = own_tokens.check_roles(roles, names.__contains__)
+        model = codepoint_properties.with_roles(self._source, checked, names)
+        return type(self)(model, cache_bytes=self._cache_bytes)
 
     # Being a value
 

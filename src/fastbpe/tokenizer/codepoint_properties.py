@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 from fastbpe.errors import VocabularyError
@@ -97,6 +97,23 @@ def named_roles(model: CodePointModel) -> Mapping[str, str]:
     for piece in pieces_of(model, PieceType.UNKNOWN).values():
         named["unk"] = piece.decode("utf-8", "replace")
     return {**named, **model.roles}
+
+
+def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str, int]) -> CodePointModel:
+    """Give a model that names these tokens for roles, also in sentencepiece's options where it has some.
+
+    Args:
+        model: the model.
+        roles: role to token.
+        ids: token to id.
+    """
+    options = dict(model.trainer.values)
+    for role in {*roles} & {"bos", "eos", "pad"}:
+        if model.types[ids[roles[role]]] == PieceType.CONTROL:
+            options |= {f"{role}_id": ids[roles[role]], f"{role}_piece": roles[role]}
+    return replace(
+        model, roles={**model.roles, **roles}, trainer=replace(model.trainer, values=options), serialized=b""
+    )
 
 
 def special_tokens_of(model: CodePointModel) -> dict[str, int]:

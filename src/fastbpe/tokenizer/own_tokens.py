@@ -1,26 +1,29 @@
-"""Tokens with a role in a model: bos, eos, pad and unk, and the template of ids around a text."""
+"""Tokens with a role in a model, such as bos and eos, and the template of ids around a text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fastbpe.model import PAIR, TEXT, Templates
-
-ROLES = ("bos", "eos", "pad", "unk")
+from fastbpe.errors import SpecialTokenError
+from fastbpe.model import PAIR, ROLES, TEXT, Templates
 
 #: Names that published vocabularies give to these tokens, the likeliest first.
 KNOWN: Mapping[str, tuple[str, ...]] = {
-    "bos": ("<s>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "<bos>", "<|startoftext|>", "[BOS]"),
+    "bos": ("<s>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "<bos>", "<|bos|>", "<|startoftext|>", "[BOS]"),
     "eos": (
         "</s>",
         "<|end_of_text|>",
         "<｜end▁of▁sentence｜>",
         "<eos>",
+        "<|eos|>",
         "<|endoftext|>",
         "[EOS]",
     ),
     "pad": ("<pad>", "<|pad|>", "<｜▁pad▁｜>", "<|finetune_right_pad_id|>", "[PAD]"),
     "unk": ("<unk>", "<|unk|>", "[UNK]"),
+    "sep": ("<sep>", "<|sep|>", "[SEP]"),
+    "cls": ("<cls>", "<|cls|>", "[CLS]"),
+    "mask": ("<mask>", "<|mask|>", "[MASK]"),
 }
 
 
@@ -50,6 +53,34 @@ def find_roles(
         ids = (i for i in (*by_file, *around.get(role, ()), *by_name) if i is not None)
         found[role] = next(ids, None)
     return found
+
+
+def check_roles(roles: Mapping[str, str] | None, is_token: Callable[[str], bool]) -> dict[str, str]:
+    """Check the roles that a caller gives.
+
+    Args:
+        roles: role to token; None: none.
+        is_token: tells whether the tokenizer has a token.
+
+    Raises:
+        SpecialTokenError: there is no such role, or no such token.
+        TypeError: roles is no mapping of texts.
+    """
+    if roles is None:
+        return {}
+    if not isinstance(roles, Mapping):
+        raise TypeError(f"roles must map roles to tokens, as {{'eos': '</s>'}}, not {type(roles).__name__}")
+    for role, name in roles.items():
+        if role not in ROLES:
+            raise SpecialTokenError(f"roles: {role!r} is not a role; the roles are {', '.join(ROLES)}")
+        if not isinstance(name, str):
+            raise TypeError(f"roles: the token of {role} must be a str, not {type(name).__name__}")
+        if not is_token(name):
+            raise SpecialTokenError(
+                f"roles: the token of {role}, {name!r}, is not a special token of this tokenizer; add it with "
+                "special_tokens"
+            )
+    return dict(roles)
 
 
 def split_template(templates: Templates) -> tuple[list[int], list[int]]:

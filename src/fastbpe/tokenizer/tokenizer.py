@@ -1670,6 +1670,26 @@ class Tokenizer(Encoder):
         return self._roles["eos"]
 
     @property
+    def roles(self) -> dict[str, str]:
+        """New map of roles to tokens: "bos", "eos", "unk", "sep", "pad", "cls" and "mask", those that it has.
+
+        The tokenizer's file, or roles= of a call, names them; else the first token of a text's template is bos,
+        and the last eos; else the first special token of this list counts:
+
+        - bos: `<s>`, `<|begin_of_text|>`, `<｜begin▁of▁sentence｜>`, `<bos>`, `<|bos|>`, `<|startoftext|>`,
+          `[BOS]`
+        - eos: `</s>`, `<|end_of_text|>`, `<｜end▁of▁sentence｜>`, `<eos>`, `<|eos|>`, `<|endoftext|>`, `[EOS]`
+        - pad: `<pad>`, `<|pad|>`, `<｜▁pad▁｜>`, `<|finetune_right_pad_id|>`, `[PAD]`
+        - unk, sep, cls, mask: `<unk>`, `<|unk|>`, `[UNK]`, and so on
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<|bos|>": 256, "[SEP]": 257}).roles
+        {'bos': '<|bos|>', 'sep': '[SEP]'}
+        """
+        names = self._special.names
+        found = ((role, token_id) for role, token_id in self._roles.items() if token_id is not None)
+        return {role: names.get(i) or self.id_to_token(i).decode(errors="replace") for role, i in found}
+
+    @property
     def pad_token_id(self) -> int | None:
         """Id of the token that fills up a batch; None if there is none. Found as `bos_token_id` is.
 
@@ -1817,6 +1837,7 @@ class Tokenizer(Encoder):
         reserved: int = 0,
         reserved_name: str = "<|reserved_special_token_{}|>",
         pad_to_multiple_of: int | None = None,
+        roles: Mapping[str, str] | None = None,
     ) -> Tokenizer:
         """Make a tokenizer with more special tokens. This tokenizer does not change.
 
@@ -1827,10 +1848,11 @@ class Tokenizer(Encoder):
             reserved_name: str – their name, with {} for their number: from 0 on, without the names that are taken.
             pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number. None: reserve
                 no more.
+            roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its token, old or new; see `roles`.
 
         Raises:
-            SpecialTokenError: a text is empty or an ordinary token, an id is taken, or a special token has another
-                id already.
+            SpecialTokenError: a text is empty or an ordinary token, an id is taken, a special token has another
+                id already, or a role or its token is unknown.
             ValueError: reserved or pad_to_multiple_of is out of range, or reserved_name has no {}.
 
         >>> Tokenizer.from_merges([], pattern=None).with_special_tokens(["<s>", "</s>"]).special_tokens
@@ -1840,6 +1862,8 @@ class Tokenizer(Encoder):
         {'<s>': 256, '<r0>': 257, '<r1>': 258}
         >>> tokenizer.with_special_tokens(["<s>"], pad_to_multiple_of=128).n_vocab
         384
+        >>> tokenizer.with_special_tokens(["<go>"], roles={"bos": "<go>"}).bos_token_id
+        256
         """
         new = adding.new_tokens(*self._adding(special_tokens, "special_tokens"), special=True)
         new = adding.with_reserved(
@@ -1850,7 +1874,14 @@ class Tokenizer(Encoder):
             reserved_name=reserved_name,
             pad_to_multiple_of=pad_to_multiple_of,
         )
-        return self._with_added(new, "special_tokens")
+        extended = self._with_added(new, "special_tokens")
+        return extended if roles is None else extended._with_roles(roles)
+
+    def _with_roles(self, roles: Mapping[str, str]) -> Tokenizer:
+        """Make a tokenizer with other tokens for some roles."""
+        checked = own_tokens.check_roles(roles, self._special.ids.__contains__)
+        model = self._full_model()
+        return Tokenizer(replace(model, roles={**model.roles, **checked}), cache_bytes=self._cache_bytes)
 
     def without_tokens(
         self, tokens: Iterable[int | str | bytes], *, keep_ids: bool = False
@@ -1999,6 +2030,7 @@ class Tokenizer(Encoder):
         verify: bool = True,
         verify_text: str | None = None,
         drop: Iterable[str] = (),
+        roles: Mapping[str, str] | None = None,
     ) -> Verification | None:
         """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
 
@@ -2028,6 +2060,8 @@ class Tokenizer(Encoder):
             drop: parts to leave out, though ids of some texts change: ["normalizer"], since "gguf", "tiktoken",
                 "gpt2", "minbpe" and "tekken" cannot hold one. Then normalize texts before you encode them with the
                 file. Text that the normalizer does not change keeps its ids.
+            roles: as in `with_special_tokens`. "native", "huggingface" (a folder), "gguf" and "sentencepiece" have
+                a place for them.
 
         Returns:
             Number of texts compared, and the owner that took part; with drop, what was dropped and on which of the
@@ -2047,7 +2081,8 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.export import export  # here: it imports all formats
 
-        return export(path, self, format, verify=verify, verify_text=verify_text, drop=drop)
+        named = self if roles is None else self._with_roles(roles)
+        return export(path, named, format, verify=verify, verify_text=verify_text, drop=drop)
 
     # Being a value
 

@@ -116,10 +116,13 @@ class ByteRun(ByteKeywords, RunKeywords, total=False):
     """Keyword arguments of `train` with mode="byte", for type checkers."""
 
     base_special: BaseSpecial | None
+    roles: Mapping[str, str] | None
 
 
 class CodePointRun(CodePointKeywords, RunKeywords, total=False):
     """Keyword arguments of `train` with mode="codepoint", for type checkers."""
+
+    roles: Mapping[str, str] | None
 
 
 class SequenceRun(SequenceKeywords, RunKeywords, total=False):

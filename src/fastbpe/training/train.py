@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from inspect import signature
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
@@ -17,6 +18,7 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import Source
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
+from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import (
     BaseVocabulary,
@@ -57,6 +59,7 @@ _NAMES_ELSEWHERE = {
     "split_pattern": "pattern",
     "show_progress": "progress",
 }
+_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # of code-point mode, by role
 _MODES = ("byte", "codepoint", "ids")
 _CALLER = 4  # stacklevel of warnings from a function that one of `train` calls: the line that calls `train`
 
@@ -114,6 +117,7 @@ def train(
     separator: str | None = None,
     on_error: OnError = "raise",
     errors: ReadErrors = "strict",
+    roles: Mapping[str, str] | None = None,
     **options: Unpack[TrainingKeywords],
 ) -> Tokenizer | SequenceTokenizer:
     """Learn a tokenizer from text, or from sequences of integers.
@@ -160,6 +164,8 @@ def train(
         separator: str – text between the documents of a txt file; None: each file is one document.
         on_error: str – "raise" an error for a line or row without text, or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
+        roles: dict – "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its special token; see
+            `Tokenizer.roles`.
         **options: options of the mode.
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
@@ -221,6 +227,10 @@ def train(
     reporter = Reporter(progress)
     if base is not None:
         check_mode(base, mode)
+    if mode == "ids" and roles is not None:
+        raise TrainingError('roles= is about special tokens, and mode="ids" has none; leave it out')
+    if roles is not None:  # before hours of training
+        check_roles(roles, _names_of(mode, options, cast("Tokenizer | None", base), source).__contains__)
     if mode == "ids":
         if base_special is not None:
             raise TrainingError(f'base_special={base_special!r}: mode="ids" has no special tokens; leave it out')
@@ -230,7 +240,8 @@ def train(
     if isinstance(vocab_size, str) and vocab_size.startswith("+"):
         vocab_size = _total(vocab_size, base)
     if mode == "codepoint":
-        return _train_code_points(source, base, vocab_size, options, reading, reporter)
+        made = _train_code_points(source, base, vocab_size, options, reading, reporter)
+        return made if roles is None else made._with_roles(roles)
     if not isinstance(vocab_size, int):
         raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
     keywords: dict[str, Any] = dict(options)
@@ -245,12 +256,24 @@ def train(
     if base is None:
         byte_options = ByteOptions(vocab_size=vocab_size, **keywords)
         start = byte_vocabulary(byte_options)
-        return _train_bytes(source, start, byte_options, reading, reporter)
+        trained = _train_bytes(source, start, byte_options, reading, reporter)
+        return trained if roles is None else trained._with_roles(roles)
     byte_options = ByteOptions(vocab_size=vocab_size, **add_pattern_of_base(base, keywords))
     base_special = base_special or "keep"
     start = vocabulary_of_base(base, base_special, byte_options)
     facts = {"base": base.fingerprint, "base_special": base_special}
-    return _train_bytes(source, start, byte_options, reading, reporter, facts)
+    trained = _train_bytes(source, start, byte_options, reading, reporter, facts)
+    return trained if roles is None else trained._with_roles(roles)
+
+
+def _names_of(mode: str, options: Mapping[str, Any], base: Tokenizer | None, source: object) -> set[str]:
+    """Return the names of the special tokens that a tokenizer will have."""
+    meta = _META if mode == "codepoint" and base is None else {}
+    named = [options.get(f"{role}_piece") or name for role, name in meta.items()]
+    listed = [options.get(key) or () for key in ("special_tokens", "control_symbols")]
+    found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]
+    counted = source.special_tokens if isinstance(source, PieceCounts) else ()
+    return {*named, *chain.from_iterable(found), *counted, *(() if base is None else base.special_tokens)}
 
 
 def _total(vocab_size: str, base: Tokenizer | SequenceTokenizer | None) -> int:

@@ -17,7 +17,15 @@ from fastbpe.patterns import PatternLike
 
 PREFIX = "tokenizer.ggml."
 #: Role → key of its id.
-ROLES = {"bos": "bos_token_id", "eos": "eos_token_id", "unk": "unknown_token_id", "pad": "padding_token_id"}
+ROLES = {
+    "bos": "bos_token_id",
+    "eos": "eos_token_id",
+    "unk": "unknown_token_id",
+    "pad": "padding_token_id",
+    "sep": "seperator_token_id",
+    "cls": "cls_token_id",
+    "mask": "mask_token_id",
+}
 METASPACE = "\u2581".encode()
 _TYPES = frozenset(PieceType)
 

@@ -27,7 +27,6 @@ _Written = TypeVar("_Written")
 TOKENIZER, CONFIG, GENERATION = "tokenizer.json", "tokenizer_config.json", "generation_config.json"
 #: Files of older transformers, which it reads before the others.
 _OLDER = ("special_tokens_map.json", "added_tokens.json")
-_ROLES = ("bos", "eos", "pad", "unk")
 _NO_LIMIT = int(1e30)  # the model_max_length that transformers writes if it is unknown
 _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 
@@ -125,7 +124,7 @@ def write_folder(
 
     Args:
         path: the folder.
-        roles: the ids of "bos", "eos", "pad" and "unk".
+        roles: role → id.
         write_tokenizer: writes the tokenizer.json to a path.
 
     Returns:
