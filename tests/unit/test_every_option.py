@@ -518,7 +518,7 @@ CALLS: dict[str, Row] = {
             "reserved": 1,
             "reserved_name": WithArguments(reserved=1, value="<r{}>"),
             "pad_to_multiple_of": 8,
-            "roles": {"bos": "<x>"},
+            "roles": {"bos": "<no>"},
         },
     ),
     "Tokenizer.with_tokens": Row({"tokens": ["<y>"]}, {"tokens": ["<z>"]}),
