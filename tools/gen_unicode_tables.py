@@ -10,6 +10,7 @@ Source of each table (tests/conformance/test_splitting_tiktoken.py asks tiktoken
 - Scripts, Other_Alphabetic, Other_Lowercase, Other_Uppercase: the `regex` package (of any later Unicode version),
   restricted to the characters assigned in 16.0.0. Unicode hardly ever changes these for an assigned character.
   The one change seen (U+0295 is no longer lower case in 17) is undone by taking Ll from the categories.
+- Binary properties (Emoji, XID_Start, …): tiktoken 0.14, whose engine has Unicode 16.0.0.
 - Case classes: the simple case folding of `regex` in version 0 mode, restricted likewise, without U+0130 and
   U+0131, which `regex` adds to the class of i but Unicode's simple folding does not.
 """
@@ -25,6 +26,7 @@ from itertools import groupby
 from pathlib import Path
 
 import regex
+import tiktoken
 import unicodedata2
 
 UNICODE_VERSION = "16.0.0"
@@ -62,6 +64,16 @@ tglg:tagalog thaa:thaana thai:thai tibt:tibetan tirh:tirhuta tnsa:tangsa todr:to
 ugar:ugaritic vaii:vai vith:vithkuqi wara:warangciti wcho:wancho xpeo:oldpersian xsux:cuneiform yezi:yezidi yiii:yi
 zanb:zanabazarsquare zinh:inherited zyyy:common
 """  # noqa: E501
+
+
+# Binary properties, each with its short name.
+PROPERTIES = """
+Emoji:Emoji Emoji_Presentation:EPres Emoji_Modifier:EMod Emoji_Modifier_Base:EBase Emoji_Component:EComp
+Extended_Pictographic:ExtPict XID_Start:XIDS XID_Continue:XIDC ID_Start:IDS ID_Continue:IDC Hex_Digit:Hex
+ASCII_Hex_Digit:AHex Dash:Dash Ideographic:Ideo Unified_Ideograph:UIdeo Regional_Indicator:RI
+Variation_Selector:VS Join_Control:Join_C Quotation_Mark:QMark Math:Math Extender:Ext
+Default_Ignorable_Code_Point:DI
+"""
 
 
 def base36(number: int) -> str:
@@ -145,6 +157,26 @@ def case_runs(classes: set[tuple[int, ...]]) -> tuple[str, str]:
     return pairs, " ".join("+".join(f"{c:x}" for c in members) for members in larger)
 
 
+def property_runs() -> str:
+    """Return `name.short:` and the ranges of each property; of ID and XID, where they differ from `id_base`."""
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    words = []
+    for pair in PROPERTIES.split():
+        name, short = pair.split(":")
+        peer = tiktoken.Encoding(name, pat_str=rf"\p{{{name}}}", mergeable_ranks=ranks, special_tokens={})
+        members = {ord(c) for c in bytes(peer.encode_ordinary(ALL_TEXT)).decode()}
+        if "ID_" in name:
+            members ^= id_base(name)
+        words.append(f"{name}.{short}:".lower().replace("_", "") + " " + gaps_and_lengths(members))
+    return " ".join(words)
+
+
+def id_base(name: str) -> set[int]:
+    """Return the characters of the categories that a property of identifiers is made of."""
+    categories = ("L", "Nl") if "Start" in name else ("L", "Nl", "Mn", "Mc", "Nd", "Pc")
+    return {c for c in CODE_POINTS if unicodedata2.category(chr(c)).startswith(categories)}
+
+
 def wrapped(words: str, width: int = 102) -> Iterator[str]:
     line = ""
     for word in words.split():
@@ -191,6 +223,11 @@ def generate() -> str:
             "OTHER_UPPERCASE",
             "Uppercase without Lu, as gap.length.",
             gaps_and_lengths(matching(r"\p{Uppercase}") - in_categories["Lu"]),
+        ),
+        constant(
+            "BINARY_PROPERTIES",
+            "Name and short name, then gap.length; id and xid: difference from categories (charset.py).",
+            property_runs(),
         ),
         constant(
             "CASE_PAIRS",

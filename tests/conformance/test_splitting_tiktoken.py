@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fastbpe import Tokenizer
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe.patterns import PATTERNS
-from fastbpe.splitting import make_splitter
+from fastbpe.splitting import make_splitter, unicode_tables
 from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.to_regex import compile_regex, find_pieces
 from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
@@ -185,6 +185,18 @@ def matched(pattern, text):
 def test_character_class_has_the_members_of_tiktoken(escape):
     text = "".join(ANY)
     assert matched(escape, text) == "".join(find_pieces(compile_regex(escape), text))
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("name", [name for name in unicode_tables.BINARY_PROPERTIES.split() if name[-1] == ":"])
+def test_binary_property_has_the_members_of_tiktoken_and_tokenizers(name):
+    tokenizers = pytest.importorskip("tokenizers")
+    text = "".join(ANY)
+    for spelled in name[:-1].split("."):
+        found = "".join(CharSet.property(spelled))
+        assert matched(rf"\p{{{spelled}}}", text) == found
+        peer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(rf"\p{{{spelled}}}"), "removed", invert=True)
+        assert "".join(piece for piece, _ in peer.pre_tokenize_str(text)) == found
 
 
 @pytest.mark.sample(7)

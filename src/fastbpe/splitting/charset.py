@@ -239,8 +239,12 @@ def _script_runs() -> Mapping[str, list[Range]]:
 @cache
 def _decoded(table: str) -> CharSet:
     """Decode a table of `gap.length`."""
+    return _ranges_of(getattr(unicode_tables, table).split())
+
+
+def _ranges_of(words: Iterable[str]) -> CharSet:
     ranges, start = [], 0
-    for word in getattr(unicode_tables, table).split():
+    for word in words:
         gap, length = (int(number, 36) for number in word.split("."))
         start += gap
         ranges.append((start, start + length - 1))
@@ -339,6 +343,33 @@ _YES_OR_NO: Mapping[str, Callable[[], CharSet]] = MappingProxyType({
 })  # fmt: skip
 
 
+@cache
+def _binary_properties() -> Mapping[str, tuple[str, list[str]]]:
+    """Map each name of the properties in the table to the long name and the words of its ranges."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    words: list[str] = []
+    for word in unicode_tables.BINARY_PROPERTIES.split():
+        if word.endswith(":"):
+            words = []
+            name, _, short = word[:-1].partition(".")
+            found[name] = found[short] = name, words
+        else:
+            words.append(word)
+    return MappingProxyType(found)
+
+
+@cache
+def _binary_property(loose_name: str) -> CharSet:
+    name, words = _binary_properties()[loose_name]
+    listed = _ranges_of(words)
+    if name.endswith("idstart"):
+        return listed ^ (_category("l") | _category("nl"))
+    if name.endswith("idcontinue"):
+        marks = _category("mn") | _category("mc")
+        return listed ^ (_category("l") | _category("nl") | marks | _category("nd") | _category("pc"))
+    return listed
+
+
 @lru_cache(maxsize=1024)
 def _property(name: str) -> CharSet:
     for separator in ("!=", "=", ":"):
@@ -351,6 +382,8 @@ def _property(name: str) -> CharSet:
         return _category(_category_code(loose_name))
     if loose_name in _YES_OR_NO:
         return _YES_OR_NO[loose_name]()
+    if loose_name in _binary_properties():
+        return _binary_property(loose_name)
     return _script(loose_name)
 
 
