@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import tiktoken
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
@@ -30,6 +31,9 @@ def archive(name: str) -> bytes:
     return file.getvalue()
 
 
+ENCODING = tiktoken.Encoding(
+    "mine", pat_str=r"\w+|\W+", mergeable_ranks={bytes([i]): i for i in range(256)}, special_tokens={"<e>": 256}
+)
 FILES = {
     "pointer": (POINTER, "a Git LFS pointer, no vocabulary: it stands for 17,209,920 bytes with the SHA-256 abab"),
     "empty": (b"", "an empty file, no vocabulary: it was not copied or downloaded to its end; fetch it again"),
@@ -57,6 +61,14 @@ FILES = {
     "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, no vocabulary: {WEIGHTS}"),
     "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and give the vocabulary in it"),
     "pickle": (pickle.dumps({"a": 1}), f"a pickle, no vocabulary: as older PyTorch files are: {WEIGHTS}"),
+    **{
+        f"encoding of tiktoken, protocol {protocol}": (
+            pickle.dumps(ENCODING, protocol),
+            "a pickled Encoding of tiktoken, no vocabulary: fastbpe unpickles nothing, since a pickle can run any "
+            "program. If you trust the file, read it in Python as encoding = pickle.load(file), with tiktoken",
+        )
+        for protocol in (2, 3, 4, 5)
+    },
     "gzip": (b"\x1f\x8b\x08\0", "compressed by gzip, no vocabulary: decompress it first"),
     "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed by zstd, no vocabulary: decompress it first"),
     "numpy": (b"\x93NUMPY\x01\0", "a numpy array, no vocabulary"),
@@ -78,6 +90,23 @@ def test_foreign_file_error_names_its_kind_and_the_way_out(kind: str, name: str,
     with pytest.raises(FormatError) as error:
         fastbpe.load(data)
     assert message in str(error.value)
+
+
+def test_way_out_for_a_pickled_encoding_gives_its_ids(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.pkl").write_bytes(pickle.dumps(ENCODING))
+    with pytest.raises(FormatError, match=r"Tokenizer\.from_ranks\(.*save\('tokenizer\.fbpe'\)") as error:
+        fastbpe.load(tmp_path / "tokenizer.pkl")
+    with pytest.raises(
+        FormatError, match=r"looked for .*; tokenizer\.pkl is a pickle: loading it by its path says"
+    ):
+        fastbpe.load(tmp_path)
+    program = str(error.value)
+    program = program[program.index("Tokenizer.from_ranks") :].replace("tokenizer.fbpe", str(tmp_path / "a.fbpe"))
+    exec(program, {"Tokenizer": Tokenizer, "encoding": ENCODING})
+    text = "a b<e>"
+    assert fastbpe.load(tmp_path / "a.fbpe").encode(text, allowed_special="all") == ENCODING.encode(
+        text, allowed_special="all"
+    )
 
 
 def test_git_lfs_pointer_in_a_folder_is_named(tmp_path: Path) -> None:

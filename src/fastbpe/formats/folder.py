@@ -42,4 +42,6 @@ def find(folder: str) -> tuple[str, ...]:
             return (str(found[0]),)
     pairs = (" with ".join(pair) for pair in gpt2.ALL_NAMES)
     looked_for = ", ".join([*_ALONE, *pairs, *_PATTERNS])
-    raise FormatError(f"{folder}: no tokenizer in this folder; looked for {looked_for}")
+    pickles = [path.name for path in Path(folder).glob("tokenizer*.pkl")]
+    hint = f"; {pickles[0]} is a pickle: loading it by its path says the way out" if pickles else ""
+    raise FormatError(f"{folder}: no tokenizer in this folder; looked for {looked_for}{hint}")

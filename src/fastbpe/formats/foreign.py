@@ -21,6 +21,12 @@ _MAGIC = (
     (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
 )
 _WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
+_PICKLED = (
+    "fastbpe unpickles nothing, since a pickle can run any program. If you trust the file, read it in Python as "
+    "encoding = pickle.load(file), with tiktoken installed or after fastbpe.install('tiktoken'), and keep "
+    "Tokenizer.from_ranks(encoding._mergeable_ranks, pattern=encoding._pat_str, "
+    "special_tokens=encoding._special_tokens).save('tokenizer.fbpe')"
+)
 _MESSAGES = ("error", "message", "detail")  # keys in the JSON body of an error answer
 
 
@@ -58,6 +64,8 @@ def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
             return "a PyTorch file", _WEIGHTS
         return "a zip archive", "unpack it, and give the vocabulary in it"
     if head.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
+        if b"tiktoken" in head:
+            return "a pickled Encoding of tiktoken", _PICKLED
         return "a pickle", f"as older PyTorch files are: {_WEIGHTS}"
     return None
 

@@ -210,19 +210,28 @@ def needs_tokenizers(what: str) -> NoReturn:
     raise ImportError(f"{what} needs the original, too: pip install 'tokenizers>=0.23,<0.24'")
 
 
-def absent(base: Any, name: str) -> Any:
-    """Return a class that only the original has: making an object of it is an error that says what to install.
+def absent(base: Any, name: str, *methods: str) -> Any:
+    """Return a class that only the original has: to use it is an error that says what to install.
 
     Args:
         base: its base class.
         name: module and name, such as "models.WordPiece".
+        *methods: its methods that need no object, such as "from_file".
     """
 
     def __new__(cls: Any, *args: Any, **options: Any) -> NoReturn:
         needs_tokenizers(name)
 
+    def of_class(method: str) -> Any:
+        return staticmethod(lambda *args, **options: needs_tokenizers(f"{name}.{method}"))
+
     module, _, kind = name.rpartition(".")
-    body = {"__doc__": "Not without tokenizers.", "__new__": __new__, "__module__": f"fastbpe.tokenizers.{module}"}
+    body: dict[str, Any] = {method: of_class(method) for method in methods}
+    body |= {
+        "__doc__": "Not without tokenizers.",
+        "__new__": __new__,
+        "__module__": f"fastbpe.tokenizers.{module}",
+    }
     return type(kind, (base,), body)
 
 

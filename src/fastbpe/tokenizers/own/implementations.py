@@ -341,5 +341,5 @@ class CharBPETokenizer(_OfCharacters):
         self._train_from_iterator(iterator, length, options)
 
 
-BertWordPieceTokenizer = absent(BaseTokenizer, "implementations.BertWordPieceTokenizer")
-SentencePieceUnigramTokenizer = absent(BaseTokenizer, "implementations.SentencePieceUnigramTokenizer")
+BertWordPieceTokenizer = absent(BaseTokenizer, "implementations.BertWordPieceTokenizer", "from_file")
+SentencePieceUnigramTokenizer = absent(BaseTokenizer, "implementations.SentencePieceUnigramTokenizer", "from_spm")

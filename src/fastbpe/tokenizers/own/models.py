@@ -334,8 +334,8 @@ for _name in _OPTIONS:
     setattr(BPE, _name, _option(_name))
 
 Unigram = absent(Model, "models.Unigram")
-WordLevel = absent(Model, "models.WordLevel")
-WordPiece = absent(Model, "models.WordPiece")
+WordLevel = absent(Model, "models.WordLevel", "from_file", "read_file")
+WordPiece = absent(Model, "models.WordPiece", "from_file", "read_file")
 
 _find = finder({"BPE": BPE}, "model")
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -55,6 +56,7 @@ class Setup(NamedTuple):
 
 def text_row(value: Any) -> Row:
     """Return the row of an input: a text, or a tuple or a list of two. Raises TypeError for others."""
+    value = without_arrays(value)
     if isinstance(value, str):
         return Row(text(value))
     if isinstance(value, (tuple, list)) and len(value) == 2:
@@ -64,6 +66,7 @@ def text_row(value: Any) -> Row:
 
 def words_row(value: Any) -> Row:
     """Return the row of an input: words, or a tuple or a list of two such. Raises TypeError for others."""
+    value = without_arrays(value)
     if _are_words(value):
         return Row(words(value))
     if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_are_words, value)):
@@ -83,17 +86,27 @@ def text(value: Any) -> str:
             value.encode()
         except UnicodeEncodeError:
             raise TypeError("TextInputSequence must be str, and UTF-8 cannot hold a lone surrogate") from None
-    return value
+    return value if type(value) is str else str(value)
 
 
 def words(value: Any) -> list[str]:
     """Return words. Raises TypeError for others."""
+    value = without_arrays(value)
     if not _are_words(value):
         raise TypeError("PreTokenizedInputSequence must be Union[List[str], Tuple[str]]")
     return [*map(text, value)]
 
 
+def without_arrays(value: Any) -> Any:
+    """Return a numpy array as lists, and anything else as it is. numpy is not imported for that."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray) or not value.ndim:
+        return value
+    return value.tolist()
+
+
 def _are_words(value: Any) -> bool:
+    value = without_arrays(value)
     return isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
 
 

@@ -194,7 +194,10 @@ class Tokenizer:
         """
         read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
         return self._encode(
-            [*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, False
+            [*map(read, of_type(rows.without_arrays(input), (list, tuple)))],
+            is_pretokenized,
+            add_special_tokens,
+            False,
         )
 
     def encode_batch_fast(
@@ -202,7 +205,12 @@ class Tokenizer:
     ) -> list[Encoding]:
         """Encode as `encode_batch` does, without tokens, offsets and words."""
         read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
-        return self._encode([*map(read, of_type(input, (list, tuple)))], is_pretokenized, add_special_tokens, True)
+        return self._encode(
+            [*map(read, of_type(rows.without_arrays(input), (list, tuple)))],
+            is_pretokenized,
+            add_special_tokens,
+            True,
+        )
 
     def _encode(self, batch: list[rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         adds_special = of_type(adds_special, bool)
