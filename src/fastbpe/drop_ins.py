@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from fastbpe._utils import originals
 from fastbpe._utils.suggestions import did_you_mean
 from fastbpe._utils.threads import ForkSafeLock
 
@@ -27,17 +28,21 @@ class _Face(NamedTuple):
     submodules: names below both; fastbpe has a module for each.
     borrowed: names below the original that are its own, if it is installed.
     messages: borrowed names that need protobuf; without it, or the original, fastbpe has a module for each.
+    hands_over: the face calls the original for what it does not run.
     """
 
     submodules: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
+    hands_over: bool = False
 
 
 _FACES = {
     "rustbpe": _Face(),
     "sentencepiece": _Face(
-        borrowed=("sentencepiece_model_pb2", "sentencepiece_pb2"), messages=("sentencepiece_model_pb2",)
+        borrowed=("sentencepiece_model_pb2", "sentencepiece_pb2"),
+        messages=("sentencepiece_model_pb2",),
+        hands_over=True,
     ),
     "tiktoken": _Face(submodules=("_educational", "core", "load", "model", "registry")),
     "tokenizers": _Face(
@@ -84,6 +89,8 @@ def install(*names: str) -> None:
     with _lock:
         for name in names:
             if name not in _replaced:
+                if _FACES[name].hands_over:
+                    originals.keep(name)
                 _put(name)
         if _FINDER not in sys.meta_path:
             sys.meta_path.insert(0, _FINDER)
@@ -140,6 +147,7 @@ def _put(name: str) -> None:
 
 def _take_away(name: str) -> None:
     before = _replaced.pop(name)
+    originals.forget(name)
     sys.modules.update(before)
     for module in _modules_of(name).keys() - before.keys():
         sys.modules.pop(module, None)

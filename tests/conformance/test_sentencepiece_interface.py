@@ -18,11 +18,9 @@ import numpy
 import pytest
 import sentencepiece
 
-import fastbpe
 import fastbpe.sentencepiece as drop_in
 from fastbpe.model import PieceType
 from helpers.codepoint_models import FULL, RULE_NAMES, hard_text, model_of, peer_rules, published_bytes, trained
-from helpers.shared_data import data_file
 
 MODULES = (drop_in, sentencepiece)
 BUILTIN = (ValueError, TypeError, IndexError, RuntimeError, ImportError, KeyError, OSError, UnicodeError)
@@ -536,18 +534,6 @@ def test_failed_load_behaves_as_in_sentencepiece() -> None:
             processor.load_from_serialized_proto(b"xx")
         with pytest.raises(RuntimeError):
             processor.encode("ab")
-
-
-def test_unigram_model_raises_runtime_error() -> None:
-    data = trained(["ab ab abc", "abcd ab cd"] * 9, vocab_size=13, model_type="unigram")
-    with pytest.raises(RuntimeError, match="not a BPE model, but one of type unigram") as info:
-        drop_in.SentencePieceProcessor(model_proto=data)
-    assert isinstance(info.value, fastbpe.FastbpeError)
-
-
-def test_unigram_model_file_raises_runtime_error() -> None:
-    with pytest.raises(RuntimeError, match="not a BPE model, but one of type unigram"):
-        drop_in.SentencePieceProcessor(model_file=str(data_file("vocab", "sp_test_model.model")))
 
 
 # Pickling, copying, subclasses.

@@ -1,8 +1,9 @@
-"""sentencepiece's interface (version 0.2.3) over fastbpe, for BPE, word and char models.
+"""sentencepiece's interface (version 0.2.3) over fastbpe: it runs BPE, word and char models.
 
 Write `import fastbpe.sentencepiece as spm`.
 
-Ids, pieces, offsets and errors equal sentencepiece's; random samples do not. Unigram models raise a RuntimeError.
+Ids, pieces, offsets and errors equal sentencepiece's; random samples do not. Unigram models run on sentencepiece
+itself; where it is not installed, they are a RuntimeError.
 """
 
 from fastbpe.sentencepiece._module import (

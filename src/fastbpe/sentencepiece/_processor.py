@@ -1,4 +1,4 @@
-"""SentencePieceProcessor: the interface of sentencepiece 0.2.3 over fastbpe's engine, without unigram models."""
+"""SentencePieceProcessor: the interface of sentencepiece 0.2.3 over fastbpe's engine."""
 
 from __future__ import annotations
 
@@ -8,24 +8,13 @@ from fastbpe.sentencepiece._binding import Binding
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._errors import ArgumentTypeError
+from fastbpe.sentencepiece._handing_over import SETTINGS
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._normalizing import normalize
 
-_SETTINGS = (
-    "_return_type",
-    "_add_bos",
-    "_add_eos",
-    "_reverse",
-    "_emit_unk_piece",
-    "_enable_sampling",
-    "_nbest_size",
-    "_alpha",
-    "_num_threads",
-)
-
 
 class SentencePieceProcessor(Encodes, Decodes):
-    """Encode and decode with a sentencepiece model of type bpe, word or char.
+    """Encode and decode with a sentencepiece model. Models of type unigram run on sentencepiece itself.
 
     Each method also has its CamelCase name, as in sentencepiece.
 
@@ -44,7 +33,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         return_type: another name for out_type.
 
     Raises:
-        RuntimeError: the model cannot be read, or is a unigram model.
+        RuntimeError: the model cannot be read, or is a unigram model and sentencepiece is not installed.
 
     >>> processor = SentencePieceProcessor(model_file="m.model")  # doctest: +SKIP
     >>> processor.encode("Hello world")  # doctest: +SKIP
@@ -85,7 +74,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         return self.PieceToId(piece)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in _SETTINGS} | self.__dict__
+        state = {name: getattr(self, name) for name in SETTINGS} | self.__dict__
         state["model_proto"] = self.serialized_model_proto()
         return state
 
@@ -95,7 +84,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         SentencePieceProcessor.__init__(self)
         if data:
             self.LoadFromSerializedProto(data)
-        for name in _SETTINGS:
+        for name in SETTINGS:
             if name in state:
                 setattr(self, name, state.pop(name))
         self.__dict__.update(state)

@@ -17,6 +17,7 @@ from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, TrainerError
+from fastbpe.sentencepiece._handing_over import UNIGRAM_WAY_OUT, errors_of_fastbpe, original
 from fastbpe.sentencepiece._model import MODEL_TYPES
 from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
 from fastbpe.training.codepoint_model import vocabulary_text
@@ -39,7 +40,10 @@ _DEPRECATED = (
 
 
 class SentencePieceTrainer:
-    """Train models of type bpe, word or char with sentencepiece's options, to files equal to 0.2.3's."""
+    """Train models of type bpe, word or char with sentencepiece's options, to files equal to 0.2.3's.
+
+    Models of type unigram, which is the default, are trained by sentencepiece itself, where it is installed.
+    """
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
@@ -69,6 +73,13 @@ class SentencePieceTrainer:
         >>> b"abcd" in model.getvalue()
         True
         """
+        model_type = _flags(arg).get("model_type") if isinstance(arg, str) else kwargs.get("model_type")
+        if str(model_type or "unigram").lower() == "unigram":
+            theirs = original()
+            if theirs is not None:
+                with errors_of_fastbpe():
+                    result: bool | None = theirs.SentencePieceTrainer.Train(arg, logstream, **kwargs)
+                return result
         with _as_sentencepiece_raises():
             if isinstance(arg, str):
                 _train(_flags(arg), logstream)
@@ -111,6 +122,8 @@ def _train(
             f"give iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
         )
     used = {name: value for name, value in options.items() if name not in (*_DEPRECATED, "minloglevel")}
+    if used.get("model_type", "unigram").lower() == "unigram":
+        raise SpecError("unigram", f"a model of type unigram needs sentencepiece: {UNIGRAM_WAY_OUT}")
     checked = CodePointOptions.of({"model_type": "unigram"} | used, normalizer, MODEL_TYPES)
     trainer = checked.trainer
     if (iterator is None) != bool(trainer["input"]):

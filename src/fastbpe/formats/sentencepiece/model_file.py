@@ -30,6 +30,10 @@ _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
+class OtherTypeError(FormatError):
+    """Error for a model of a type that the caller does not run."""
+
+
 def parse(
     data: Buffer, where: str, *, any_text: bool = False, model_types: Sequence[str] = ("bpe",)
 ) -> CodePointModel:
@@ -153,7 +157,7 @@ def _check(
     model_type = model.trainer["model_type"]
     if model_type not in model_types:
         runs = "which fastbpe does not run" if model_type == "unigram" else "which fastbpe.sentencepiece runs"
-        raise FormatError(f"{where}: not a BPE model, but one of type {model_type}, {runs}")
+        raise OtherTypeError(f"{where}: not a BPE model, but one of type {model_type}, {runs}")
     if not any_text and b"\0" in model.piece_bytes:
         for i, piece in enumerate(model.pieces):
             _check_piece(piece, i, where)
