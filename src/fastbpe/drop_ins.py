@@ -38,6 +38,7 @@ class _Face(NamedTuple):
 
 
 _FACES = {
+    "minbpe": _Face(submodules=("base", "basic", "gpt4", "regex")),
     "rustbpe": _Face(),
     "sentencepiece": _Face(
         borrowed=("sentencepiece_model_pb2", "sentencepiece_pb2"),
@@ -65,13 +66,13 @@ _replaced: dict[str, dict[str, ModuleType]] = {}
 
 
 def install(*names: str) -> None:
-    """Let `import tiktoken`, `sentencepiece`, `tokenizers` or `rustbpe` give fastbpe's module of this name.
+    """Let `import tiktoken`, `sentencepiece`, `tokenizers`, `minbpe` or `rustbpe` give fastbpe's module.
 
     It holds for imports after the call, in all of this process. A module that has imported the original before
     keeps it. The original need not be installed. Calling it again changes nothing.
 
     Args:
-        names: str – "tiktoken", "sentencepiece", "tokenizers", "rustbpe": one or more.
+        names: str – "tiktoken", "sentencepiece", "tokenizers", "minbpe", "rustbpe": one or more.
 
     Raises:
         ValueError: no name is given, or fastbpe has no such face; nothing is installed.

@@ -185,5 +185,9 @@ def shown(token: bytes) -> str:
     >>> shown(b"a\n\xff")
     'a\\u000a\ufffd'
     """
-    text = token.decode(errors="replace")
+    return without_controls(token.decode(errors="replace"))
+
+
+def without_controls(text: str) -> str:
+    """Write invisible characters by number."""
     return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c)[0] == "C" else c for c in text)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.merge_piece import merge_alone, recover_merges
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
@@ -36,6 +36,8 @@ GPT4_SPECIAL_TOKENS = {
     "<|fim_suffix|>": 100260,
     "<|endofprompt|>": 100276,
 }
+
+_VOCABULARY = "_vocabulary"  # attribute with the tables of the encoder in use
 
 Pair = tuple[int, int]
 Path_ = str | os.PathLike[str]
@@ -69,7 +71,8 @@ class Tokenizer(Methods):
         self._forget()
 
     def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[type[Tokenizer], dict[str, Any]]]:
-        return _with_attributes, (type(self), self.__dict__)
+        kept = {name: value for name, value in self.__dict__.items() if name != _VOCABULARY}
+        return _with_attributes, (type(self), kept)
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Learn vocab_size - 256 merges from a text.
@@ -122,6 +125,15 @@ class Tokenizer(Methods):
         self.special_tokens = dict(model.special_tokens)
         self.vocab = _vocab(self.merges, self.special_tokens)
 
+    def _build_vocab(self) -> dict[int, bytes]:
+        """Return id → bytes as merges and special tokens say it."""
+        return _vocab(self.merges, self.special_tokens)
+
+    def _encode_chunk(self, text_bytes: bytes) -> list[int]:
+        """Encode bytes that are one piece; they need not be UTF-8."""
+        self._encode_ordinary("")  # makes the tables, if there are none
+        return merge_alone(self.__dict__[_VOCABULARY], text_bytes)
+
     def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:
         if vocab_size < N_BYTES:
             raise CheckError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
@@ -151,6 +163,7 @@ class Tokenizer(Methods):
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)
         vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
+        self.__dict__[_VOCABULARY] = vocabulary
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)
@@ -204,6 +217,17 @@ class RegexTokenizer(Tokenizer):
         self.pattern = GPT4_SPLIT_PATTERN if pattern is None else pattern
         self.inverse_special_tokens = {}
         _splitter(self.pattern)  # raises PatternError now rather than at the first call
+
+    @property
+    def compiled_pattern(self) -> Any:
+        """Split pattern as the package regex compiles it; setting it sets `pattern`."""
+        import regex  # here: encoding does not need it
+
+        return regex.compile(self.pattern)
+
+    @compiled_pattern.setter
+    def compiled_pattern(self, compiled: Any) -> None:
+        self.pattern = compiled.pattern
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         self._learn(text, vocab_size, verbose)

@@ -163,11 +163,6 @@ def test_load_names_the_face_that_runs_the_model(model_type: str, tmp_path: Path
         fastbpe.train(SENTENCES, mode="codepoint", vocab_size=20, model_type=model_type, progress=False)
 
 
-def test_trainer_refuses_unigram_models() -> None:
-    with pytest.raises(RuntimeError, match="fastbpe trains --model_type=bpe or word or char only"):
-        trained("unigram")
-
-
 @pytest.mark.parametrize("model_type", ["word", "char"])
 def test_files_hold_the_model_and_its_vocabulary(model_type: str, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
