@@ -38,6 +38,25 @@ print(sorted({HEAVY!r} & set(sys.modules)))
     assert printed == "[]\n"
 
 
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("fastbpe", "asyncio hashlib numpy random regex tempfile tqdm"),
+        ("fastbpe.tiktoken", "asyncio hashlib numpy random regex tempfile tqdm"),
+        ("fastbpe.sentencepiece", "asyncio hashlib numpy regex sentencepiece tempfile"),
+        ("fastbpe.minbpe", "asyncio hashlib numpy random regex tempfile"),
+        ("fastbpe.rustbpe", "asyncio hashlib numpy random regex tempfile"),
+        ("fastbpe.tokenizers", "asyncio hashlib numpy random regex ssl subprocess tempfile transformers"),
+    ],
+)
+def test_import_brings_no_heavy_module(module: str, heavy: str) -> None:
+    printed = run_python(
+        f"import sys; before = set(sys.modules); import {module}\n"
+        f"print(sorted(set({heavy.split()!r}) & sys.modules.keys() - before))"
+    )
+    assert printed == "[]\n"
+
+
 def test_lazy_names_are_found_by_import_dir_and_all() -> None:
     printed = run_python(
         """

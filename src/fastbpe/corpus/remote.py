@@ -7,10 +7,8 @@ and imported when a remote path is used.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple, Protocol, TypeVar, cast
@@ -109,6 +107,8 @@ class RemotePath(os.PathLike[str]):
         size = files.info(place).get("size")
         if size is None:
             raise OSError(f"{self.url}: its size is not known; download it first")
+        import hashlib  # here: local files do not need it
+
         version = hashlib.sha256(str(files.ukey(place)).encode()).digest()
         return Stat(size, int.from_bytes(version[:6], "big"))
 
@@ -237,6 +237,8 @@ def staged(path: AnyPath) -> Iterator[tuple[Path, list[Path]]]:
     if isinstance(path, Path):
         yield path, uploads
         return
+    import tempfile  # here: local files do not need it
+
     with own_folder(os.path.join(tempfile.gettempdir(), path.name)) as folder:
         yield Path(folder, path.name), uploads
         for file in uploads:

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import mmap
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import methodcaller
@@ -95,6 +94,8 @@ def check_parent(path: str | os.PathLike[str]) -> None:
 
 
 def _write_all(places: Mapping[str, bytes]) -> None:
+    import shutil  # here: reading does not need it
+
     undo: list[Callable[[], object]] = []
     with contextlib.ExitStack() as own:
         try:

@@ -6,7 +6,6 @@ Only `fastbpe fetch NAME` and `fastbpe.tiktoken.get_encoding` download; nothing 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 from pathlib import Path
@@ -102,6 +101,8 @@ def _fetch_repository(name: str) -> Fetched:
     detect.read(content)  # a FormatError now rather than when it is loaded
     path = os.path.join(find.user_cache(), *name.split("/"), _TOKENIZER)
     _keep(path, content)
+    import hashlib  # here and below: only a download needs it
+
     return Fetched(path, hashlib.sha256(content).hexdigest(), is_new=True, is_checked=False)
 
 
@@ -116,6 +117,8 @@ def check_hash(content: bytes, source: str, sha256: str) -> None:
     Raises:
         FormatError: the hash is another one.
     """
+    import hashlib
+
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise FormatError(

@@ -12,11 +12,9 @@ A published file is accepted only with its published SHA-256.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -129,6 +127,8 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
         if vocabulary.file.is_in(data):
             model = tiktoken.parse(data, path, pattern=pattern, special_tokens=special_tokens, known=vocabulary)
             return Found(model, path)
+        import hashlib  # here and below: most calls do not need it
+
         wrong.append(f"{path} has the SHA-256 {hashlib.sha256(data).hexdigest()}")
     if vocabulary.name == "gpt2" and (found := _read_gpt2(pattern, special_tokens)) is not None:
         return found
@@ -244,6 +244,8 @@ def tiktoken_cache() -> tuple[str, bool]:
 
     The folder is "" if the variable switches the cache off.
     """
+    import tempfile  # here: most calls do not need it
+
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return os.environ[variable], True
@@ -252,6 +254,8 @@ def tiktoken_cache() -> tuple[str, bool]:
 
 def tiktoken_name(url: str) -> str:
     """Return the file name of an address in tiktoken's cache."""
+    import hashlib
+
     return hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
 
 

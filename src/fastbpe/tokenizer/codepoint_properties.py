@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import binascii
-import hashlib
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 from typing import Any
@@ -69,6 +68,8 @@ def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
 
 def fingerprint_of(model: CodePointModel) -> str:
     """Hash all that decides ids."""
+    import hashlib  # here: encoding does not need it
+
     options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
     options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
     if model.added_tokens:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fastbpe.transformers.arrays import build_arrays
 from fastbpe.transformers.columns import Wanted, build_columns
 from fastbpe.transformers.encodings import Call, LazyEncodings
 from fastbpe.transformers.engine import Engine
@@ -85,6 +84,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS
     if as_array and not (words or overflowing or inputs.seconds):
+        from fastbpe.transformers.arrays import build_arrays  # here: it needs numpy
+
         columns = build_arrays(engine, plan, inputs.firsts, wanted)
         if columns is not None:
             n_rows, longest = len(inputs.firsts), columns["input_ids"].shape[1]
