@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,15 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         (["decode", "-m", "codes.fbpe", "ids.txt", "--lines"], ["ids.txt:1: id 99 at position 1"]),
         ([*TRAIN, "big.txt"], ["4 at position 0"]),
         ([*TRAIN, "codes.txt", "--pattern", "gpt2"], ["'pattern' is not an option of training in ids mode"]),
-        ([*TRAIN, "codes.txt", "--special", "<x>"], ["'special_tokens' is not an option"]),
+        ([*TRAIN, "codes.txt", "--special", ""], ["the special token '': give a name"]),
+        (
+            ["encode", "-m", "codes.fbpe", "big.txt", "-o", "out.bin"],
+            ["big.txt:1: 4 at position 0 is not a symbol"],
+        ),
+        (
+            ["verify", "codes.fbpe", "-m", "codes.fbpe"],
+            ["of integers, and codes.fbpe is no file of ids"],
+        ),
         ([*TRAIN, "codes.txt", "--option", "a=b"], ["only --mode codepoint has such options"]),
         ([*TRAIN, "codes.txt", "--lines"], ["leave out separator"]),
         ([*TRAIN[:-2], "6", "codes.txt", "--base", "codes.fbpe"], ["vocab_size=6 is too small: the base has 7"]),
@@ -178,6 +187,48 @@ def test_flags_of_text_are_refused(run: Run, line: list[str], flag: str) -> None
     assert f"{flag} is for" in outcome.err
 
 
-def test_files_of_ids_are_refused_for_sequences(run: Run) -> None:
-    trained(run, "codes.txt")
-    assert run("encode", "-m", "codes.fbpe", "codes.txt", "-o", "out.bin").failed_with("sequences of integers")
+@pytest.mark.parametrize("suffix", [".bin", ".npy", ".idx"])
+def test_files_of_ids_are_written_verified_and_decoded(run: Run, suffix: str) -> None:
+    special = ["--vocab-size", "8", "--special", "<end>"]
+    assert run(*TRAIN[:-3], *special, "--quiet", "codes.txt").status == 0
+    line = ["encode", "-m", "codes.fbpe", "codes.txt", "-o", f"out{suffix}", "--document-end", "<end>"]
+    assert run(*line).out.decode() == f"out{suffix}: 9 ids of 4 sequences\n"
+    done = run("verify", f"out{suffix}", "-m", "codes.fbpe")
+    assert (done.out.decode(), done.err) == (f"out{suffix}: 1 file, 9 ids of 4 documents\n", "")
+    lines = run("decode", "-m", "codes.fbpe", f"out{suffix}", "--lines").out
+    assert [[*map(int, line.split())] for line in lines.decode().splitlines()] == CODES
+    assert run(*line).failed_with("exists; to replace it")
+    assert run(*line, "--overwrite", "--shard", "0/2").status == 2
+
+
+def test_fields_of_json_lines_hold_sequences(run: Run) -> None:
+    Path("codes.jsonl").write_text("".join(f'{{"codes": {codes}}}\n' for codes in CODES))
+    assert trained(run, "codes.jsonl", "--text-field", "codes") == trained(run, "codes.txt")
+    encoded = run("encode", "-m", "codes.fbpe", "codes.txt").out
+    assert run("encode", "-m", "codes.fbpe", "codes.jsonl", "--text-field", "codes").out == encoded
+    assert run("encode", "-m", "codes.fbpe", "codes.jsonl").failed_with("codes.jsonl:1: no field 'input_ids'")
+
+
+def test_info_shows_a_tokenizer_of_sequences(run: Run) -> None:
+    tokenizer = trained(run, "codes.txt").with_special_tokens(["<end>"])
+    tokenizer.save("codes.fbpe")
+    shown = run("info", "codes.fbpe").out.decode()
+    assert [*map(str.split, shown.splitlines())][1:5] == [
+        ["mode", "ids"],
+        ["vocabulary", "8", "tokens,", "ids", "0", "to", "7"],
+        ["symbols", "4"],
+        ["merges", "3"],
+    ]
+    assert "7 '<end>'" in shown
+    facts = json.loads(run("info", "codes.fbpe", "--json").out)
+    assert (facts["base_size"], facts["special_tokens"], facts["n_merges"]) == (4, {"<end>": 7}, 3)
+    longest = facts["longest_tokens"][0]
+    assert longest["symbols"] == [*tokenizer.id_to_token(longest["id"])]
+
+
+def test_info_of_tokens_that_double_takes_no_memory(run: Run) -> None:
+    doubling = fastbpe.SequenceTokenizer.from_merges([(i, i) for i in range(30)], base_size=1)
+    doubling.save("codes.fbpe")
+    done = run("info", "codes.fbpe")
+    assert (done.status, done.err) == (0, "")
+    assert f"30 … ({2**30} symbols)" in done.out.decode()

@@ -54,7 +54,7 @@ def tokenizer() -> Tokenizer:
 
 
 def sequence_tokenizer() -> SequenceTokenizer:
-    return SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+    return SequenceTokenizer.from_merges([(0, 1)], base_size=4, special_tokens=["<x>"])
 
 
 FOLDER = tempfile.TemporaryDirectory()  # of the file that the rows of StoredIds read
@@ -79,7 +79,7 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     except Exception as error:
         return type(error), str(error)
     if isinstance(result, SequenceTokenizer):
-        result = result.merges, result.base_size
+        result = result.merges, result.base_size, result.special_tokens
     elif isinstance(result, Tokenizer):
         report = result.training_report
         result = result.fingerprint, result.name, report.get("n_skipped"), report.get("n_bytes")
@@ -490,7 +490,7 @@ CALLS: dict[str, Row] = {
     "Tokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
     "SequenceTokenizer": Row({"model": 5}, {"model": 5.0}),
     "SequenceTokenizer.from_merges": Row(
-        {"merges": [(0, 1)], "base_size": 4}, {"merges": [(1, 0)], "base_size": 5}
+        {"merges": [(0, 1)], "base_size": 4}, {"merges": [(1, 0)], "base_size": 5, "special_tokens": ["<a>"]}
     ),
     "SequenceTokenizer.load": Row({"path_or_bytes": "{sequences}"}, {"path_or_bytes": "no"}),
     "SequenceTokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
@@ -499,9 +499,29 @@ CALLS: dict[str, Row] = {
     "SequenceTokenizer.encode_batch": Row({"batch": [[0, 1]]}, {"batch": [[1]], **THREADS}),
     "SequenceTokenizer.encode_batch_to_numpy": Row({"batch": [[0, 1]]}, {"batch": [[1]], **THREADS}),
     "SequenceTokenizer.count": Row({"sequence": [0, 1]}, {"sequence": [1, 0], **THREADS}),
-    "SequenceTokenizer.decode": Row({"ids": [4]}, {"ids": [1]}),
-    "SequenceTokenizer.decode_to_numpy": Row({"ids": [4]}, {"ids": [1]}),
-    "SequenceTokenizer.decode_batch": Row({"batch": [[4]]}, {"batch": [[1]]}),
+    "SequenceTokenizer.decode": Row({"ids": [4, 5]}, {"ids": [1], "skip_special_tokens": True}),
+    "SequenceTokenizer.decode_to_numpy": Row({"ids": [4, 5]}, {"ids": [1], "skip_special_tokens": True}),
+    "SequenceTokenizer.decode_batch": Row({"batch": [[4, 5]]}, {"batch": [[1]], "skip_special_tokens": True}),
+    "SequenceTokenizer.with_special_tokens": Row({"special_tokens": ["<a>"]}, {"special_tokens": {"<b>": 9}}),
+    "SequenceTokenizer.is_special_token": Row({"token_id": 5}, {"token_id": 1}),
+    "SequenceTokenizer.export": Row(
+        {"path": "{out}.fbpe"}, {"path": "{folder}", "format": "tiktoken", "verify": None}
+    ),
+    "SequenceTokenizer.encode_files": Row(
+        {"inputs": "{codes}", "out": "{bin}", "overwrite": True},
+        {
+            "inputs": "{ids16}",
+            "out": "{out}",
+            "field": WithArguments(inputs="{codes}", value="other"),
+            "document_start": "<x>",
+            "document_end": "<x>",
+            "dtype": "uint32",
+            "progress": "tell",
+            "overwrite": WithArguments(out="{txt}.bin", value=False),
+            "header": "llm.c",
+            **THREADS,
+        },
+    ),
     "SequenceTokenizer.id_map": Row(
         {"old": sequence_tokenizer()}, {"old": SequenceTokenizer.from_merges([], base_size=4)}
     ),
@@ -555,6 +575,7 @@ FUNCTIONS = public_functions()
 def places(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "ab ab", "body": "xyxy"}))
     (tmp_path / "holes.jsonl").write_text('{"text": "ab"}\n{"no": 1}\n')
+    (tmp_path / "codes.jsonl").write_text('{"input_ids": [0, 1], "other": [1]}\n')
     (tmp_path / "a.txt").write_text("ab\nab\nab\n")
     (tmp_path / "a.txt.bin").write_text("")
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9\xe9")
@@ -566,7 +587,7 @@ def places(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "folder").mkdir()
     names = {"jsonl": "a.jsonl", "holes": "holes.jsonl", "txt": "a.txt", "latin": "latin.txt", "folder": "folder"}
     names |= {"tiktoken": "a.tiktoken", "counts": "counts", "ids": "ids", "out": "out", "bin": "out.bin"}
-    names["ids16"] = "ids16.bin"
+    names |= {"ids16": "ids16.bin", "codes": "codes.jsonl"}
     names["sequences"] = "sequences.fbpe"
     return {name: str(tmp_path / path) for name, path in names.items()}
 
@@ -606,7 +627,7 @@ def test_every_parameter_changes_the_result_or_is_refused(
     outcomes = []
     for arguments in (base, base | {parameter: fill_in_path(value, places)}):
         outcomes.append(outcome(function, arguments))
-        if name == "Tokenizer.encode_files" and parameter != "overwrite":
+        if name.endswith(".encode_files") and parameter != "overwrite":
             for path in Path(places["bin"]).parent.glob("out.bin*"):
                 path.unlink()
     assert outcomes[0] != outcomes[1]

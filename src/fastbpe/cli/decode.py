@@ -26,7 +26,8 @@ is read as `fastbpe encode -o` wrote it; so are llm.c's .bin files and Megatron'
 .idx and .bin. --lines gives each document a line end.
 
 With a model of `train --mode ids`, the ids become a line of integers; with --lines,
-each line of ids becomes one."""
+each line or document of ids becomes one. Special tokens in files of ids are left
+out."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -10,7 +10,7 @@ from functools import partial
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Reporter
 from fastbpe.cli import documents, encode_files, sequences, streams
-from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_any, load_model
+from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_any
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -28,8 +28,10 @@ same command continues where it stopped. Files are streamed. A whole document is
 in memory only if the tokenizer has no split pattern. With --shard I/N, N commands on any
 machines write a part each; one that is done already is not written again.
 
-With a model of `train --mode ids`, each line of FILE is a sequence of integers, and
-so is a .npy array or each row of it; each has a line of ids."""
+With a model of `train --mode ids`, FILE holds sequences of integers: a line of text
+each, a .npy array or each row of it, a document of a .bin of ids, a list a line of
+.jsonl, or a row of .parquet (--text-field names field or column; default:
+input_ids). Each has a line of ids; with -o it is a document."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt
@@ -71,10 +73,13 @@ def run(args: argparse.Namespace) -> None:
     separator = documents.separator_of(args)
     if wrong := encode_files.misused(args):
         args.wrong(wrong)
-    if args.output is not None:
-        encode_files.run(args, load_model(args), separator)
-        return
     tokenizer = load_any(args)
+    if args.output is not None:
+        if isinstance(tokenizer, SequenceTokenizer):
+            sequences.encode_files(args, tokenizer)
+        else:
+            encode_files.run(args, tokenizer, separator)
+        return
     if isinstance(tokenizer, SequenceTokenizer):
         sequences.encode(args, tokenizer)
         return

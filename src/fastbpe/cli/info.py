@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastbpe.cli import streams
-from fastbpe.cli.options import add_model, load_model
+from fastbpe.cli.options import add_model, load_any
+from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "show what a tokenizer file holds"
@@ -23,6 +24,7 @@ examples:
 """
 _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
+_MOST_SYMBOLS = 4096  # symbols of a token of integers that is written out
 _MAX_SHOWN = 60  # characters of a token or an option
 _SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")  # keys of the training report
 
@@ -35,7 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load a file and describe it."""
-    facts = _facts(args.model, load_model(args))
+    tokenizer = load_any(args)
+    if isinstance(tokenizer, SequenceTokenizer):
+        facts = _facts_of_sequences(args.model, tokenizer)
+    else:
+        facts = _facts(args.model, tokenizer)
     if args.json:
         streams.say_json(facts)
         return
@@ -69,6 +75,36 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
     }
 
 
+def _facts_of_sequences(path: str, tokenizer: SequenceTokenizer) -> dict[str, Any]:
+    lengths = [1] * tokenizer.base_size  # a token is not written out for it: its length may double with each merge
+    lengths += [1] * len(merges := tokenizer.merges)
+    for token_id, (left, right) in enumerate(merges, tokenizer.base_size):
+        lengths[token_id] = lengths[left] + lengths[right]
+    longest = sorted(range(tokenizer.base_size, len(lengths)), key=lambda token_id: -lengths[token_id])
+    return {
+        "file": path,
+        "name": "",
+        "mode": tokenizer.mode,
+        "base_size": tokenizer.base_size,
+        "vocab_size": tokenizer.vocab_size,
+        "n_vocab": tokenizer.n_vocab,
+        "special_tokens": tokenizer.special_tokens,
+        "n_merges": len(merges),
+        "fingerprint": tokenizer.fingerprint,
+        "longest_tokens": [
+            {
+                "id": token_id,
+                "n_symbols": lengths[token_id],
+                "symbols": [*tokenizer.id_to_token(token_id)] if lengths[token_id] <= _MOST_SYMBOLS else None,
+            }
+            for token_id in longest[:_N_LONGEST]
+        ],
+        "training": tokenizer.training_report,
+        "training_options": {},
+        "roles": {},
+    }
+
+
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (label, value) for a person."""
     yield "file", facts["file"]
@@ -76,6 +112,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "name", facts["name"]
     yield "mode", facts["mode"]
     yield "vocabulary", f"{facts['vocab_size']:,} tokens, ids 0 to {facts['n_vocab'] - 1}"
+    if facts["mode"] == "ids":
+        yield "symbols", f"{facts['base_size']:,}"
     yield "merges", f"{facts['n_merges']:,}"
     if facts["mode"] == "byte":
         yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
@@ -104,7 +142,9 @@ def _labelled(label: str, values: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _one_token(token: dict[str, Any]) -> str:
-    return f"{token['id']} {_shortened(repr(token['text']))} ({token['n_bytes']} bytes)"
+    shown = repr(token["text"]) if "text" in token else " ".join(map(str, token["symbols"] or "…"))
+    size = f"{token['n_bytes']} bytes" if "text" in token else f"{token['n_symbols']} symbols"
+    return f"{token['id']} {_shortened(shown)} ({size})"
 
 
 def _shortened(text: str) -> str:

@@ -1,7 +1,7 @@
 """Sequences of integers on the command line: train --mode ids, and encode and decode with such a tokenizer.
 
-A file of sequences is a .npy array of integers (one dimension: a sequence; two: a sequence a row), or text: a
-sequence a line, its integers separated by white space. Blank lines are empty sequences.
+`tokenizer.sequence_files` reads the files. Standard input is text: a sequence a line, its integers separated by
+white space. Blank lines are empty sequences.
 """
 
 from __future__ import annotations
@@ -11,56 +11,48 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.cli import streams
 from fastbpe.errors import FormatError, InvalidTokenError, TrainingError
+from fastbpe.id_files.parts import beside
+from fastbpe.id_files.reader import open_ids
+from fastbpe.tokenizer import sequence_files
 from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.training.train import train
 
-_LONGEST_NUMBER = 18  # digits; int() refuses thousands of them with a message about Python's own limit
 _IDS_A_WRITE = 1 << 16  # numbers of a long sequence that are written at a time
-_OF_TEXT = ("lines", "separator", "text_field", "allow_special", "forbid_special", "dtype")
+_OF_TEXT = (
+    "lines",
+    "separator",
+    "text_field",
+    "allow_special",
+    "forbid_special",
+    "dtype",
+    "shard",
+    "on_error",
+    "errors",
+)
+_OF_FILES = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "header")
+_WITH_FIELDS = (".jsonl", ".ndjson", ".parquet", ".arrow")  # endings of files that hold sequences in fields
 
 
-def read(name: str) -> Iterator[Any]:
+def read(name: str, field: str | None = None) -> Iterator[Any]:
     """Yield the sequences of a file, or of standard input.
+
+    Args:
+        name: the file, or - for standard input.
+        field: field of lines of JSON, or column of a table, that holds the sequences.
 
     Raises:
         ValueError: the file holds something else than integers; the message has the place.
-        ImportError: a .npy file is read without numpy.
+        ImportError: a package is missing that reads the file.
     """
-    if Path(name).suffix == ".npy":
-        array = _array(name)
-        yield from (array,) if array.ndim == 1 else array
+    if name != streams.STDIN:
+        for _, sequence in sequence_files.read(Path(name), field or sequence_files.FIELD):
+            yield sequence
         return
     with streams.open_input(name) as file:
         for number, line in enumerate(file, 1):
-            yield numbers(line, f"{streams.name_of(name)}:{number}")
-
-
-def numbers(line: bytes, where: str) -> list[int]:
-    """Parse the integers of a line. Raises ValueError for anything else."""
-    words = line.split()
-    for position, word in enumerate(words):
-        if not word.isdigit() or len(word) > _LONGEST_NUMBER:
-            shown = word[:40].decode(errors="backslashreplace")
-            raise ValueError(
-                f"{where}: {shown!r} at position {position} is not a symbol or id: these are numbers from 0 up"
-            )
-    return [int(word) for word in words]
-
-
-def _array(name: str) -> Any:
-    numpy = require_numpy("reading .npy files")
-    try:
-        array = numpy.load(name, allow_pickle=False, mmap_mode="r")
-    except (ValueError, EOFError) as error:
-        raise FormatError(f"{name}: not a numpy array that can be read: {error}") from None
-    if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
-        raise FormatError(
-            f"{name}: an array of {array.ndim} dimensions of {array.dtype}: give one or two dimensions of integers"
-        )
-    return array
+            yield sequence_files.numbers(line, f"{streams.name_of(name)}:{number}")
 
 
 def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
@@ -76,7 +68,7 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
         raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
     files = args.files or [streams.STDIN]
     tokenizer: Any = train(
-        (sequence for name in files for sequence in read(name)),
+        (sequence for name in files for sequence in read(name, args.text_field)),
         mode="ids",
         vocab_size=args.vocab_size,
         progress=False if args.quiet else None,
@@ -93,9 +85,9 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
 
 def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
     """Encode the sequences of files, and write the ids of each on a line."""
-    _refuse_flags_of_text(args)
+    _refuse_flags_of_text(args, but=_fields(args))
     for name in args.files or [streams.STDIN]:
-        for number, sequence in enumerate(read(name), 1):
+        for number, sequence in enumerate(read(name, args.text_field), 1):
             try:
                 ids = tokenizer.encode(sequence)
             except ValueError as error:
@@ -103,16 +95,36 @@ def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
             write_line(ids)
 
 
+def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
+    """Encode the sequences of files into a file of ids."""
+    _refuse_flags_of_text(args, but=(*_fields(args), "dtype"))
+    options = {name: value for name in _OF_FILES if (value := getattr(args, name)) is not None}
+    if args.text_field is not None:
+        options["field"] = args.text_field
+    summary = tokenizer.encode_files(args.files, args.output, progress=False if args.quiet else None, **options)
+    if not args.quiet:
+        sequences = "sequence" if summary.n_documents == 1 else "sequences"
+        streams.tell(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {sequences}")
+
+
+def _fields(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the flag for fields, if a file has them."""
+    named = any({*Path(name).suffixes} & {*_WITH_FIELDS} for name in args.files)
+    return ("text_field",) if named else ()
+
+
 def decode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
     """Decode ids, and write the symbols of each line of them on a line; without --lines all on one."""
-    _refuse_flags_of_text(args, but=("lines",))
-    where = streams.name_of(args.file)
-    sequences: Iterable[Any] = read(args.file)
+    path, where = Path(args.file), streams.name_of(args.file)
+    is_stored = path.suffix in (".bin", ".idx") or path.is_dir() or beside(path, ".json").exists()
+    _refuse_flags_of_text(args, but=("lines", "dtype") if is_stored else ("lines",))
+    sequences: Iterable[Any]
+    sequences = open_ids(path, tokenizer=tokenizer, dtype=args.dtype) if is_stored else read(args.file)
     if not args.lines:
         sequences = [[token_id for ids in sequences for token_id in ids]]
     for number, ids in enumerate(sequences, 1):
         try:
-            symbols = tokenizer.decode(ids)
+            symbols = tokenizer.decode(ids, skip_special_tokens=is_stored)
         except InvalidTokenError as error:
             place = f"{where}:{number}" if args.lines else where
             raise InvalidTokenError(f"{place}: {error}") from None

@@ -23,7 +23,8 @@ DETAILS = f"""{documents.DETAILS}
 
 With --mode ids, FILE holds sequences of integers from 0 to --base-size - 1 (image or
 audio codes, notes, DNA): a line of text each, or a .npy array, whose rows are
-sequences if it has two dimensions. OUT is a .fbpe file. A --base knows its size."""
+sequences if it has two dimensions, .bin, .jsonl or .parquet (see encode). OUT is a
+.fbpe file. A --base knows its size."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -134,8 +135,12 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     streams.check_output(args.output)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     if args.roles:
-        raise TrainingError("--roles is about special tokens, and --mode ids has none; leave it out")
-    given |= {"separator": documents.separator_of(args), "special_tokens": args.special or None}
+        raise TrainingError("--roles is for tokenizers of text, and --mode ids makes none; leave it out")
+    given |= {
+        "separator": documents.separator_of(args),
+        "special_tokens": args.special or None,
+        "text_field": None,  # of the files, which the command reads
+    }
     options = {name: value for name, value in given.items() if value is not None}
     if base is not None:
         options["base"] = base

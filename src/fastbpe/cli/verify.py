@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
 from fastbpe.cli.options import add_model, load_text_model
 from fastbpe.corpus.sinks import SUFFIXES
+from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import READABLE, shard_of
 from fastbpe.id_files.verifying import verify_ids
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.verify_export import arguments
 from fastbpe.tokenizer.verify_vocabulary import verify_conversion, verify_vocabulary
@@ -69,10 +73,10 @@ def run(args: argparse.Namespace) -> int:
     if args.text is not None and args.model is None:
         args.wrong("--text compares with the ids of -m MODEL: give it")
     pattern, special = _flags(args)
-    model = None
+    model: Any = None
     if args.model is not None:
         flags = (pattern, special) if _lacking_format(Path(args.model)) else ()
-        model = load_text_model(args.model, *flags)
+        model = load(args.model, pattern=pattern, special_tokens=special) if flags else load(args.model)
     found = []
     for path in args.paths:
         facts: dict[str, object] = {}
@@ -102,7 +106,7 @@ def _holds_ids(path: Path) -> bool:
     )
 
 
-def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | None) -> _Outcome:
+def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | SequenceTokenizer | None) -> _Outcome:
     problems, n_files, n_documents, n_ids = verify_ids(
         path, tokenizer=model, dtype=args.dtype, inputs=args.inputs, progress=None
     )
@@ -111,7 +115,11 @@ def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | None) ->
     return facts, f"{n_files:,} {files}, {n_ids:,} ids of {n_documents:,} {documents}", problems
 
 
-def _verify_vocabulary(args: argparse.Namespace, path: str, model: Tokenizer | None) -> _Outcome:
+def _verify_vocabulary(
+    args: argparse.Namespace, path: str, model: Tokenizer | SequenceTokenizer | None
+) -> _Outcome:
+    if isinstance(model, SequenceTokenizer):
+        raise FormatError(f"{args.model}: a tokenizer of sequences of integers, and {path} is no file of ids")
     pattern, special = _flags(args)
     if model is not None and (format := _lacking_format(Path(path))):  # what the file lacks is as in the original
         needed = arguments(format, model.pattern, model.special_tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fastbpe.errors import FormatError
@@ -21,16 +22,20 @@ class SequenceModel(NamedTuple):
     base_size: int – number of base symbols.
     merges: bytes – uint32 pairs (left id, right id), little-endian, best first; merge i makes base_size + i.
     training: the training report; {}: not trained here.
+    special_tokens: name → id of each; they stand for no symbols, and their ids come after the merges.
     """
 
     base_size: int
     merges: bytes
     training: Mapping[str, Any]
+    special_tokens: Mapping[str, int] = MappingProxyType({})
 
 
 def dump(model: SequenceModel) -> bytes:
     """Return the bytes of the file."""
-    header = {"mode": "ids", "base_size": model.base_size, "training": dict(model.training)}
+    header: dict[str, Any] = {"mode": "ids", "base_size": model.base_size, "training": dict(model.training)}
+    if model.special_tokens:
+        header["special_tokens"] = dict(model.special_tokens)
     return b"".join(pack(KIND, header, {"merges": model.merges}))
 
 
@@ -51,4 +56,7 @@ def parse(data: Buffer, where: str) -> SequenceModel:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
     if type(header["base_size"]) is not int:
         raise FormatError(f"{where}: its header has no valid 'base_size'")
-    return SequenceModel(header["base_size"], merges, header["training"])
+    special = header.get("special_tokens", {})
+    if not isinstance(special, dict) or not all(type(token_id) is int for token_id in special.values()):
+        raise FormatError(f"{where}: its header has no valid 'special_tokens'")
+    return SequenceModel(header["base_size"], merges, header["training"], special)

@@ -50,7 +50,7 @@ def merge_one(vocabulary: SequenceVocabulary, sequence: Any, num_threads: int | 
     sequences = Sequences(vocabulary.base_size, is_one=True)
     sequences.add(sequence)
     merged = Merged(vocabulary)
-    _merge(vocabulary, sequences, num_threads, merged)
+    merge(vocabulary, sequences, num_threads, merged)
     return merged
 
 
@@ -61,13 +61,13 @@ def merge_batch(vocabulary: SequenceVocabulary, batch: Iterable[Any], num_thread
     for sequence in each_sequence(batch):
         sequences.add(sequence)
         if sequences.n_items >= _BATCH_SYMBOLS:
-            _merge(vocabulary, sequences, num_threads, merged)
+            merge(vocabulary, sequences, num_threads, merged)
             sequences = Sequences(vocabulary.base_size, first=len(merged))
-    _merge(vocabulary, sequences, num_threads, merged)
+    merge(vocabulary, sequences, num_threads, merged)
     return merged
 
 
-def _merge(vocabulary: SequenceVocabulary, sequences: Sequences, num_threads: int | None, merged: Merged) -> None:
+def merge(vocabulary: SequenceVocabulary, sequences: Sequences, num_threads: int | None, merged: Merged) -> None:
     """Append the ids of sequences to `merged`."""
     n_threads = usable_threads(num_threads)
     jobs = plan(vocabulary, sequences)

@@ -35,6 +35,7 @@ class SequenceOptions:
             the pair that appears first in the sequences.
         min_count: int – least number of occurrences of a pair that is merged; 1 or more.
         max_token_length: int or None – greatest length of a token in symbols; None: no limit.
+        special_tokens: names of special tokens, which are part of vocab_size and have the last ids.
 
     Raises:
         TrainingError: a value is out of range.
@@ -46,6 +47,7 @@ class SequenceOptions:
     ties: str = "pair"
     min_count: int = 1
     max_token_length: int | None = None
+    special_tokens: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)
@@ -54,9 +56,16 @@ class SequenceOptions:
                 put(name, integer(name, getattr(self, name)))
         if not 1 <= self.base_size <= MAX_BASE_SIZE:
             raise TrainingError(f"base_size={self.base_size}: give the number of symbols, 1 to {MAX_BASE_SIZE}")
-        if self.vocab_size < self.base_size:
+        if isinstance(self.special_tokens, (str, Mapping)):
+            raise TypeError("special_tokens must be a list of names: their ids come after the merges")
+        put("special_tokens", tuple(dict.fromkeys(self.special_tokens or ())))
+        if wrong := [name for name in self.special_tokens if not isinstance(name, str) or not name]:
+            raise TrainingError(f"the special token {wrong[0]!r}: give a name, a str that is not empty")
+        if self.vocab_size < self.base_size + len(self.special_tokens):
+            special = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
             raise TrainingError(
-                f"vocab_size={self.vocab_size} is too small: base_size={self.base_size} symbols are part of it"
+                f"vocab_size={self.vocab_size} is too small: base_size={self.base_size} symbols{special} are part "
+                "of it"
             )
         if self.vocab_size > MAX_SEQUENCE_IDS:
             raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_SEQUENCE_IDS}")
@@ -105,18 +114,24 @@ def train_sequences(
     """
     vocabulary = None if base is None else vocabulary_of_sequences(base)
     n_known = options.base_size if vocabulary is None else vocabulary.n_ids
-    if options.vocab_size < n_known:
+    if base is not None and base.special_tokens:
+        raise TrainingError(
+            "the base has special tokens, whose ids new merges would take: train on "
+            "SequenceTokenizer.from_merges(base.merges, base_size=base.base_size), and give special_tokens= again"
+        )
+    n_special = len(options.special_tokens)
+    if options.vocab_size - n_special < n_known:
         raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens")
     with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
         sequences = _read(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
     n_symbols, n_sequences = sequences.n_items, len(sequences)
     if not n_symbols:
         raise TrainingError("there is nothing to learn from: the source holds no sequence, or only empty ones")
-    n_merges = options.vocab_size - n_known
+    n_merges = options.vocab_size - n_special - n_known
     with reporter.phase("learning", n_merges, unit=" merges") as phase:
         learner = Learner(
             sequences,
-            max_ids=options.vocab_size,
+            max_ids=options.vocab_size - n_special,
             ties_first=options.ties == "first",
             min_count=options.min_count,
             max_token_length=options.max_token_length,
@@ -126,8 +141,9 @@ def train_sequences(
         learner.learn(lambda n_ids: phase.update(n_ids - n_known - phase.n))
     merges = learner.merges()
     if len(merges) < n_merges:
-        _warn(options, learner, n_known + len(merges))
+        _warn(options, learner, n_known + len(merges) + n_special)
     report = asdict(options) | {
+        "special_tokens": [*options.special_tokens],
         "library": __version__,
         "n_symbols": n_symbols,
         "n_sequences": n_sequences,
@@ -141,7 +157,7 @@ def train_sequences(
         }
     )
     before = b"" if vocabulary is None else vocabulary.packed_merges
-    return SequenceTokenizer(model_of_merges(options.base_size, merges, report, before))
+    return SequenceTokenizer(model_of_merges(options.base_size, merges, report, before, options.special_tokens))
 
 
 def _read(source: Any, base_size: int, report: Any) -> Sequences:

@@ -183,6 +183,7 @@ def train(
             for a run with base=.
             ties, min_count: as in byte mode, without "huggingface".
             max_token_length: int – greatest length of a token in symbols. Default: None, no limit.
+            special_tokens: names of tokens that stand for no symbols; part of vocab_size, with the last ids.
 
     Returns:
         The tokenizer; its `training_report` holds the options and numbers of the run. With mode="ids" it is a
@@ -233,7 +234,9 @@ def train(
         check_roles(roles, _names_of(mode, options, cast("Tokenizer | None", base), source).__contains__)
     if mode == "ids":
         if base_special is not None:
-            raise TrainingError(f'base_special={base_special!r}: mode="ids" has no special tokens; leave it out')
+            raise TrainingError(
+                f'base_special={base_special!r}: mode="ids" takes no base with special tokens; leave it out'
+            )
         of_sequences = cast("SequenceTokenizer | None", base)
         return _train_sequences(source, of_sequences, vocab_size, options, reading, reporter)
     source, base = cast("Source | PieceCounts", source), cast("Tokenizer | None", base)

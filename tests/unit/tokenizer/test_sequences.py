@@ -225,7 +225,7 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
             {"base": TOKENIZER, "vocab_size": 9, "base_size": 5},
             "base_size=5 is not the base's, which has 4 symbols",
         ),
-        ({"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"}, 'mode="ids" has no special tokens'),
+        ({"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"}, "takes no base with special tokens"),
         ({"base": TOKENIZER, "vocab_size": "+x"}, "give a number behind the '\\+'"),
         ({"vocab_size": "+1"}, r"vocab_size='\+1' adds tokens to a base; give base="),
         ({"base": TOKENIZER, "vocab_size": 1 << 21}, "too large: the limit is 2097151"),

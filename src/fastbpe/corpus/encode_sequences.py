@@ -1,0 +1,103 @@
+"""Encoding of sequences of integers into a file of ids, in bounded memory; it cannot be resumed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.encode_files import (
+    _BATCH_BYTES,
+    _BATCH_TEXTS,
+    Encoded,
+    FilesSummary,
+    Job,
+    _Batch,
+    _facts,
+    _Run,
+)
+from fastbpe.corpus.sinks import Sink, check_absent
+from fastbpe.errors import FormatError
+
+_SYMBOL_BYTES = 4  # bytes of a symbol in memory
+#: Function that encodes sequences with a number of threads: ids, and the end of each sequence after a first 0.
+Merge = Callable[[Sequences, int], tuple[Any, Any]]
+
+
+class _SequenceBatch(_Batch):
+    """Sequences that are encoded together."""
+
+    def __init__(self, base_size: int) -> None:
+        super().__init__(progress={"file": 0})
+        self.sequences = Sequences(base_size, is_one=True)
+
+    def encode(self, encoder: Any, n_threads: int) -> Encoded:
+        """Encode all sequences; `encoder` is a `Merge`."""
+        ids, ends = encoder(self.sequences, n_threads)
+        return ids, ends, self.sequences.n_items * _SYMBOL_BYTES
+
+
+def encode_sequences(
+    source: Iterable[tuple[str, Any, int]],
+    files: list[Path],
+    out: Path,
+    job: Job,
+    base_size: int,
+    merge: Merge,
+    *,
+    num_threads: int | None,
+    progress: Progress,
+    overwrite: bool,
+) -> FilesSummary:
+    """Encode each sequence as a document into a new file.
+
+    Args:
+        source: (place of the sequence for errors, the sequence, bytes of all files read up to there) each.
+        files: the files that the sequences are from, for the total of the progress bar.
+        out: the output; its ending chooses the format.
+        job: what decides the bytes of the output; separator, text_field and errors have no effect.
+        base_size: symbols lie below it.
+        merge: encodes sequences.
+        num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
+
+    Raises:
+        FormatError: a sequence holds something else than symbols; the message has its place.
+    """
+    started = time.perf_counter()
+    settings = {"sequences": [[os.path.abspath(file), file.stat().st_mtime_ns] for file in files], **vars(job)}
+    sink = Sink(out, job.dtype, settings, header=job.header)
+    if not overwrite and not sink.is_finishing():
+        check_absent(out)
+    with sink.opened(overwrite=True) as done:
+        if "finishing" in done:  # it was killed while it moved its files into place
+            sink.move_into_place(done["finishing"])
+        else:
+            run = _Run(job, sink, merge, usable_threads(num_threads), {})  # type: ignore[arg-type]  # see encode
+            try:
+                done = run.go(_batches(source, base_size), files, Reporter(progress))
+            except Exception:
+                shutil.rmtree(sink.folder, ignore_errors=True)
+                raise
+            sink.finish({}, _facts(job))
+    seconds = time.perf_counter() - started
+    return FilesSummary(out, sink.n_documents, sink.n_ids, done.get("n_bytes", 0), seconds)
+
+
+def _batches(source: Iterable[tuple[str, Any, int]], base_size: int) -> Iterator[_SequenceBatch]:
+    batch = _SequenceBatch(base_size)
+    for where, sequence, n_read in source:
+        try:
+            batch.sequences.add(sequence)
+        except (ValueError, TypeError) as error:
+            raise FormatError(f"{where}: {error}") from None
+        batch.size, batch.n_stored = batch.sequences.n_items * _SYMBOL_BYTES, n_read
+        if batch.size >= _BATCH_BYTES or len(batch.sequences) >= _BATCH_TEXTS:
+            yield batch
+            batch = _SequenceBatch(base_size)
+    yield batch
