@@ -146,6 +146,7 @@ SPANS = {
 }
 READING = {
     "text_field": WithArguments(source="{jsonl}", value="body"),
+    "format": WithArguments(source="{jsonl}", value="text"),
     "separator": WithArguments(source="{txt}", pattern=None, value="\n"),
     "on_error": WithArguments(source="{holes}", value="skip"),
     "errors": WithArguments(source="{latin}", value="replace"),
@@ -201,6 +202,7 @@ CALLS: dict[str, Row] = {
             "align_first": 0,
             "separator": WithArguments(corpus="{txt}", value="\n"),
             "text_field": WithArguments(corpus="{jsonl}", value="body"),
+            "format": WithArguments(corpus="{jsonl}", value="text"),
             "num_threads": 0,
             "progress": "tell",
         },
@@ -283,6 +285,8 @@ CALLS: dict[str, Row] = {
             "seconds": None,
             "n_skipped": 1,
             "skipped": ("a.jsonl:1: not a line of JSON",),
+            "n_left_out": 1,
+            "left_out": ("a.md",),
         },  # a plain record: its fields have no effect
     ),
     "Tokenizer": Row({"model": 5}, {"model": 5.0, "cache_bytes": -1}),
@@ -373,6 +377,7 @@ CALLS: dict[str, Row] = {
             "out": "{out}",
             "separator": WithArguments(document_end="<x>", value="\n"),
             "text_field": WithArguments(inputs="{jsonl}", value="body"),
+            "format": WithArguments(inputs="{jsonl}", value="text"),
             "document_start": "<x>",
             "document_end": "<x>",
             "dtype": "uint32",

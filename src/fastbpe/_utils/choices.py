@@ -23,6 +23,8 @@ IdType: TypeAlias = Literal["uint16", "uint32"]
 AnyIdType: TypeAlias = Literal["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"]
 #: Header in front of the ids of a .bin file.
 Header: TypeAlias = Literal["llm.c"]
+#: Format of files of documents.
+DocumentFormat: TypeAlias = Literal["text", "jsonl", "parquet", "arrow"]
 Format: TypeAlias = Literal[
     "native", "tiktoken", "huggingface", "gpt2", "sentencepiece", "minbpe", "tekken", "gguf"
 ]

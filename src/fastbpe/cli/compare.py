@@ -110,7 +110,7 @@ def _count(
         for argument in args.files or [streams.STDIN]:
             names: list[str] = []
             with complaints.reported():
-                names = documents.files_of(argument)
+                names = documents.files_of(argument, args)
             for name in names:
                 before = None if differences is None else differences.state
                 with complaints.reported():
@@ -198,7 +198,7 @@ def _parity(args: argparse.Namespace, models: list[Named]) -> int:
 def _texts(args: argparse.Namespace) -> Iterator[Text]:
     """Yield the texts of all files."""
     for argument in args.files or [streams.STDIN]:
-        for name in documents.files_of(argument):
+        for name in documents.files_of(argument, args):
             yield from _texts_of(name, argument, args)
 
 

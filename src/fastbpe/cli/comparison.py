@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastbpe.cli.options import Named
-from fastbpe.corpus.sources import Document
+from fastbpe.corpus.source_kinds import Document
 from fastbpe.display.shown_tokens import sizes_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.scripts import WITHOUT_LETTERS, script_of_text

@@ -62,9 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Count and print. Returns the exit status."""
+    idle = ("lines", "separator", "text_field", "format")
+    if args.messages and any(getattr(args, name) not in (None, False) for name in idle):
+        args.wrong("--messages reads JSON: --lines, --separator, --text-field and --format are for text")
     documents.separator_of(args)
-    if args.messages and (args.lines or args.separator is not None or args.text_field is not None):
-        args.wrong("--messages reads JSON: --lines, --separator and --text-field are for text")
     models = load_models(args)
     if args.messages:
         return _run_messages(args, models)
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         for argument in args.files or [streams.STDIN]:
             names: list[str] = []
             with complaints.reported():
-                names = documents.files_of(argument)
+                names = documents.files_of(argument, args)
             for name in names:
                 with complaints.reported():
                     rows.append((_count(models, name, args, phase), name))

@@ -72,8 +72,9 @@ def _merge(args: argparse.Namespace) -> None:
 
 def _count(args: argparse.Namespace) -> None:
     separator = documents.separator_of(args)
-    names = ("mode", "pattern", *counting.READING)
+    names = ("mode", "pattern")
     options: dict[str, Any] = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    options |= counting.reading_of(args, separator)
     if args.mode == "codepoint":
         options |= counting.code_point_options(args)
     elif args.option:
@@ -82,7 +83,6 @@ def _count(args: argparse.Namespace) -> None:
         options["special_tokens"] = args.special
     counts = count_pieces(
         counting.sources_of(args, separator),
-        separator=separator,
         progress=False if args.quiet else None,
         **options,
     )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from inspect import signature
-from typing import Any, cast
+from typing import Any
 
 from fastbpe.cli import documents, streams
 from fastbpe.corpus.remote import AnyPath, as_path
-from fastbpe.corpus.sources import Document, read_stream
+from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import TrainingError
 from fastbpe.training.train import train
 
 #: Flags of reading, which have the names of arguments of `count_pieces`.
-READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors")
+READING = ("num_threads", "max_memory_bytes", "text_field", "format", "on_error", "errors")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,17 +62,22 @@ def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document
     """List the paths that the command line names, and the texts of standard input."""
     found: list[Document | AnyPath] = []
     for name in args.files or [streams.STDIN]:
-        found += _standard_input(separator, args.errors) if name == streams.STDIN else [as_path(name)]
+        if name == streams.STDIN:
+            found += documents.standard_input(args, separator, args.errors or "strict")
+        else:
+            found.append(as_path(name))
     return found
 
 
-def _standard_input(separator: str | None, errors: str | None) -> list[Document]:
-    if separator is None:
-        return [streams.read(streams.STDIN)]
-    with streams.open_input(streams.STDIN) as file:
-        where = streams.name_of(streams.STDIN)
-        stretches = read_stream(file, where, separator=separator.encode(), errors=errors or "strict")
-        return [text for stretch in stretches for text in cast("Sequence[Document]", stretch.texts)]
+def reading_of(args: argparse.Namespace, separator: str | None) -> dict[str, Any]:
+    """Return the arguments of `count_pieces` that say how the source is read.
+
+    separator: str or None – what `documents.separator_of` returned.
+    """
+    given: dict[str, Any] = {name: getattr(args, name) for name in READING} | {"separator": separator}
+    if {streams.STDIN}.issuperset(args.files):  # its documents are read before
+        given |= dict.fromkeys(("text_field", "separator", "format"))
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def name_and_value(text: str) -> tuple[str, str]:

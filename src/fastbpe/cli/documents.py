@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import cast
 
 from fastbpe.cli import streams
-from fastbpe.corpus import sources
+from fastbpe.cli.failures import MENDABLE
+from fastbpe.corpus.document_files import format_of
+from fastbpe.corpus.document_formats import FORMATS, check_effects
+from fastbpe.corpus.listing import Listing
 from fastbpe.corpus.remote import as_path
 from fastbpe.corpus.skipping import ERRORS, ON_ERROR
+from fastbpe.corpus.source_kinds import Cut, Document
+from fastbpe.corpus.sources import check_separator, read_stream
+from fastbpe.corpus.sources import read as read_file
+from fastbpe.corpus.text_documents import Stretch
+from fastbpe.errors import OptionError
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 #: Shown by every --help.
 DETAILS = """
 
 FILE is a file, a folder (all .txt, .jsonl and .parquet files below it) or a
-pattern like 'data/*.txt'. A txt file is one document of UTF-8 text, or several
-(--lines, --separator); a .jsonl file has one in each line, a .parquet file one in each row,
-under "text" (--text-field). All but .parquet may be .gz or .zst. Standard input,
-read without a FILE or for -, is text."""
+pattern like 'data/*.txt'. A text file is one document of UTF-8, or several
+(--lines, --separator); JSON lines have one in each line, .parquet and .arrow one in each
+row, under "text" (--text-field). Text and lines may be .gz or .zst. First bytes tell
+where a name does not; --format says it by hand. Hidden files are left out. Standard
+input, read without a FILE or for -, is text."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="each line of text is a document, without its end (\\n or \\r\\n)",
     )
     add("--separator", metavar="TEXT", help="string that separates documents inside a text file; it is dropped")
-    add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
+    add(
+        "--text-field",
+        metavar="NAME",
+        help="where JSON lines and tables hold their text (default: text); doc.text is nested",
+    )
+    add(
+        "--format",
+        choices=FORMATS,
+        help="what all FILEs hold, standard input too (default: by name or first bytes)",
+    )
     parser.set_defaults(wrong=parser.error)
 
 
@@ -46,39 +65,85 @@ def separator_of(args: argparse.Namespace) -> str | None:
     """Return the text that ends a document, or None. Wrong usage ends the command."""
     if args.lines and args.separator is not None:
         args.wrong("--lines and --separator: give one of them")
-    if args.text_field is not None and {streams.STDIN}.issuperset(args.files):
-        args.wrong("--text-field is for jsonl and parquet files: standard input is text")
-    sources.check_separator(args.separator)
-    return "\n" if args.lines else args.separator
+    check_separator(args.separator)
+    separator = _separator(args)
+    try:
+        check_effects(_formats(args), format=None, text_field=args.text_field, separator=separator)
+    except OptionError as error:
+        args.wrong(str(error))
+    return separator
 
 
-def files_of(name: str) -> list[str]:
+def _separator(args: argparse.Namespace) -> str | None:
+    separator: str | None = args.separator
+    return "\n" if args.lines else separator
+
+
+def _formats(args: argparse.Namespace) -> Iterator[str]:
+    """Yield the format of each input; those that cannot be found or read are reported when they are read."""
+    field = args.text_field or "text"
+    for argument in args.files or [streams.STDIN]:
+        if argument == streams.STDIN:
+            yield args.format or "text"
+        else:
+            with contextlib.suppress(*MENDABLE):
+                for name in files_of(argument, args):
+                    with contextlib.suppress(*MENDABLE):
+                        yield format_of(as_path(name), args.format, field)
+
+
+def files_of(name: str, args: argparse.Namespace) -> list[str]:
     """Return the files that an argument names, or standard input."""
-    return [name] if name == streams.STDIN else [str(path) for path in sources.files_of(as_path(name))]
+    if name == streams.STDIN:
+        return [name]
+    return [str(path) for path in Listing(args.format, args.text_field or "text").files(as_path(name))]
 
 
 def read(
     name: str, args: argparse.Namespace, tokenizer: Tokenizer, special: Collection[str] = ()
-) -> Iterator[tuple[Sequence[sources.Document], bool]]:
+) -> Iterator[tuple[Sequence[Document], bool]]:
     """Yield the documents of a file or of standard input: (texts, whether the last of them ends a document).
 
     Long documents come in parts that can be encoded one by one. special: the special tokens that are looked for.
     """
     for stretch in _stretches(name, args, tokenizer._cutter(special)):
-        yield cast("Sequence[sources.Document]", stretch.texts), stretch.ends
+        yield cast("Sequence[Document]", stretch.texts), stretch.ends
 
 
-def whole(name: str, args: argparse.Namespace) -> Iterator[sources.Document]:
+def whole(name: str, args: argparse.Namespace) -> Iterator[Document]:
     """Yield the documents of a file or of standard input, each held whole."""
     for stretch in _stretches(name, args, None):
-        yield from cast("Sequence[sources.Document]", stretch.texts)
+        yield from cast("Sequence[Document]", stretch.texts)
 
 
-def _stretches(name: str, args: argparse.Namespace, cut: sources.Cut | None) -> Iterator[sources.Stretch]:
-    separator = separator_of(args)
-    ends = None if separator is None else separator.encode()
+def standard_input(args: argparse.Namespace, separator: str | None, errors: str) -> list[Document]:
+    """Return the documents of standard input, each whole."""
+    return [
+        text
+        for stretch in _stream(args, separator, None, errors)
+        for text in cast("Sequence[Document]", stretch.texts)
+    ]
+
+
+def _stretches(name: str, args: argparse.Namespace, cut: Cut | None) -> Iterator[Stretch]:
+    separator = _separator(args)
     if name == streams.STDIN:
-        with streams.open_input(name) as file:
-            yield from sources.read_stream(file, streams.name_of(name), separator=ends, cut=cut)
+        yield from _stream(args, separator, cut, "strict")
     else:
-        yield from sources.read(as_path(name), separator=ends, field=args.text_field or "text", cut=cut)
+        ends = None if separator is None else separator.encode()
+        field = args.text_field or "text"
+        yield from read_file(as_path(name), format=args.format, separator=ends, field=field, cut=cut)
+
+
+def _stream(args: argparse.Namespace, separator: str | None, cut: Cut | None, errors: str) -> Iterator[Stretch]:
+    """Read standard input."""
+    with streams.open_input(streams.STDIN) as file:
+        yield from read_stream(
+            file,
+            streams.name_of(streams.STDIN),
+            format=args.format,
+            separator=None if separator is None else separator.encode(),
+            field=args.text_field or "text",
+            cut=cut,
+            errors=errors,
+        )

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -> None:
     """Encode files into one."""
-    names = ("text_field", *_OPTIONS)
+    names = ("text_field", "format", *_OPTIONS)
     options: dict[str, Any] = {name: value for name in names if (value := getattr(args, name)) is not None}
     summary = tokenizer.encode_files(
         args.files,
@@ -60,7 +60,13 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
         skipped = f", {summary.n_skipped:,} skipped" if summary.n_skipped else ""
         for named in summary.skipped:
             streams.complain(f"skipped: {named}", "warning")
-        streams.tell(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}{skipped}")
+        counts = f"{summary.n_ids:,} ids of {summary.n_documents:,} {documents}{skipped}"
+        streams.tell(f"{summary.path}: {counts}{left_out(summary.n_left_out)}")
+
+
+def left_out(n: int) -> str:
+    """Say how many files of folders were left out."""
+    return f", {n:,} {'file' if n == 1 else 'files'} of folders left out" if n else ""
 
 
 def shard(text: str) -> tuple[int, int]:

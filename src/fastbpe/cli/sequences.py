@@ -24,6 +24,7 @@ _OF_TEXT = (
     "lines",
     "separator",
     "text_field",
+    "format",
     "allow_special",
     "forbid_special",
     "dtype",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fastbpe.cli import documents, streams
 from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_models
-from fastbpe.corpus.sources import Document
+from fastbpe.corpus.source_kinds import Document
 from fastbpe.display import html, painting
 from fastbpe.display.layout import Details
 from fastbpe.display.shown_text import ShownText
@@ -126,7 +126,7 @@ def _texts(args: argparse.Namespace) -> Iterator[tuple[str | None, Document]]:
         return
     documents.separator_of(args)
     for argument in args.files or [streams.STDIN]:
-        for name in documents.files_of(argument):
+        for name in documents.files_of(argument, args):
             for number, text in enumerate(documents.whole(name, args), 1):
                 where = streams.name_of(name)
                 yield (f"{where}:{number}" if args.lines or args.separator else where), text

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from fastbpe._utils.choices import Format
-from fastbpe.cli import counting, documents, sequences, streams
+from fastbpe.cli import counting, documents, encode_files, sequences, streams
 from fastbpe.cli.options import add_roles, roles_of
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
@@ -107,8 +107,8 @@ def run(args: argparse.Namespace) -> None:
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
     source = counting.sources_of(args, separator) if counts is None else counts
-    options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
-    options |= {"separator": separator, "mode": args.mode}
+    options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
+    options |= counting.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
     if base is not None:  # it has the pattern: a .tiktoken file, which holds none, was loaded with it
         options |= {"base": base, "pattern": None}
@@ -126,8 +126,9 @@ def run(args: argparse.Namespace) -> None:
     )
     _write(tokenizer, args.output, format)
     if not args.quiet:
-        n_bytes = tokenizer.training_report["n_bytes"]
-        streams.tell(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
+        n_bytes, n_left_out = (tokenizer.training_report[name] for name in ("n_bytes", "n_files_left_out"))
+        said = f"{tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes"
+        streams.tell(f"{args.output}: {said}{encode_files.left_out(n_left_out)}")
 
 
 def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fastbpe.cli import documents, plots, streams
 from fastbpe.cli.options import add_model, load_model
-from fastbpe.corpus.sources import Document
+from fastbpe.corpus.source_kinds import Document
 from fastbpe.display.painting import PLAIN_COLUMNS, wants_colours
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.material import shown_token
@@ -137,7 +137,7 @@ def _search(tokenizer: Tokenizer, args: argparse.Namespace) -> list[Found]:
 
 def _texts(args: argparse.Namespace, tokenizer: Tokenizer) -> Iterator[Document] | None:
     """Return the documents of the files; None without files."""
-    names = [name for argument in args.files for name in documents.files_of(argument)]
+    names = [name for argument in args.files for name in documents.files_of(argument, args)]
     if not args.files:
         return None
     return (text for name in names for texts, _ in documents.read(name, args, tokenizer) for text in texts)

@@ -1,21 +1,25 @@
-"""Streams of the unpacked content of .gz and .zst files."""
+"""Streams of the unpacked content of .gz and .zst files, which are known by name or by their first bytes."""
 
 from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import os
 import zlib
-from collections.abc import Callable, Iterator
-from typing import IO, cast
+from collections.abc import Collection, Iterator
+from typing import IO, Any, cast
 
 from fastbpe._utils.optional_imports import require_zstandard
-from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError
 
-PACKINGS = (".gz", ".zst")
+#: Suffix → packing.
+PACKINGS = {".gz": ".gz", ".gzip": ".gz", ".zst": ".zst", ".zstd": ".zst"}
 
+HEAD_BYTES = 64  # bytes at the beginning of a file that tell what it is
 _READ_BYTES = 1 << 20  # bytes read at a time
+MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # no text of UTF-8 begins so
+_MORE_BYTES = 1 << 12
 _MAX_ZSTD_WINDOW = 1 << 31  # bytes; zstandard refuses windows over 128 MB unless told otherwise
 # Frames of zstd (RFC 8878, section 3.1):
 _FRAME_MAGIC = 0xFD2FB528
@@ -25,60 +29,121 @@ _CONTENT_SIZE_BYTES = (0, 2, 4, 8)  # by its bits 6 and 7
 _RLE_BLOCK = 1  # type of a block that stores one byte and how often to repeat it
 
 
-@contextlib.contextmanager
-def open_unpacked(path: AnyPath, packing: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
-    """Open a file as a stream of its unpacked content.
+class ReadAhead:
+    """Stream whose first bytes can be looked at before they are read.
 
     Args:
-        path: the file.
-        packing: str – one of PACKINGS, or "" for a file that is not packed.
-
-    Returns:
-        A context of (stream, function that returns how many bytes of the packed file were read so far).
-
-    Raises:
-        FormatError: the file is damaged; also within the context, as soon as reading meets the damage.
-        ImportError: zstandard is not installed.
-        OSError: the file cannot be opened.
+        file: the stream; `read` returns one byte or more, and b"" at the end.
     """
-    with path.open("rb") as stored:
-        if packing == ".zst":
-            with _zstd_stream(stored, path) as file:
-                yield file, stored.tell
-        elif packing == ".gz":
-            try:
-                if not stored.read(1):
-                    raise EOFError("it is empty")
-                stored.seek(0)
-                with gzip.GzipFile(fileobj=stored) as unpacked:
-                    yield cast("IO[bytes]", unpacked), stored.tell
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise FormatError(f"{path}: damaged gzip file: {error}; get it again") from None
-        else:
-            yield stored, stored.tell
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._ahead = b""
+
+    def head(self) -> bytes:
+        """Return the bytes that were read ahead; at first these are up to HEAD_BYTES."""
+        if not self._ahead:
+            self._ahead = self._file.read(HEAD_BYTES)
+        return self._ahead
+
+    def more(self) -> bytes:
+        """Read about twice as many bytes ahead, and return them; as many as before at the end of the stream."""
+        self._ahead += self._file.read(max(len(self._ahead), _MORE_BYTES))
+        return self._ahead
+
+    def head_past(self, marks: Collection[bytes]) -> bytes:
+        """Return the first bytes: enough to tell whether they begin with one of several marks."""
+        head = self.head()
+        while any(mark.startswith(head) and mark != head for mark in marks) and len(more := self.more()) > len(
+            head
+        ):
+            head = more
+        return head
+
+    def read(self, n: int) -> bytes:
+        """Return one byte or more; b"" at the end."""
+        if self._ahead:
+            data, self._ahead = self._ahead[:n], self._ahead[n:]
+            return data
+        found: bytes = self._file.read(n)
+        return found
+
+    def drop(self, n: int) -> None:
+        """Leave out the first n of the bytes that were read ahead."""
+        self._ahead = self._ahead[n:]
+
+    def skip_to(self, n: int) -> None:
+        """Move from the beginning to the position n, by reading if the stream cannot seek."""
+        if _can_seek(self._file):
+            self._ahead = b""
+            self._file.seek(n)
+            return
+        while n and (block := self.read(min(n, _READ_BYTES))):
+            self._ahead = block[n:] + self._ahead
+            n -= min(n, len(block))
 
 
 def skip(file: IO[bytes], n: int) -> None:
     """Move a stream n bytes forward, by reading if it cannot seek."""
-    if file.seekable() and not isinstance(file, gzip.GzipFile):
+    if _can_seek(file):
         file.seek(n, os.SEEK_CUR)
         return
     while n and (block := file.read(min(n, _READ_BYTES))):
         n -= len(block)
 
 
+def _can_seek(file: Any) -> bool:
+    """Tell whether a stream can move without reading."""
+    return isinstance(file, io.IOBase) and file.seekable() and not isinstance(file, gzip.GzipFile)
+
+
+def packing_of(head: bytes) -> str:
+    """Return the packing of a file by its first bytes, or ""."""
+    return next((packing for magic, packing in MAGIC.items() if head.startswith(magic)), "")
+
+
 @contextlib.contextmanager
-def _zstd_stream(stored: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
-    zstandard = require_zstandard(path)
+def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) -> Iterator[IO[bytes] | ReadAhead]:
+    """Open a file as a stream of its unpacked content.
+
+    Args:
+        stored: the file, at its beginning; .zst must be seekable.
+        where: the file, for errors.
+        packing: str – ".gz", ".zst", or "" for a file that is not packed.
+
+    Raises:
+        FormatError: the file is damaged; also within the context, as soon as reading meets the damage.
+        ImportError: zstandard is not installed.
+    """
+    if packing == ".zst":
+        with _zstd_stream(cast("IO[bytes]", stored), where) as file:
+            yield file
+    elif packing == ".gz":
+        try:
+            if not isinstance(stored, ReadAhead):
+                if not stored.read(1):
+                    raise EOFError("it is empty")
+                stored.seek(0)
+            with gzip.GzipFile(fileobj=cast("IO[bytes]", stored)) as unpacked:
+                yield cast("IO[bytes]", unpacked)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FormatError(f"{where}: damaged gzip file: {error}; get it again") from None
+    else:
+        yield stored
+
+
+@contextlib.contextmanager
+def _zstd_stream(stored: IO[bytes], where: object) -> Iterator[IO[bytes]]:
+    zstandard = require_zstandard(str(where))
     if not _is_whole(stored):
-        raise FormatError(f"{path}: damaged zstd file: it ends too early; get it again")
+        raise FormatError(f"{where}: damaged zstd file: it ends too early; get it again")
     stored.seek(0)
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
     try:
         with unpacker.stream_reader(stored, read_size=_READ_BYTES, read_across_frames=True) as unpacked:
             yield cast("IO[bytes]", unpacked)
     except zstandard.ZstdError as error:
-        raise FormatError(f"{path}: damaged zstd file: {error}; get it again") from None
+        raise FormatError(f"{where}: damaged zstd file: {error}; get it again") from None
 
 
 def _is_whole(file: IO[bytes]) -> bool:

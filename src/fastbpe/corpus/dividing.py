@@ -3,45 +3,53 @@
 from __future__ import annotations
 
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe.corpus import parquet
+from fastbpe.corpus import tables
+from fastbpe.corpus.document_files import kind_of
 from fastbpe.corpus.file_parts import FilePart, cuts, unpacked_size
 from fastbpe.corpus.remote import AnyPath
-from fastbpe.corpus.sources import kind_of
+from fastbpe.errors import FormatError
 
 
-def is_divisible(path: AnyPath, separator: str | None, errors: str) -> bool:
+def is_divisible(path: AnyPath, format: str | None, field: str, separator: str | None, errors: str) -> bool:
     """Tell whether a file may hold several documents, whose beginnings can be found from any place of it.
 
     Args:
         path: the file.
+        format: its format; None: by name, or else by content.
+        field: field that holds the text.
         separator: what ends the documents of a file of text; None: it is one document.
         errors: "replace" could make a separator of bytes that are not UTF-8.
     """
-    kind, _ = kind_of(path)
+    try:
+        kind, _ = kind_of(path, format, field)
+    except FormatError:
+        return False  # reading it will raise the error
     if kind in ("jsonl", "parquet"):
         return True
-    return separator is not None and (errors == "strict" or "\ufffd" not in separator)
+    return kind == "text" and separator is not None and (errors == "strict" or "\ufffd" not in separator)
 
 
-def divide(path: AnyPath, start: int, end: int, separator: str | None) -> FilePart | None:
+def divide(
+    path: AnyPath, start: int, end: int, format: str | None, field: str, separator: str | None
+) -> FilePart | None:
     """Return the part of a file with the documents that begin between two places.
 
     Args:
         path: the file.
         start, end: places, in bytes of the file as stored. In a packed file or a table they stand for the same
             shares of its content.
-        separator: as for `is_divisible`.
+        format, field, separator: as for `is_divisible`.
 
     Returns:
         The part; None: no document begins there.
     """
-    kind, packing = kind_of(path)
+    kind, packing = kind_of(path, format, field)
     size = path.stat().st_size
     if kind == "parquet":
-        n_rows = parquet.count_rows(path)
+        n_rows = tables.count_rows(path)
         first, last = (-(-place * n_rows // size) for place in (start, end))
-        return FilePart(path, "", first, last, is_table=True) if first < last else None
+        return FilePart(path, kind, "", first, last) if first < last else None
     n_bytes = unpacked_size(path, packing)
     mark = b"\n" if kind == "jsonl" or separator is None else to_utf8(separator)
     first, last = cuts(path, packing, mark, [place * n_bytes // size for place in (start, end)], n_bytes)
-    return FilePart(path, packing, first, last) if first < last else None
+    return FilePart(path, kind, packing, first, last) if first < last else None

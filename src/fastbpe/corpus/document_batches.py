@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastbpe.corpus.sources import Document
+from fastbpe.corpus.source_kinds import Document
 
 _BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the first document that reaches this size
 

@@ -33,11 +33,16 @@ from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.threads import CallPool, Future, usable_threads
 from fastbpe.corpus.dividing import is_divisible
+from fastbpe.corpus.document_files import formats_of, require_extras
+from fastbpe.corpus.document_formats import check_effects
 from fastbpe.corpus.file_parts import FilePart
+from fastbpe.corpus.json_documents import Lines
+from fastbpe.corpus.listing import Listing, Path_
 from fastbpe.corpus.remote import AnyPath, absolute
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
 from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
+from fastbpe.corpus.source_kinds import Cut, Document
+from fastbpe.corpus.sources import read
 from fastbpe.errors import FormatError
 
 #: A file to encode, or a part of one.
@@ -69,8 +74,10 @@ class FilesSummary:
         n_ids: int – ids in the output.
         n_bytes: int – bytes of UTF-8 that were encoded, also by runs that this one resumed.
         seconds: float – duration of this call.
-        n_skipped: int – documents that on_error="skip" left out.
+        n_skipped: int – documents that on_error="skip" left out, and files of which it left out the rest.
         skipped: tuple of str – names of the first ten of them, with file, line or row, and reason.
+        n_left_out: int – files of input folders that hold no documents, by their names.
+        left_out: tuple of str – names of the first ten of them.
 
     >>> import fastbpe, pathlib, tempfile
     >>> tokenizer = fastbpe.train(["low lower"], vocab_size=258, progress=False)
@@ -89,6 +96,8 @@ class FilesSummary:
     seconds: float
     n_skipped: int = 0
     skipped: tuple[str, ...] = ()
+    n_left_out: int = 0
+    left_out: tuple[str, ...] = ()
 
     __repr__ = fields_repr
 
@@ -102,9 +111,10 @@ class Job:
         dtype: str – "uint16" or "uint32".
         before: tuple of int – ids in front of each document.
         after: tuple of int – ids after each document.
-        separator: str or None – text between the documents of a txt file; None: the file is one document.
-        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
-        on_error: str – "raise" an error for a line or row without text, or "skip" it.
+        separator: str or None – text between the documents of a text file; None: the file is one document.
+        text_field: str – field of a line of JSON, or column of a table, that holds the text.
+        format: str or None – format of all inputs; None: by name, or else by content.
+        on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
         header: str or None – header in front of the ids of a .bin, one of id_headers.HEADERS.
     """
@@ -115,13 +125,14 @@ class Job:
     after: tuple[int, ...]
     separator: str | None
     text_field: str
+    format: str | None = None
     on_error: str = "raise"
     errors: str = "strict"
     header: str | None = None
 
     def is_divisible(self, path: AnyPath) -> bool:
         """Tell whether an input can be divided between documents."""
-        return is_divisible(path, self.separator, self.errors)
+        return is_divisible(path, self.format, self.text_field, self.separator, self.errors)
 
 
 @dataclass
@@ -396,6 +407,7 @@ def _batches(
     for index in range(first, len(files)):
         stretches = read(
             files[index],
+            format=job.format,
             separator=separator,
             field=job.text_field,
             cut=cut,
@@ -433,8 +445,12 @@ def _batches(
     yield batch
 
 
-def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath) -> list[AnyPath]:
-    """List the input files, and check all that can be checked before anything is written."""
+def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tuple[list[AnyPath], Skipped]:
+    """List the input files, and check all that can be checked before anything is written.
+
+    Returns:
+        The files, and a record of the files that folders leave out.
+    """
     if out.suffix not in SUFFIXES:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
     if out.is_dir():
@@ -445,7 +461,12 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath) -> list[AnyPath
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
     if isinstance(inputs, (bytes, Mapping)) or not isinstance(inputs, (str, os.PathLike, Iterable)):
         raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
-    files = files_of(inputs)
+    listing = Listing(job.format, job.text_field)
+    files = [
+        file
+        for item in ((inputs,) if isinstance(inputs, (str, os.PathLike)) else inputs)
+        for file in listing.files(item)
+    ]
     for path in files:
         if not path.exists():
             said = f"{os.strerror(errno.ENOENT)} (every str is a path here; texts are encoded by encode_batch)"
@@ -455,8 +476,14 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath) -> list[AnyPath
     if (same := next((path for path in files if path.resolve() == out.resolve()), None)) is not None:
         raise ValueError(f"{same} is the output and one of the inputs; write to another place")
     for path in files:
-        require_extras(path)
-    return files
+        require_extras(path, job.format)
+    check_effects(
+        formats_of(files, job.format, job.text_field),
+        format=job.format,
+        text_field=job.text_field,
+        separator=job.separator,
+    )
+    return files, listing.left_out
 
 
 def _settings(job: Job, files: Sequence[Input]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from fastbpe.corpus.encode_files import (
     _Run,
 )
 from fastbpe.corpus.sinks import Sink
-from fastbpe.corpus.sources import Document
+from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import FormatError
 
 

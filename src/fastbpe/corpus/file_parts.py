@@ -7,10 +7,10 @@ out earlier: machines that take neighbouring parts agree on the place between th
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import IO, Any, cast
 
 from fastbpe.corpus.compression import open_unpacked, skip
@@ -26,15 +26,19 @@ class FilePart(os.PathLike[str]):
 
     Args:
         whole: the file.
+        format: its format, as `document_files` has it.
         packing: how it is packed, or "".
         start, end: bytes of its unpacked content; or rows, if it is a table.
-        is_table: it is parquet or Arrow, whose reader opens the file itself.
     """
 
-    def __init__(self, whole: AnyPath, packing: str, start: int, end: int, *, is_table: bool = False) -> None:
-        self.whole, self.packing, self.start, self.end, self.is_table = whole, packing, start, end, is_table
-        unpacked = Path(whole.name[: len(whole.name) - len(packing)])
-        self.name, self.suffix, self.suffixes = unpacked.name, unpacked.suffix, unpacked.suffixes
+    def __init__(self, whole: AnyPath, format: str, packing: str, start: int, end: int) -> None:
+        self.whole, self.format, self.packing, self.start, self.end = whole, format, packing, start, end
+        self.name = whole.name
+
+    @property
+    def is_table(self) -> bool:
+        """Tell whether rows are counted, and pyarrow opens the file itself."""
+        return self.format in ("parquet", "arrow")
 
     def __str__(self) -> str:
         return f"{self.whole}{f' from byte {self.start} on' if self.start and not self.is_table else ''}"
@@ -60,8 +64,8 @@ class _PartStream(io.RawIOBase):
     """Bytes of a part. It can seek if the file is not packed."""
 
     def __init__(self, part: FilePart) -> None:
-        self._opened = open_unpacked(part.whole, part.packing)
-        self._file, _ = self._opened.__enter__()
+        self._opened = unpacked(part.whole, part.packing)
+        self._file = self._opened.__enter__()
         self._can_seek, self._start, self._n, self._at = not part.packing, part.start, part.end - part.start, 0
         skip(self._file, part.start)
 
@@ -93,12 +97,19 @@ class _PartStream(io.RawIOBase):
         super().close()
 
 
+@contextlib.contextmanager
+def unpacked(path: AnyPath, packing: str) -> Iterator[IO[bytes]]:
+    """Open a file as a stream of its unpacked content."""
+    with path.open("rb") as stored, open_unpacked(stored, path, packing) as file:
+        yield cast("IO[bytes]", file)
+
+
 def unpacked_size(path: AnyPath, packing: str) -> int:
     """Count the bytes of a file's unpacked content; reads a packed file to its end."""
     if not packing:
         return path.stat().st_size
     n = 0
-    with open_unpacked(path, packing) as (file, _):
+    with unpacked(path, packing) as file:
         while block := file.read(_BLOCK):
             n += len(block)
     return n
@@ -126,7 +137,7 @@ def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], s
 def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -> int:
     n = len(separator)
     certain = _certain(path, packing, separator, place)
-    with open_unpacked(path, packing) as (file, _):
+    with unpacked(path, packing) as file:
         skip(file, certain)
         data, at = b"", certain
         while block := file.read(_BLOCK):
@@ -147,7 +158,7 @@ def _certain(path: AnyPath, packing: str, separator: bytes, place: int) -> int:
     """Return the last position up to a place that no separator can stand across, whatever begins before it."""
     n = len(separator)
     first = max(place - _BACK, 0)
-    with open_unpacked(path, packing) as (file, _):
+    with unpacked(path, packing) as file:
         skip(file, first)
         data = file.read(place - first + n)
     certain = place

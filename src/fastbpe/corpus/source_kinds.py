@@ -6,19 +6,33 @@ import errno
 import glob
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastbpe.corpus.compression import PACKINGS
 from fastbpe.corpus.remote import RemotePath, as_path, is_remote
 from fastbpe.errors import FormatError, TrainingError, TrainingWarning
 
-#: Suffix of a file → kind of its content.
-KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+Document = str | bytes
+#: Function that returns the last safe cut of a text: an offset in bytes where it may be cut without changing ids,
+#: or 0. The text is UTF-8 and ends with a whole character.
+Cut = Callable[[bytes], int]
+#: Suffix of a file → format of its content; "json": it may be lines of JSON, or something else.
+KINDS = {
+    ".txt": "text",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
+    ".jl": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+}
 #: Suffixes of packed files that fastbpe does not unpack.
 REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 #: Function that is called with the error of each line or row without text.
 Skip = Callable[[FormatError], object]
+CONVERT = 'convert it first, or give errors="replace" (--errors replace)'  # advice in errors
 OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
@@ -26,6 +40,25 @@ _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
 # path takes longer than to count its pieces.
 _MAX_SYSTEM_PATH_CHARACTERS = 1 << 15
 _FOLDER_ENDS = ("/", os.sep)
+
+
+def field_of(record: Mapping[str, Any], field: str) -> Any:
+    """Return the value of a field of an object of JSON, or of a field within a field; None if there is none.
+
+    A name with dots is first looked up as it is, then as the way to a nested field.
+
+    >>> field_of({"doc": {"text": "a"}}, "doc.text"), field_of({"doc.text": "b", "doc": {"text": "a"}}, "doc.text")
+    ('a', 'b')
+    """
+    if field in record:
+        return record[field]
+    at = field.find(".")
+    while at >= 0:
+        inner = record.get(field[:at])
+        if isinstance(inner, dict) and (found := field_of(inner, field[at + 1 :])) is not None:
+            return found
+        at = field.find(".", at + 1)
+    return None
 
 
 def items_of(source: object) -> tuple[Iterable[Any], bool]:

@@ -27,13 +27,19 @@ _SETTINGS = (
     "after",
     "separator",
     "text_field",
+    "input_format",
     "header",
     "shard",
     "shards",
     "plan",
 )
 _READING = ("on_error", "errors")  # without effect on a shard if all its documents can be read
-_SHOWN = {"before": "document_start", "after": "document_end", "plan": "inputs, in name or size"}
+_SHOWN = {
+    "before": "document_start",
+    "after": "document_end",
+    "input_format": "format",
+    "plan": "inputs, in name or size",
+}
 
 
 def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
@@ -53,6 +59,7 @@ def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
         "separator": job.separator,
         "text_field": job.text_field,
         "header": job.header,
+        "input_format": job.format,
         "on_error": job.on_error,
         "errors": job.errors,
         "shard": index,
@@ -197,7 +204,7 @@ def check_inputs(part: Part, folder: Path) -> None:
             raise FormatError(f"{file}: {size} bytes, and {described['size']} in {place}: it has changed since")
         part_of_it: AnyPath | FilePart = file
         if (one := described.get("part")) is not None and one["unit"] == "bytes":
-            part_of_it = FilePart(file, "", one["start"], one["end"])
+            part_of_it = FilePart(file, "text", "", one["start"], one["end"])
         if (found := sha256_of(part_of_it)) != described["sha256"]:
             raise FormatError(
                 f"{part_of_it}: its SHA-256 is {found[:16]}…, and {described['sha256']:.16}… in {place}: it was "

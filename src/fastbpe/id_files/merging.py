@@ -15,10 +15,10 @@ from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.corpus.id_headers import check_header
+from fastbpe.corpus.listing import Path_
 from fastbpe.corpus.remote import is_remote
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Sink, check_absent, ids_path
 from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.sources import Path_
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.id_files.blocks import KnownIds, ends_of
 from fastbpe.id_files.manifests import check_hashes

@@ -34,9 +34,10 @@ from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.id_schemas import ABOUT
 from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
+from fastbpe.corpus.listing import Path_
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path, staged
 from fastbpe.corpus.sinks import MANIFEST, SUFFIXES, check_absent, ids_path, paths_of, stale_paths
-from fastbpe.corpus.sources import Cut, Document, Path_
+from fastbpe.corpus.source_kinds import Cut, Document
 from fastbpe.formats import atomic_files
 from fastbpe.id_files import manifests
 from fastbpe.id_files.parts import beside, shard_of, shard_path
@@ -138,7 +139,7 @@ def encode_files(
     check_header(job.header, target)
     number = None if shard is None else checked_shard(shard)
     path = target if number is None else shard_path(target, number)
-    files = checked_files(inputs, path)
+    files, left_out = checked_files(inputs, path, job)
     mine: Sequence[AnyPath | FilePart] = files
     at_end: whole.AtEnd = whole.nothing_more
     if number is not None:
@@ -150,7 +151,7 @@ def encode_files(
         if isinstance(path, Path):
             remove_leftovers([path, beside(ids_path(path), MANIFEST)])
         if (done := _done(path, settings, overwrite=overwrite)) is not None:
-            return done
+            return replace(done, n_left_out=left_out.n, left_out=(*left_out.first,))
         named = [(share.name, part) for share in shares if (part := _part_of(share, job)) is not None]
         mine = [file for _, file in named]
         at_end = _Manifest(settings, named)
@@ -171,14 +172,14 @@ def encode_files(
         if isinstance(path, RemotePath):
             _remove(stale_paths(path))
         uploads += _all_files(local)
-    return replace(made, path=cast("Path", path))
+    return replace(made, path=cast("Path", path), n_left_out=left_out.n, left_out=(*left_out.first,))
 
 
 def _part_of(share: Share, job: Job) -> AnyPath | FilePart | None:
     """Return the part of a file that begins with the first document of a share; None: no document begins in it."""
     if share.start is None or share.end is None:
         return share.path
-    return divide(share.path, share.start, share.end, job.separator)
+    return divide(share.path, share.start, share.end, job.format, job.text_field, job.separator)
 
 
 def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> FilesSummary | None:

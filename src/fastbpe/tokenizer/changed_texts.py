@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.choices import DocumentFormat
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_text
 from fastbpe.corpus.document_batches import document_batches
-from fastbpe.corpus.sources import Document, Source, documents, resolve
+from fastbpe.corpus.document_formats import check_format, check_text_field
+from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.sources import Source, check_separator, documents, resolve
 from fastbpe.tokenizer.alignment import align
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -137,6 +140,7 @@ def changed_texts(
     align_first: int = 1000,
     separator: str | None = None,
     text_field: str = "text",
+    format: DocumentFormat | None = None,
     num_threads: int | None = None,
     progress: Progress = None,
 ) -> TextChanges:
@@ -154,7 +158,8 @@ def changed_texts(
             none. Aligning a text takes some hundred times longer than encoding it.
         separator: str – text between the documents of a txt file, as for `train`: "\\n": each line is a text.
             None: the file is one text.
-        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
+        text_field: str – field of a line of JSON, or column of a table, that holds the text, as for `train`.
+        format: str – format of all files, as for `train`.
         num_threads: int – as for `encode_batch`.
         progress: bool, function or None – as for `train`; the one phase is "comparing", in bytes.
 
@@ -182,9 +187,12 @@ def changed_texts(
         raise ValueError(f"align_first={align_first}: give a number of texts, 0 or more")
     require_numpy("changed_texts")
     comparison = _Comparison(old, new, n_to_align, num_threads)
-    resolved = resolve(corpus)
+    check_separator(separator)
+    check_text_field(text_field)
+    check_format(format)
+    resolved = resolve(corpus, format=format, text_field=text_field, separator=separator)
     with Reporter(progress).phase("comparing", resolved.n_bytes, unit="B", unit_scale=True) as phase:
-        for texts in document_batches(documents(resolved, field=text_field, separator=separator)):
+        for texts in document_batches(documents(resolved, format=format, field=text_field, separator=separator)):
             phase.update(comparison.add(texts))
     return comparison.result()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fastbpe._utils.choices import IdType, OnError, ReadErrors
+from fastbpe._utils.choices import DocumentFormat, IdType, OnError, ReadErrors
+from fastbpe.corpus.document_formats import check_format, check_text_field
 from fastbpe.corpus.encode_files import Job
 from fastbpe.corpus.sinks import choose_dtype
 from fastbpe.corpus.skipping import check_choices
@@ -22,6 +23,7 @@ def job_of(
     document_end: str | None,
     separator: str | None = None,
     text_field: str = "text",
+    format: DocumentFormat | None = None,
     on_error: OnError = "raise",
     errors: ReadErrors = "strict",
     header: str | None = None,
@@ -30,15 +32,15 @@ def job_of(
 
     Args:
         fingerprint, n_vocab, special_tokens: the tokenizer's.
-        dtype, document_start, document_end, separator, text_field, on_error, errors, header: as for
+        dtype, document_start, document_end, separator, text_field, format, on_error, errors, header: as for
             `Tokenizer.encode_files`.
 
     Raises:
         TypeError, ValueError, SpecialTokenError: an argument has a wrong type or value.
     """
     check_separator(separator)
-    if not isinstance(text_field, str):
-        raise TypeError(f"text_field must be str, not {type(text_field).__name__}")
+    check_text_field(text_field)
+    check_format(format)
     check_choices(on_error, errors)
     return Job(
         identity={"fingerprint": fingerprint, "n_vocab": n_vocab},
@@ -47,6 +49,7 @@ def job_of(
         after=id_of_marker(special_tokens, "document_end", document_end),
         separator=separator,
         text_field=text_field,
+        format=format,
         on_error=on_error,
         errors=errors,
         header=header,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fastbpe._core.encode.encoder import Encoder
     from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
     from fastbpe._core.split.splitter import Splitter
-    from fastbpe.corpus.sources import Cut
+    from fastbpe.corpus.source_kinds import Cut
     from fastbpe.model import AddedToken
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
     from fastbpe.tokenizer.sequences import SequenceTokenizer

@@ -11,7 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from fastbpe._utils.arguments import integer
 from fastbpe.corpus.document_batches import document_batches
-from fastbpe.corpus.sources import Cut, Source, documents, resolve
+from fastbpe.corpus.source_kinds import Cut
+from fastbpe.corpus.sources import Source, documents, resolve
 from fastbpe.errors import VocabularyError
 from fastbpe.vocabularies.changes import Change, RemovalReport
 from fastbpe.vocabularies.id_map import NONE, IdMap

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from fastbpe._utils.optional_imports import require_numpy, require_pyarrow
-from fastbpe.corpus.compression import PACKINGS, open_unpacked
+from fastbpe.corpus.compression import PACKINGS
+from fastbpe.corpus.file_parts import unpacked
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import beside
 from fastbpe.id_files.reader import open_ids
@@ -82,8 +83,8 @@ def read(path: Path, field: str = FIELD, dtype: str | None = None) -> Iterator[t
         for i, row in enumerate((array,) if array.ndim == 1 else array):
             yield f"{path}, row {i}", row
     else:
-        packing = path.suffix if path.suffix in PACKINGS else ""
-        with open_unpacked(path, packing) as (file, _):
+        packing = PACKINGS.get(path.suffix, "")
+        with unpacked(path, packing) as file:
             if suffix in _JSON:
                 yield from _json_lines(file, path, field)
             else:

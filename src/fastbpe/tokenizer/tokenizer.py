@@ -26,6 +26,7 @@ from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import (
     Boundary,
     DecodeErrors,
+    DocumentFormat,
     Format,
     Header,
     IdType,
@@ -60,7 +61,8 @@ if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.encode_files import FilesSummary
-    from fastbpe.corpus.sources import Path_, Source
+    from fastbpe.corpus.listing import Path_
+    from fastbpe.corpus.sources import Source
     from fastbpe.display.shown_text import ShownText
     from fastbpe.tokenizer.completing import ByteCompleter, CharacterCompleter
     from fastbpe.tokenizer.conversation import Conversation
@@ -813,6 +815,7 @@ class Tokenizer(Encoder):
         *,
         separator: str | None = None,
         text_field: str = "text",
+        format: DocumentFormat | None = None,
         document_start: str | None = None,
         document_end: str | None = None,
         dtype: IdType | None = None,
@@ -834,21 +837,23 @@ class Tokenizer(Encoder):
         input was damaged, replace it and resume.
 
         These must fit into memory: one piece (one document, if there is no split pattern or no scanner for it), a
-        line of jsonl, a row of parquet, and for parquet output the ids of one document.
+        line of JSON, a row of a table, a batch of an Arrow file, and for parquet output the ids of one document.
+        With separator and on_error="skip" also one document, which is left out whole.
 
         Args:
-            inputs: a path, a folder (all .txt, .jsonl and .parquet files below it), a glob pattern
-                ("data/*.jsonl"), or an iterable of these. A txt file is one document; jsonl has one a line,
-                parquet one a row. All but parquet may also be .gz or .zst. Unlike in `train`, every str is a path:
-                `encode_batch` takes texts.
+            inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these, as for `train`. A
+                text file is one document; JSON lines have one a line, parquet and Arrow one a row. Unlike in
+                `train`, every str is a path: `encode_batch` takes texts.
             out: file of ids. Its ending decides the format. .bin: the ids, little-endian. .npy: the same as a
                 numpy array of shape (n_ids,). Two files are written beside either: OUT.json (dtype, count,
                 tokenizer), and OUT.offsets, little-endian int64: document i has the ids from offsets[i] up to
                 offsets[i + 1]. .idx: a .bin, and beside it the index that Megatron-LM reads. .parquet, .arrow: a
                 row a document, with the column "input_ids" of lists.
-            separator: end of each document within a txt file, not part of it. "\n": a document a line, which may
-                also end with "\r\n".
-            text_field: field of a jsonl line, or column of a parquet file, that holds the text.
+            separator: end of each document within a text file, not part of it. "\n": a document a line, which may
+                also end with "\r\n". Refused if no input is text.
+            text_field: field of a line of JSON, or column of a table, that holds the text; "doc.text" is the field
+                "text" of the field "doc". Default: "text". Refused if no input has fields.
+            format: format of all inputs, as for `train`. None: by name, or else by content.
             document_start, document_end: special tokens to put before and after each document, as parts of it.
             dtype: "uint16" or "uint32". None: the smaller that holds every id of the vocabulary.
             num_threads: as in `encode_batch`.
@@ -861,8 +866,9 @@ class Tokenizer(Encoder):
                 documents in the order of a single run. OUT….manifest.json, written last,
                 says what the shard was made of, with SHA-256 of inputs and outputs. A shard that is done is not
                 encoded again. `open_ids` reads the shards, `merge_shards` makes one file of them.
-            on_error: "skip": leave out lines of jsonl and rows of parquet without text; the summary counts them
-                (n_skipped) and names the first ones (skipped). "raise": they are a FormatError.
+            on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
+                the rest of a damaged file. The summary counts them (n_skipped) and names the first ones (skipped).
+                "raise": they are a FormatError.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they are a FormatError.
             header: "llm.c": the 1,024 bytes of llm.c in front of the ids of a .bin; uint32 in its Llama 3 form.
 
@@ -892,6 +898,7 @@ class Tokenizer(Encoder):
             document_end=document_end,
             separator=separator,
             text_field=text_field,
+            format=format,
             on_error=on_error,
             errors=errors,
             header=header,

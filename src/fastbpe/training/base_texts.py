@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import utf8_size
-from fastbpe.corpus.sources import Cut, Document
+from fastbpe.corpus.source_kinds import Cut, Document
 from fastbpe.model import Model
 from fastbpe.tokenizer.internals import cutter_of, model_of, special_of, splitter_of
 from fastbpe.tokenizer.tokenizer import Tokenizer

@@ -17,7 +17,7 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.sources import Document
+from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import SpecError
 from fastbpe.training import counting_threads
 from fastbpe.training.codepoint_options import CodePointOptions

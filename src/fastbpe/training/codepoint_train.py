@@ -12,7 +12,7 @@ from typing import Any
 
 from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._utils.progress import Reporter
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, Spec
@@ -51,6 +51,7 @@ class CodePointReport:
         n_merges: int – learned pieces of more than one character.
         n_skipped: int – documents that on_error="skip" left out because they could not be read.
         n_pruned: int – words, with repetitions, that `PieceCounts.pruned` left out.
+        n_files_left_out: int – files of folders of the source that hold no documents, by their names.
     """
 
     n_bytes: int
@@ -65,6 +66,7 @@ class CodePointReport:
     n_merges: int
     n_skipped: int = 0
     n_pruned: int = 0
+    n_files_left_out: int = 0
 
     def notes(self, trainer: Spec) -> list[str]:
         """Say how much text was left out, and which option of the trainer would keep it.
@@ -151,9 +153,11 @@ def train_model(
     >>> learned("characters")
     '<unk> <s> </s> a b ▁ c d'
     """
-    sentences, skipped = sentences_of(source, reading)
+    resolved = source if isinstance(source, Mapping) else reading.resolve(source)
+    sentences, skipped = sentences_of(resolved, reading)
     model, report = learn_model(sentences, options, reading, reporter, base)
-    report = replace(report, n_skipped=skipped.n)
+    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
+    report = replace(report, n_skipped=skipped.n, n_files_left_out=n_files_left_out)
     _summarise(report, reporter)
     return model, report
 
@@ -204,6 +208,7 @@ def _summarise(report: CodePointReport, reporter: Reporter) -> None:
             "counting": f"{report.n_bytes:,} bytes, {report.n_sentences:,} sentences, "
             f"{report.n_distinct_words:,} distinct words"
             + (f", {report.n_skipped:,} documents skipped" if report.n_skipped else "")
+            + (f", {report.n_files_left_out:,} files of folders left out" if report.n_files_left_out else "")
             + (f", {report.n_pruned:,} words pruned" if report.n_pruned else ""),
             "learning": f"{report.n_merges:,} merges",
         }

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.threads import start_beside, wait_for
-from fastbpe.corpus.sources import Document
+from fastbpe.corpus.source_kinds import Document
 from fastbpe.training.spill import Spill
 
 # A unit is a byte of a bytes document, a character of a str document: what len() counts.

@@ -6,18 +6,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Literal, TypedDict
 
 from fastbpe._utils.arguments import integer
-from fastbpe._utils.choices import BaseSpecial, OnError, ReadErrors, Ties
+from fastbpe._utils.choices import BaseSpecial, DocumentFormat, OnError, ReadErrors, Ties
 from fastbpe._utils.progress import Progress
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.skipping import check_choices
-from fastbpe.corpus.sources import check_separator
+from fastbpe.corpus.document_formats import check_format, check_text_field
+from fastbpe.corpus.skipping import Skipped, check_choices
+from fastbpe.corpus.source_kinds import Cut, Document
+from fastbpe.corpus.sources import ResolvedSource, Source, check_separator, documents, resolve
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
 from fastbpe.tokenizer.special_tokens import check_names
@@ -108,6 +110,7 @@ class RunKeywords(TypedDict, total=False):
     max_memory_bytes: int | None
     text_field: str
     separator: str | None
+    format: DocumentFormat | None
     on_error: OnError
     errors: ReadErrors
 
@@ -186,9 +189,10 @@ class ReadingOptions:
     Attributes:
         num_threads: int or None – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
         max_memory_bytes: int or None – bytes for the tables of all threads together; see `count_pieces`.
-        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
-        separator: str or None – text between the documents of a txt file; None: the file is one document.
-        on_error: str – "raise" an error for a line or row without text, or "skip" it.
+        text_field: str – field of a line of JSON, or column of a table, that holds the text.
+        separator: str or None – text between the documents of a text file; None: the file is one document.
+        format: str or None – format of all files; None: by name, or else by content.
+        on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
 
     Raises:
@@ -200,6 +204,7 @@ class ReadingOptions:
     max_memory_bytes: int | None = None
     text_field: str = "text"
     separator: str | None = None
+    format: str | None = None
     on_error: str = "raise"
     errors: str = "strict"
 
@@ -209,8 +214,24 @@ class ReadingOptions:
             raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
         check_choices(self.on_error, self.errors)
         check_separator(self.separator)
-        if not isinstance(self.text_field, str):
-            raise TypeError(f"text_field must be str, not {type(self.text_field).__name__}")
+        check_text_field(self.text_field)
+        check_format(self.format)
+
+    def resolve(self, source: Source) -> ResolvedSource:
+        """List the files of a source."""
+        return resolve(source, format=self.format, text_field=self.text_field, separator=self.separator)
+
+    def documents(self, source: ResolvedSource, cut: Cut | None, skipped: Skipped) -> Iterator[Document]:
+        """Read the documents of a source; those that on_error leaves out are counted in `skipped`."""
+        return documents(
+            source,
+            format=self.format,
+            field=self.text_field,
+            separator=self.separator,
+            cut=cut,
+            skip=skipped if self.on_error == "skip" else None,
+            errors=self.errors,
+        )
 
     def check_unused(self, reason: str = "the source is counted already") -> None:
         """Raise TrainingError if any option differs from its default.

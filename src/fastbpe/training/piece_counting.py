@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter, parts
-from fastbpe._utils.choices import OnError, ReadErrors, TextMode
+from fastbpe._utils.choices import DocumentFormat, OnError, ReadErrors, TextMode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.sources import Document, Source, documents, resolve
+from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.splitting import make_splitter
@@ -50,6 +51,7 @@ def count_pieces(
     progress: Progress = None,
     text_field: str = "text",
     separator: str | None = None,
+    format: DocumentFormat | None = None,
     on_error: OnError = "raise",
     errors: ReadErrors = "strict",
     **options: Unpack[CodePointKeywords],
@@ -75,11 +77,13 @@ def count_pieces(
             go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
             result, which takes the bytes of each distinct piece + 32. None: no limit.
         progress: bool, function or None – as for `train`; the one phase is "counting".
-        text_field: str – field of each jsonl line, or column of a parquet file, that holds the text.
-        separator: str – text between two documents of a txt file; it belongs to neither. "\\n": each line
-            is a document, and may end with "\\r\\n". None: the file is one document.
-        on_error: str – "skip": leave out lines of jsonl and rows of parquet without text, and count them in
-            `PieceCounts.n_skipped`; "raise": they are a FormatError.
+        text_field: str – field of each line of JSON, or column of a table, that holds the text; "doc.text" is the
+            field "text" of the field "doc". Default: "text". Refused if no file has fields.
+        separator: str – text between two documents of a text file; it belongs to neither. "\\n": each line
+            is a document, and may end with "\\r\\n". None: the file is one document. Refused if no file is text.
+        format: str – format of all files, as for `train`.
+        on_error: str – "skip": leave out documents that cannot be read (lines and rows without text or not UTF-8,
+            the rest of a damaged file), and count them in `PieceCounts.n_skipped`; "raise": they are an error.
         errors: str – "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
         **options: code-point mode only – the options of `train` that decide how text becomes words: options of the
             normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
@@ -113,6 +117,7 @@ def count_pieces(
         max_memory_bytes=max_memory_bytes,
         text_field=text_field,
         separator=separator,
+        format=format,
         on_error=on_error,
         errors=errors,
     )
@@ -139,7 +144,7 @@ def count_pieces(
 
 
 def count_source(
-    source: Source,
+    source: Source | ResolvedSource,
     pattern: PatternLike,
     special_tokens: tuple[str, ...],
     reading: ReadingOptions,
@@ -167,16 +172,9 @@ def count_source(
         splitter = make_splitter(text_of_pattern)
         special = make_matcher(special_tokens, {}) if special_tokens else None
         of_base = BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
-    resolved = resolve(source)
+    resolved = source if isinstance(source, ResolvedSource) else reading.resolve(source)
     skipped = Skipped()
-    texts = documents(
-        resolved,
-        field=reading.text_field,
-        separator=reading.separator,
-        cut=of_base.cut,
-        skip=skipped if reading.on_error == "skip" else None,
-        errors=reading.errors,
-    )
+    texts = reading.documents(resolved, of_base.cut, skipped)
     with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
         if of_base.stretches is None:
             table, n_bytes = count_texts(

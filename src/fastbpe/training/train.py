@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._utils.choices import BaseSpecial, Mode, OnError, ReadErrors
+from fastbpe._utils.choices import BaseSpecial, DocumentFormat, Mode, OnError, ReadErrors
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -115,6 +115,7 @@ def train(
     max_memory_bytes: int | None = None,
     text_field: str = "text",
     separator: str | None = None,
+    format: DocumentFormat | None = None,
     on_error: OnError = "raise",
     errors: ReadErrors = "strict",
     roles: Mapping[str, str] | None = None,
@@ -127,8 +128,11 @@ def train(
 
     Args:
         source: path, texts or counts – the text to learn from.
-            A path is a file (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a folder, or a
-            pattern like "data/*.txt". Files are read as a stream: memory does not grow with their size.
+            A path is a file, a folder, or a pattern like "data/*.txt". A file is text, JSON lines, parquet or
+            Arrow with a field "text", also packed as .gz or .zst; its name decides, or else its first bytes.
+            A folder stands for all such files below it that are not hidden, if their names end with .txt, .jsonl,
+            .ndjson, .jsonlines, .jl, .parquet or .arrow, and for .json files of lines with the field. Files are
+            read as a stream: memory does not grow with their size.
             A text is one document: str, or bytes of UTF-8.
             A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, str are paths if every
             str looks like a path: a single line of fewer than 1,024 characters that ends with a suffix of
@@ -160,9 +164,16 @@ def train(
             total is None if the source does not tell its size), then "learning" (in merges).
         num_threads: int – threads that count text, as for `count_pieces`.
         max_memory_bytes: int – bytes for the counting tables, as for `count_pieces`.
-        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
-        separator: str – text between the documents of a txt file; None: each file is one document.
-        on_error: str – "raise" an error for a line or row without text, or "skip" it.
+        text_field: str – field of a line of JSON, or column of a table, that holds the text; "doc.text" is the
+            field "text" of the field "doc", unless a field has that name. Default: "text". Refused if no file has
+            fields.
+        separator: str – text between the documents of a text file; None: each file is one document. Refused if no
+            file is text.
+        format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say. A
+            folder then stands for the files whose names say that format, or none. None: by name, or else by
+            content.
+        on_error: str – "raise" an error for a document that cannot be read (a line or row without text or not
+            UTF-8, the rest of a damaged file), or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
         roles: dict – "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its special token; see
             `Tokenizer.roles`.
@@ -222,6 +233,7 @@ def train(
         max_memory_bytes=max_memory_bytes,
         text_field=text_field,
         separator=separator,
+        format=format,
         on_error=on_error,
         errors=errors,
     )
@@ -407,7 +419,9 @@ def _train_bytes(
         reporter: gets the phases "counting" and "learning".
         facts_of_base: facts about the base for the training report.
     """
-    counts = _counted(source, start, options, reading, reporter)
+    resolved = source if isinstance(source, (PieceCounts, Mapping)) else reading.resolve(source)
+    counts = _counted(resolved, start, options, reading, reporter)
+    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
     learner = _learn(counts, start, options, reporter)
     merges = learner.merges()
     report = asdict(options) | {
@@ -417,6 +431,7 @@ def _train_bytes(
         "n_pieces": learner.n_pieces,
         "n_distinct_pieces": len(counts),
         "n_skipped": counts.n_skipped,
+        "n_files_left_out": n_files_left_out,
         "n_pruned": counts.n_pruned,
         "n_merges": len(merges),
         **(facts_of_base or {}),
@@ -425,6 +440,7 @@ def _train_bytes(
         {
             "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
             + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
+            + (f", {n_files_left_out:,} files of folders left out" if n_files_left_out else "")
             + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
             "learning": f"{len(merges):,} merges",
         }
@@ -433,7 +449,7 @@ def _train_bytes(
 
 
 def _counted(
-    source: Source | PieceCounts,
+    source: Source | ResolvedSource | PieceCounts,
     start: BaseVocabulary,
     options: ByteOptions,
     reading: ReadingOptions,

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.sources import Source, documents, resolve
+from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import SpecError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
@@ -96,7 +96,7 @@ def with_format_of(source: object, keywords: Mapping[str, Any]) -> dict[str, Any
     return values
 
 
-def sentences_of(source: Source, reading: ReadingOptions) -> tuple[SentenceSource, Skipped]:
+def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tuple[SentenceSource, Skipped]:
     """Open a source of sentences.
 
     Args:
@@ -114,19 +114,16 @@ def sentences_of(source: Source, reading: ReadingOptions) -> tuple[SentenceSourc
         ReadingOptions(
             text_field=reading.text_field,
             separator=reading.separator,
+            format=reading.format,
             on_error=reading.on_error,
             errors=reading.errors,
         ).check_unused()
-    resolved = resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
+    if isinstance(source, ResolvedSource):
+        resolved = source
+    else:
+        resolved = reading.resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
     skipped = Skipped()
-    texts = documents(
-        resolved,
-        field=reading.text_field,
-        separator=reading.separator,
-        cut=lambda data: data.rfind(b"\n") + 1,
-        skip=skipped if reading.on_error == "skip" else None,
-        errors=reading.errors,
-    )
+    texts = reading.documents(resolved, lambda data: data.rfind(b"\n") + 1, skipped)
     sentences = SentenceSource(texts=texts, n_bytes=resolved.n_bytes, are_sentences=has_counts, must_be_utf8=True)
     return sentences, skipped
 

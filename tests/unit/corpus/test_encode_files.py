@@ -448,7 +448,7 @@ def run_until_error(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
     bad.write_bytes(b"\xff")
     with (
         mock.patch.object(encode_files, "_BATCH_BYTES", 1),
-        pytest.raises(FormatError, match=r"bad\.txt: not UTF-8"),
+        pytest.raises(FormatError, match=r"bad\.txt:1: not UTF-8"),
     ):
         tokenizer.encode_files([jsonl, good, bad], out)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe.corpus import sources
+from fastbpe.corpus.listing import Listing
 from fastbpe.corpus.sources import documents, resolve
 
 
@@ -22,13 +22,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
 def test_train_lists_the_files_of_a_folder_once(folder: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[object] = []
-    real = sources._files_of
+    real = Listing.files
 
-    def counting(item: Any) -> Any:
+    def counting(self: Listing, item: Any) -> Any:
         listed.append(item)
-        return real(item)
+        return real(self, item)
 
-    monkeypatch.setattr(sources, "_files_of", counting)
+    monkeypatch.setattr(Listing, "files", counting)
     totals: list[int | None] = []
     options: dict[str, Any] = {"vocab_size": 257} if mode == "byte" else {"vocab_size": "characters"}
     fastbpe.train(folder, mode=mode, progress=lambda phase, done, total: totals.append(total), **options)

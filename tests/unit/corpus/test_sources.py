@@ -16,8 +16,10 @@ import fastbpe
 from fastbpe import PATTERNS, FormatError
 from fastbpe._core.text.safe_cuts import last_safe_cut
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe.corpus import parquet, sources
-from fastbpe.corpus.sources import Stretch, files_of, read
+from fastbpe.corpus import sources, tables
+from fastbpe.corpus.listing import files_of
+from fastbpe.corpus.sources import read
+from fastbpe.corpus.text_documents import Stretch
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
 from helpers.shared_data import standard_library
@@ -145,7 +147,7 @@ def test_reading_can_resume_after_any_part(
         write_jsonl(path, path.suffix if path.suffix != ".jsonl" else "")
     else:
         write_parquet(path)
-        monkeypatch.setattr(parquet, "_ROWS", 2)
+        monkeypatch.setattr(tables, "_ROWS", 2)
     for separator in (None, b"\n", b"e\n"):
         whole = list(read(path, separator=separator, cut=last_safe_cut))
         assert len(whole) > 3
@@ -233,7 +235,7 @@ def test_folders_and_glob_patterns_list_their_files(tmp_path: Path) -> None:
 def test_invalid_utf8_error_names_file_and_offset(tmp_path: Path, block: int, data: bytes, at: int) -> None:
     for separator in (None, b"\n"):
         (tmp_path / "bad.txt").write_bytes(b"x y\n" * 20 + data)
-        with pytest.raises(FormatError, match=rf"bad\.txt: not UTF-8: invalid byte 0x.. at offset {80 + at};"):
+        with pytest.raises(FormatError, match=rf"bad\.txt:21: not UTF-8: invalid byte 0x.. at offset {80 + at};"):
             list(read(tmp_path / "bad.txt", separator=separator, cut=last_safe_cut))
 
 

@@ -1,0 +1,188 @@
+"""Files of documents, opened: unpacked, with their format known, before their first byte of text."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any, NamedTuple, cast
+
+from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
+from fastbpe.corpus.compression import HEAD_BYTES, MAGIC, ReadAhead, open_unpacked, packing_of
+from fastbpe.corpus.document_formats import (
+    TABLES,
+    check_is_read,
+    first_record,
+    head_of,
+    named,
+    recognise,
+    table_of,
+)
+from fastbpe.corpus.file_parts import FilePart
+from fastbpe.corpus.remote import AnyPath
+from fastbpe.corpus.source_kinds import field_of
+from fastbpe.errors import FormatError
+
+
+class Content(NamedTuple):
+    """Content of an open file.
+
+    Attributes:
+        format: "text", "jsonl", "parquet" or "arrow".
+        file: the unpacked content, from its beginning; None for a table, which pyarrow opens.
+        n_stored: returns how many bytes of the stored file were read.
+        is_recognised: bool – the format was recognised by the first bytes.
+        packing: how the file is packed, or "".
+    """
+
+    format: str
+    file: ReadAhead | None
+    n_stored: Callable[[], int]
+    is_recognised: bool
+    packing: str = ""
+
+
+@contextlib.contextmanager
+def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator[Content]:
+    """Open a file.
+
+    Args:
+        path: the file, or a part of it.
+        format: its format; None: by name, or else by content.
+        field: field that holds the text.
+
+    Raises:
+        FormatError: it is packed or encoded in a way that is not read, or damaged.
+        ImportError: a package that reads it is missing.
+        OSError: it cannot be opened.
+    """
+    if isinstance(path, FilePart):
+        said, packing, format = "", "", path.format
+    else:
+        check_is_read(path)
+        said, packing = named(path)
+    wanted = format or ("" if said == "json" else said)
+    if wanted in TABLES:
+        if packing:
+            raise FormatError(f"{path}: a {wanted} file is compressed inside; unpack it")
+        yield Content(wanted, None, lambda: 0, False)
+        return
+    with path.open("rb") as stored, content_of(stored, path, wanted, said, packing, field) as content:
+        yield content
+
+
+@contextlib.contextmanager
+def content_of(
+    stored: IO[bytes], where: object, wanted: str, said: str, packing: str, field: str
+) -> Iterator[Content]:
+    """Unpack an open file, and recognise its format.
+
+    Args:
+        stored: the file, at its beginning.
+        where: the file, for errors.
+        wanted: its format; "": by content.
+        said: "json" if its name says so.
+        packing: its packing by its name; "": by content.
+        field: field that holds the text.
+    """
+    can_seek = stored.seekable() if hasattr(stored, "seekable") else False
+    source: IO[bytes] | ReadAhead = stored
+    if not (packing and can_seek):
+        source = ReadAhead(stored)
+        head = source.head_past(MAGIC)
+        packing = packing or packing_of(head)
+        if can_seek:
+            if not wanted and (table := table_of(head, _tail(stored))):
+                yield Content(table, None, lambda: 0, True)
+                return
+            stored.seek(0)
+            source = stored
+    with contextlib.ExitStack() as stack:
+        if packing == ".zst" and not can_seek:
+            source = stack.enter_context(spooled(source))
+        file = ReadAhead(stack.enter_context(open_unpacked(source, where, packing)))
+        head_of(file, where)
+        found = wanted or recognise(file, said, field, where)
+        yield Content(found, file, _teller(stored), not wanted, packing)
+
+
+@contextlib.contextmanager
+def spooled(stream: Any) -> Iterator[IO[bytes]]:
+    """Copy a stream that cannot seek into a temporary file."""
+    import shutil  # imported here: few programs need them
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(cast("IO[bytes]", stream), file)
+        file.seek(0)
+        yield cast("IO[bytes]", file)
+
+
+def _teller(stored: Any) -> Callable[[], int]:
+    """Return the function that tells how many bytes of a stream were read; 0 always, where it cannot."""
+    try:
+        stored.tell()
+    except (AttributeError, OSError):
+        return lambda: 0
+    tell: Callable[[], int] = stored.tell
+    return tell
+
+
+def _tail(stored: IO[bytes]) -> bytes:
+    """Return the last bytes of a file."""
+    stored.seek(max(stored.seek(0, 2) - HEAD_BYTES, 0))
+    return stored.read(HEAD_BYTES)
+
+
+def kind_of(path: AnyPath, format: str | None, field: str) -> tuple[str, str]:
+    """Return the format and the packing of a file, which is opened."""
+    with opened(path, format, field) as content:
+        return content.format, content.packing
+
+
+def format_of(path: AnyPath, format: str | None, field: str) -> str:
+    """Return the format of a file, which is opened if its name does not say it."""
+    said, _ = named(path)
+    if format or said not in ("", "json"):
+        return format or said
+    with opened(path, format, field) as content:
+        return content.format
+
+
+def formats_of(paths: Iterable[AnyPath], format: str | None, field: str) -> Iterator[str]:
+    """Yield the format of each file; "" for one that reading will refuse."""
+    for path in paths:
+        try:
+            yield format_of(path, format, field)
+        except FormatError:
+            yield ""
+
+
+def has_texts(path: AnyPath, field: str) -> bool:
+    """Tell whether a .json file is lines of JSON of which the first has a text."""
+    try:
+        with opened(path, None, field) as content:
+            if content.format != "jsonl" or content.file is None:
+                return False
+            record = first_record(content.file)
+            return isinstance(record, dict) and isinstance(field_of(record, field), str)
+    except FormatError:
+        return False
+
+
+def require_extras(path: AnyPath, format: str | None = None) -> None:
+    """Check that the optional packages are installed that reading a file needs.
+
+    Raises:
+        ImportError: pyarrow or zstandard is missing; the message says what to install.
+    """
+    said, packing = named(path)
+    if (format or said) in TABLES:
+        require_pyarrow(path)
+    elif packing == ".zst":
+        require_zstandard(path)
+
+
+def is_packed(path: AnyPath) -> bool:
+    """Tell, by its name, whether the size of a file is not the size of its text."""
+    said, packing = named(path)
+    return said in TABLES or packing != ""

@@ -1,0 +1,225 @@
+"""Formats of files of documents: what a name says, and what the first bytes say where it does not.
+
+A name that ends with .txt, .jsonl or .parquet decides. Any other file is recognised by its beginning, unpacked: a
+parquet or Arrow file by its magic number, lines of JSON by the first of them. All else is text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from fastbpe.corpus.compression import HEAD_BYTES, PACKINGS, ReadAhead
+from fastbpe.corpus.remote import AnyPath
+from fastbpe.corpus.source_kinds import KINDS, REFUSED, field_of
+from fastbpe.errors import FormatError, OptionError
+
+FORMATS = ("text", "jsonl", "parquet", "arrow")
+TABLES = ("parquet", "arrow")
+DEFAULT_FIELD = "text"
+AS_TEXT = 'format="text" (--format text) reads it as text'
+BOM = b"\xef\xbb\xbf"
+
+_PARQUET_MAGIC = b"PAR1"
+_ARROW_MAGIC = b"ARROW1\0\0"  # of an Arrow IPC file
+_ARROW_STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message of an Arrow IPC stream
+#: Bytes at the beginning → encoding. UTF-32 first: its little-endian mark begins with that of UTF-16.
+_ENCODINGS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+_OTHER_FILES = {b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\3\4": "zip", b"7z\xbc\xaf\x27\x1c": "7z"}
+_MARKS = (BOM, _ARROW_MAGIC, *_ENCODINGS, *_OTHER_FILES)
+_MAX_LINE_BYTES = 1 << 20  # bytes of a first line that are read to tell lines of JSON
+_MIN_WIDE_CHARACTERS = 8  # characters that show UTF-16 or UTF-32 without a byte-order mark
+_OBJECT = re.compile(rb'\s*\{\s*"(?:[^"\\\x00-\x1f]|\\.)*"\s*:')
+_BLANKS = b" \t\r\n"
+
+
+def check_format(format: object) -> None:
+    """Raise ValueError unless a format is None or one of FORMATS."""
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format={format!r}: choose one of {', '.join(map(repr, FORMATS))}")
+
+
+def check_text_field(text_field: object) -> None:
+    """Raise TypeError unless the name of a field is a str."""
+    if not isinstance(text_field, str):
+        raise TypeError(f"text_field must be str, not {type(text_field).__name__}")
+
+
+def named(path: AnyPath) -> tuple[str, str]:
+    """Return the format that a name says, "json" for .json, "" for none; and its packing.
+
+    >>> from pathlib import Path
+    >>> named(Path("a.JSONL.gz")), named(Path("a.json.zstd")), named(Path("a.jsonl.txt")), named(Path("a.md"))
+    (('jsonl', '.gz'), ('json', '.zst'), ('jsonl', ''), ('', ''))
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packing = PACKINGS[suffixes.pop()] if suffixes and suffixes[-1] in PACKINGS else ""
+    said = KINDS.get(suffixes[-1], "") if suffixes else ""
+    if said == "text" and len(suffixes) > 1 and KINDS.get(suffixes[-2]) in ("json", "jsonl"):
+        said = KINDS[suffixes[-2]]  # somebody added .txt to the name
+    return said, packing
+
+
+def check_is_read(path: AnyPath) -> None:
+    """Raise FormatError for a packed file that is not unpacked."""
+    if path.suffix.lower() in REFUSED:
+        raise FormatError(f"{path}: {path.suffix} files are not read; unpack it, or pack it as .gz or .zst")
+
+
+def head_of(file: ReadAhead, where: object) -> bytes:
+    """Read the first bytes of a stream ahead, and check that they may begin UTF-8.
+
+    Raises:
+        FormatError: they are UTF-16 or UTF-32, or a kind of file that is not unpacked.
+    """
+    head = file.head_past(_MARKS)
+    for mark, name in _OTHER_FILES.items():
+        if head.startswith(mark):
+            raise FormatError(f"{where}: it is a {name} file; unpack it, or pack it as .gz or .zst")
+    if encoding := _encoding_of(head):
+        raise FormatError(
+            f"{where}: it is {encoding}, not UTF-8; convert it first: iconv -f {encoding} -t UTF-8 FILE"
+        )
+    return head
+
+
+def _encoding_of(head: bytes) -> str | None:
+    """Name the encoding of a beginning if it is UTF-16 or UTF-32, by its mark or by where its zeros are."""
+    for mark, name in _ENCODINGS.items():
+        if head.startswith(mark):
+            return name
+    for width in (4, 2):
+        units = head[: min(len(head), HEAD_BYTES) // width * width]
+        if len(units) >= _MIN_WIDE_CHARACTERS * width:
+            for order, place in (("LE", 0), ("BE", width - 1)):
+                if all(units[i::width] == bytes(len(units) // width) for i in range(width) if i != place):
+                    return None if not any(units) or 0 in units[place::width] else f"UTF-{8 * width}{order}"
+    return None
+
+
+def table_of(head: bytes, tail: bytes) -> str:
+    """Return "parquet" or "arrow" if a file's first and last bytes say so, else ""."""
+    if head.startswith(_PARQUET_MAGIC) and tail.endswith(_PARQUET_MAGIC):
+        return "parquet"
+    return "arrow" if head.startswith((_ARROW_MAGIC, _ARROW_STREAM_MAGIC)) else ""
+
+
+def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
+    """Return the format of a stream whose name does not tell it: "text" or "jsonl".
+
+    It is lines of JSON if the first is an object with the field, or if the second begins an object, too. A file
+    named .json is lines of JSON, or refused.
+
+    Args:
+        file: the stream, at its beginning.
+        said: "json" or "" – what the name says.
+        field: field that holds the text.
+        where: the file, for the error.
+
+    Raises:
+        FormatError: a .json file is an array, or an object of several lines.
+    """
+    head = file.head().removeprefix(BOM)
+    while not head.strip(_BLANKS) and len(head) < _MAX_LINE_BYTES:
+        n = len(head)
+        head = file.more().removeprefix(BOM)
+        if len(head) == n:
+            return "jsonl" if said else "text"
+    begin = head.lstrip(_BLANKS)
+    if said and begin.startswith(b"["):
+        raise FormatError(
+            f"{where}: one array of JSON, not a line for each document; make lines of it (jq -c '.[]' FILE), or "
+            + AS_TEXT
+        )
+    if not begin.startswith(b"{"):
+        return "jsonl" if said else "text"
+    record = first_record(file)
+    begin = file.head().removeprefix(BOM).lstrip(_BLANKS)
+    line, _, rest = begin.partition(b"\n")
+    if len(line) >= _MAX_LINE_BYTES:
+        return "jsonl" if _OBJECT.match(line) else "text"
+    if said and not isinstance(record, dict) and _spans_lines(begin):
+        raise FormatError(
+            f"{where}: an object of JSON on several lines, not a line for each document; make one line of it "
+            f"(jq -c . FILE), or {AS_TEXT}"
+        )
+    if said or (isinstance(record, dict) and (field_of(record, field) is not None)):
+        return "jsonl"
+    if isinstance(record, dict) and not rest.strip(_BLANKS):
+        rest = file.more().removeprefix(BOM).lstrip(_BLANKS).partition(b"\n")[2]
+    return "jsonl" if isinstance(record, dict) and rest.lstrip(_BLANKS).startswith(b"{") else "text"
+
+
+def _spans_lines(begin: bytes) -> bool:
+    """Tell whether a text that begins with a brace goes on after its first line as one object."""
+    first = begin.partition(b"\n")[0].rstrip(_BLANKS)
+    return first.endswith((b"{", b",", b"[", b":"))
+
+
+def first_record(file: ReadAhead) -> object:
+    """Return the first line of a stream as JSON; None if it is none, or too long to read ahead."""
+    begin = file.head().removeprefix(BOM).lstrip(_BLANKS)
+    while b"\n" not in begin and len(begin) < _MAX_LINE_BYTES:
+        n = len(begin)
+        begin = file.more().removeprefix(BOM).lstrip(_BLANKS)
+        if len(begin) == n:
+            break
+    try:
+        return json.loads(begin.partition(b"\n")[0].decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def begins_like_json_lines(head: bytes) -> bool:
+    """Tell whether a text begins with an object of JSON and its first name."""
+    return _OBJECT.match(head.removeprefix(BOM)) is not None
+
+
+def check_effects(formats: Iterable[str], *, format: object, text_field: object, separator: object) -> None:
+    """Check that options of reading can have an effect on some file.
+
+    Args:
+        formats: format of each file, "texts" for texts that no file holds, "" for a file that is not
+            readable; taken only as far as needed.
+        format, text_field, separator: the options; None, or "text" for text_field: not given.
+
+    Raises:
+        OptionError: an option is for other sources.
+    """
+    given = {
+        "format": format,
+        "text_field": None if text_field == DEFAULT_FIELD else text_field,
+        "separator": separator,
+    }
+    idle = [name for name, value in given.items() if value is not None]
+    found = set()
+    for one in formats if idle else ():
+        if not one:
+            return
+        found.add(one)
+        if one != "texts":
+            effective = "separator" if one == "text" else "text_field"
+            idle = [name for name in idle if name not in ("format", effective)]
+        if not idle:
+            break
+    if not found or not idle:
+        return
+    name, value = idle[0], given[idle[0]]
+    flag = "--separator, --lines" if name == "separator" else "--" + name.replace("_", "-")
+    if found == {"texts"}:
+        raise OptionError(
+            f"{name}={value!r} has no effect: it is for files, and the source is texts; leave it out"
+        )
+    of_what = "JSON lines and tables" if name == "text_field" else "text"
+    others = " or ".join(sorted(found))
+    way_out = "jsonl" if name == "text_field" else "text"
+    raise OptionError(
+        f"{name}={value!r} ({flag}) has no effect: it is for {of_what}, and the files are {others}; leave it out, "
+        f'or say what they are by format="{way_out}" (--format {way_out})'
+    )

@@ -1,0 +1,104 @@
+"""Documents in lines of JSON: whole lines of a stream, parsed when their texts are needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from fastbpe._core.text.json_lines import n_lines, texts_of_lines
+from fastbpe.corpus.source_kinds import CONVERT, OTHER_FIELD, Document, Skip, field_of
+from fastbpe.errors import FormatError
+
+
+def whole_lines(file: Any, block: int) -> Iterator[bytes]:
+    """Read a stream in blocks of about `block` bytes that end with a line."""
+    rest = b""
+    while data := file.read(max(block, len(rest))):
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield b"".join((rest, memoryview(data)[:end]))
+            rest = data[end:]
+        else:
+            rest += data
+    if rest:
+        yield rest
+
+
+class Lines:
+    """Whole lines of JSON, parsed when the caller asks for their texts.
+
+    Args:
+        block: bytes – the lines.
+        first: int – number of lines of the file before them, for errors.
+        where: the file, for errors.
+        field: str – name of the field that holds the text; with dots also the way to a nested one.
+        skip: called with the error of each line without text; None: raise the error.
+        errors: str – handler of bytes that are not UTF-8: "strict" or "replace".
+        advice: str – end of the error of a line that is no JSON.
+
+    Attributes:
+        n: int – number of lines.
+        skip: as for `read`; may be replaced before the lines are parsed.
+    """
+
+    def __init__(
+        self,
+        block: bytes,
+        first: int,
+        where: object,
+        field: str,
+        skip: Skip | None = None,
+        errors: str = "strict",
+        advice: str = "",
+    ) -> None:
+        self.block, self.field = block, field
+        self.n = n_lines(block)
+        self.skip = skip
+        self._first, self._where, self._errors, self._advice = first, where, errors, advice
+
+    def texts(self) -> Sequence[Document]:
+        """Parse the lines; blank and skipped ones have no text in the result."""
+        texts, others = texts_of_lines(self.block, self.field)
+        if not others:
+            return cast("Sequence[Document]", texts)
+        found: list[Document | None] = list(texts)
+        for i, line in others:
+            if line.strip():
+                found[i] = self._text_or_skip(line, f"{self._where}:{self._first + i + 1}")
+        return [text for text in found if text is not None]
+
+    def _text_or_skip(self, line: bytes, where: str) -> str | None:
+        try:
+            return self._text(line, where)
+        except FormatError as error:
+            if self.skip is None:
+                raise
+            self.skip(error)
+            return None
+
+    def _text(self, line: bytes, where: str) -> str:
+        try:
+            record = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode(errors=self._errors))
+        except UnicodeDecodeError as error:
+            raise FormatError(
+                f"{where}: not a line of JSON: not UTF-8: invalid byte 0x{line[error.start]:02x} at offset "
+                f"{error.start} of the line; {CONVERT}"
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"{where}: not a line of JSON: {error}{self._advice}") from None
+        if not isinstance(record, dict) or (text := field_of(record, self.field)) is None:
+            raise FormatError(f"{where}: {self._missing(record)}")
+        if not isinstance(text, str):
+            raise FormatError(f"{where}: its field {self.field!r} is {type(text).__name__}, not a string")
+        return text
+
+    def _missing(self, record: object) -> str:
+        """Say why a line has no text."""
+        if isinstance(record, dict):
+            if self.field in record:
+                return f"its field {self.field!r} is NoneType, not a string"
+            found = f"its fields are {', '.join(map(repr, record))}"
+        else:
+            found = "it is not an object"
+        return f"no object with a field {self.field!r}; {found}; {OTHER_FIELD}"

@@ -1,0 +1,115 @@
+"""Files that paths, folders and patterns name; those that a folder leaves out; files that are named twice."""
+
+from __future__ import annotations
+
+import glob
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from fastbpe.corpus.document_files import has_texts
+from fastbpe.corpus.document_formats import named
+from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
+from fastbpe.corpus.skipping import Skipped
+from fastbpe.errors import FormatWarning
+
+Path_ = str | os.PathLike[str]
+
+
+class Listing:
+    """Lists files, for one call.
+
+    A folder stands for all files below it whose name ends with .txt, .jsonl, .ndjson, .jsonlines, .jl, .parquet or
+    .arrow, or with one of these and .gz or .zst, and for .json files of lines that have the field; sorted by name.
+    With a format it stands for the files whose names say that format, or none. A pattern (`**` matches any
+    folders) stands for the files that match, sorted by name. Both leave out what is hidden: names that begin with
+    a dot, and all below such folders. A path like "s3://bucket/folder/" is remote, see `corpus.remote`.
+
+    Args:
+        format: format that the caller gave, or None.
+        field: field that holds the text.
+
+    Attributes:
+        left_out: visible files of folders that are not taken: their number, and the first names.
+    """
+
+    def __init__(self, format: str | None = None, field: str = "text") -> None:
+        self._format, self._field = format, field
+        self._seen: set[object] = set()
+        self.left_out = Skipped()
+
+    def files(self, item: Path_) -> list[AnyPath]:
+        """List the files that a path, folder or pattern names.
+
+        Raises:
+            FileNotFoundError: a folder holds no such file, or no file matches a pattern.
+
+        Warns:
+            FormatWarning: a file was listed before.
+        """
+        path = as_path(item)
+        if item == "":  # Path("") is the current folder
+            raise FileNotFoundError('"" names no file; give a path, or "." for this folder')
+        if path.is_dir():
+            found = self._below(path)
+        elif not path.exists() and glob.has_magic(os.fspath(item)):
+            found = _matching(path)
+            if not found:
+                raise FileNotFoundError(f"{path}: no file matches")
+        else:
+            found = [path]
+        for file in found:
+            known = file.resolve()
+            if known in self._seen:
+                warnings.warn(f"{file}: given twice, and read twice", FormatWarning, stacklevel=2)
+            self._seen.add(known)
+        return found
+
+    def _below(self, folder: AnyPath) -> list[AnyPath]:
+        """List the files of a folder that hold documents."""
+        n_parts = len(folder.parts)
+        found: list[AnyPath] = []
+        left_out: list[AnyPath] = []
+        below: list[AnyPath] = [*folder.rglob("*")]
+        for path in sorted(below, key=lambda path: path.parts):
+            if not _hidden(path.parts[n_parts:]) and path.is_file():
+                (found if self._is_taken(path) else left_out).append(path)
+        self.left_out.add(len(left_out), map(str, left_out))
+        if not found:
+            others = f" (of {len(left_out)} files, such as {left_out[0].name})" if left_out else ""
+            raise FileNotFoundError(
+                f"{folder}: no .txt, .jsonl or .parquet file in this folder{others}; name others by a pattern "
+                f"such as '{folder}/**/*.py', or say what they hold by format= (--format)"
+            )
+        return found
+
+    def _is_taken(self, path: AnyPath) -> bool:
+        said, _ = named(path)
+        if self._format:
+            return said in ("", self._format) or (said == "json" and self._format == "jsonl")
+        return has_texts(path, self._field) if said == "json" else said != ""
+
+
+def _hidden(parts: Iterable[str]) -> list[str]:
+    """Return the names that begin with a dot."""
+    return [part for part in parts if part.startswith(".")]
+
+
+def _matching(path: AnyPath) -> list[AnyPath]:
+    """List the visible files that match a pattern."""
+    found: list[AnyPath]
+    if isinstance(path, RemotePath):
+        known = {*path.parts}
+        found = [file for file in path.glob_itself() if known.issuperset(_hidden(file.parts))]
+    else:
+        found = [Path(name) for name in glob.iglob(str(path), recursive=True) if os.path.isfile(name)]
+    return sorted(found, key=lambda path: path.parts)
+
+
+def files_of(inputs: Path_ | Iterable[Path_]) -> list[AnyPath]:
+    """List the files that paths, folders and patterns name, in the order given; see `Listing`."""
+    listing = Listing()
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = (inputs,)
+    return [path for item in inputs for path in listing.files(item)]
