@@ -28,6 +28,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.ids.little_endian import pack_ids, pack_offsets
 from fastbpe._core.text.utf8_text import to_utf8, utf8_size
+from fastbpe._utils.batches import items_in
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr
@@ -461,6 +462,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
     if isinstance(inputs, (bytes, Mapping)) or not isinstance(inputs, (str, os.PathLike, Iterable)):
         raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
+    inputs = items_in(inputs, "inputs")
     listing = Listing(job.format, job.text_field)
     files = [
         file

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import n_valid
+from fastbpe._utils.batches import items_in
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.encode_files import (
@@ -54,7 +55,7 @@ def encode_texts(
 
 def _batches(texts: Iterable[Document | None], job: Job) -> Iterator[_Batch]:
     batch = _Batch(progress={"file": 0})
-    for number, text in enumerate(texts):
+    for number, text in enumerate(items_in(texts)):
         try:
             batch.add([_checked(text, number, job)], is_start=True, ends=True)
         except FormatError as error:

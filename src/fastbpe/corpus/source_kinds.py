@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from fastbpe._utils.batches import items_in
 from fastbpe.corpus.compression import PACKINGS
 from fastbpe.corpus.remote import RemotePath, as_path, is_remote
 from fastbpe.errors import FormatError, TrainingError, TrainingWarning
@@ -85,6 +86,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
         return (source,), True
     if isinstance(source, bytes):
         raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
+    source = items_in(source, "source")
     if not isinstance(source, Iterable):
         raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
     if not isinstance(source, (list, tuple)) or not any(isinstance(item, str) for item in source):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.row_batches import encode_rows
 from fastbpe._core.text.text_rows import TextRows
+from fastbpe._utils.batches import items_in
 from fastbpe._utils.optional_imports import require_numpy, require_pyarrow_for
 from fastbpe.errors import note_place
 from fastbpe.tokenizer.numpy_output import check_output, in_dtype
@@ -60,7 +61,7 @@ def to_arrow(
 def _as_strings(pyarrow: Any, texts: Any) -> Any:
     """Give an array of a type whose rows lie end to end in one buffer."""
     if not isinstance(texts, pyarrow.Array):
-        return _array_of(pyarrow, texts)
+        return _array_of(pyarrow, items_in(texts))
     if pyarrow.types.is_dictionary(texts.type):
         texts = texts.dictionary_decode()
     kinds = pyarrow.types

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from fastbpe._utils.batches import check_no_table
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.model import Buffer
 
@@ -27,6 +28,7 @@ def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
         return batch
     if type(batch) is tuple and len(batch) == 2 and all(_is_array(part) for part in batch):
         return _cut(memoryview(batch[0]), memoryview(batch[1]))  # type: ignore[arg-type]
+    check_no_table(batch, "batch")
     if type(batch).__module__.partition(".")[0] == "pyarrow":
         from fastbpe.tokenizer.arrow import flat_lists  # here: few batches are Arrow's
 

@@ -9,6 +9,7 @@ from typing import Any
 from fastbpe._core.encode.sequence_merging import Merged, plan
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+from fastbpe._utils.batches import items_in
 from fastbpe._utils.threads import CallPool, usable_threads
 
 # Argument of `train`: sequences, an array of one or two dimensions, or sequences and their counts.
@@ -29,7 +30,8 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
             f"a batch must be an iterable of sequences or an array of two dimensions, not of {n_dimensions}; "
             "for a single sequence, give a list of it"
         )
-    if isinstance(source, (str, Mapping)) or not isinstance(source, Iterable):
+    source = items_in(source, "a batch")
+    if isinstance(source, str) or not isinstance(source, Iterable):
         raise TypeError(f"a batch must be an iterable of sequences, not {type(source).__name__}")
     return iter(source)
 

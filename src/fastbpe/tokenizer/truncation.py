@@ -34,6 +34,7 @@ from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.text_cuts import may_cut
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.batches import items_in
 from fastbpe._utils.choices import Boundary, Side
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.suggestions import choose_one_of
@@ -88,7 +89,7 @@ def truncate_batch(
     n_ids, kinds = _checked(max_tokens, side, boundary)
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a list of texts, not one text: give [text]")
-    listed = list(texts)
+    listed = list(items_in(texts))
     parts = _parts_within(encoder, listed, n_ids, side, kinds)
     for index, part in enumerate(parts):
         if part is not None:

@@ -6,6 +6,7 @@
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
+from fastbpe._utils.batches import items_in
 from fastbpe._core.encode.batch cimport array_of_texts, counts_of_texts, lists_of_texts
 from fastbpe._core.encode.dropping cimport Dropping, seed_of
 from fastbpe._core.encode.count_limits cimport count_up_to
@@ -181,6 +182,7 @@ cdef class Encoder:
         self, texts, *, allowed_special=NOTHING, disallowed_special=ALL, unit=CHARACTER, as_numpy=False
     ):
         """Encode each text as `encode_with_offsets` does. See `Tokenizer.encode_batch_with_offsets`."""
+        texts = items_in(texts)
         if isinstance(texts, tuple):
             texts = list(texts)  # a tuple stands for a single text below, whose errors name no index
         if as_numpy:

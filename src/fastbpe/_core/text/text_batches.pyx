@@ -5,6 +5,8 @@ An iterable may give texts without end. Each batch is encoded before the next is
 
 cimport cython
 
+from fastbpe._utils.batches import items_in
+
 cdef enum:
     MAX_BATCH_UNITS = 1 << 24  # code points, or bytes of UTF-8; the text that reaches it is the last
     MAX_BATCH_TEXTS = 1 << 16
@@ -20,7 +22,7 @@ cdef class TextBatches:
     def __cinit__(self, object texts):
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be a list of texts, not one text: give [text]")
-        self._iterator = iter(texts)
+        self._iterator = iter(items_in(texts))
 
     cdef list next(self):
         """Return the next batch; None at the end.
