@@ -43,6 +43,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "option": f"{POINTS} | {POINTS} --option add_dummy_prefix=false",
             "pattern": "--pattern none",
             "special": "--special <x>",
+            "roles": f"{TRAIN} --special <x> | ... --roles bos=<x>",
             "ties": "--ties first",
             "min_count": "--min-count 9",
             "max_token_bytes": "--max-token-bytes 1",
@@ -210,6 +211,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "verify": None,  # no visible effect if all ids are equal; see test_convert.py
             "verify_text": "--verify-text a.txt",
             "drop": "--drop normalizer",
+            "roles": "convert m.fbpe out.json | ... --roles bos=<x>",
         },
     ),
     "verify": (
@@ -227,7 +229,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
     ),
     "completion": ("completion bash", {"shell": "completion bash | completion zsh"}),
     # --json shows in what is printed of a downloaded file; tests/unit/published/test_fetch.py has a server for it.
-    "fetch": ("fetch nonsense", {"names": "nonsense2", "list": "fetch --list nonsense", "json": None}),
+    "fetch": ("fetch nonsense", {"names": "nonsense2", "list": "fetch --list | fetch nonsense", "json": None}),
 }
 ARGUMENTS = {
     command: [action.dest for action in parser._actions if not isinstance(action, argparse._HelpAction)]

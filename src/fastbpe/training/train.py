@@ -241,7 +241,7 @@ def train(
     if base is not None:
         check_mode(base, mode)
     if mode == "ids" and roles is not None:
-        raise TrainingError('roles= is about special tokens, and mode="ids" has none; leave it out')
+        raise TrainingError('roles= names tokens of text, and mode="ids" learns from integers; leave it out')
     if roles is not None:  # before hours of training
         check_roles(roles, _names_of(mode, options, cast("Tokenizer | None", base), source).__contains__)
     if mode == "ids":

@@ -115,7 +115,7 @@ def test_wrong_roles_are_named(roles: Any, error: type[Exception], message: str,
 
 
 def test_sequences_have_no_roles() -> None:
-    with pytest.raises(TrainingError, match='mode="ids" has none; leave it out'):
+    with pytest.raises(TrainingError, match='mode="ids" learns from integers; leave it out'):
         fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=4, roles={"bos": "<s>"})  # type: ignore[call-overload]
 
 
