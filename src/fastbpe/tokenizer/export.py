@@ -24,6 +24,8 @@ from fastbpe.tokenizer.verify_export import Verification, arguments, is_text, sh
 
 #: Formats that lack the split pattern or the special tokens. The others hold a tokenizer whole, or refuse it.
 LOSSY = ("tiktoken", "gpt2")
+#: Formats of one file that say the roles of special tokens.
+HAVE_ROLES = ("native", "gguf", "sentencepiece")
 
 
 def export(
@@ -34,14 +36,22 @@ def export(
     verify: bool,
     verify_text: str | None,
     drop: Iterable[str] = (),
+    has_roles: bool = False,
 ) -> Verification | None:
-    """Write a tokenizer. See `Tokenizer.export`."""
+    """Write a tokenizer, whose roles the caller gave if `has_roles`. See `Tokenizer.export`."""
     from fastbpe.tokenizer import dropping  # here: few calls drop a part
 
     whole, normalize = tokenizer, None
     if dropping.checked(drop):
         tokenizer, normalize = dropping.without_normalizer(whole)
     chosen = format_of(path, tokenizer.mode) if format is None else format
+    is_folder = chosen == "huggingface" and is_huggingface_folder(path)
+    if has_roles and not is_folder and chosen not in HAVE_ROLES:
+        what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
+        raise FormatError(
+            f"{os.fsdecode(path)}: {what} has no place for roles=; leave it out, or write a folder for "
+            "transformers, or a .fbpe or .gguf file"
+        )
 
     def write_to(file: str | os.PathLike[str]) -> Verification | None:
         files = tokenizer._dump(chosen)
@@ -56,7 +66,7 @@ def export(
             atomic_files.write(file, files)
         return done
 
-    if chosen == "huggingface" and is_huggingface_folder(path):
+    if is_folder:
         return tokenizer_config.write_folder(path, tokenizer._roles, write_to)
     return write_to(path)
 

@@ -2067,8 +2067,8 @@ class Tokenizer(Encoder):
             drop: parts to leave out, though ids of some texts change: ["normalizer"], since "gguf", "tiktoken",
                 "gpt2", "minbpe" and "tekken" cannot hold one. Then normalize texts before you encode them with the
                 file. Text that the normalizer does not change keeps its ids.
-            roles: as in `with_special_tokens`. "native", "huggingface" (a folder), "gguf" and "sentencepiece" have
-                a place for them.
+            roles: as in `with_special_tokens`. Only "native", "huggingface" (a folder), "gguf" and "sentencepiece"
+                have a place for them.
 
         Returns:
             Number of texts compared, and the owner that took part; with drop, what was dropped and on which of the
@@ -2089,7 +2089,15 @@ class Tokenizer(Encoder):
         from fastbpe.tokenizer.export import export  # here: it imports all formats
 
         named = self if roles is None else self._with_roles(roles)
-        return export(path, named, format, verify=verify, verify_text=verify_text, drop=drop)
+        return export(
+            path,
+            named,
+            format,
+            verify=verify,
+            verify_text=verify_text,
+            drop=drop,
+            has_roles=roles is not None,
+        )
 
     # Being a value
 

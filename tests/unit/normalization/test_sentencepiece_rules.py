@@ -43,7 +43,7 @@ def test_standard_rules_normalize_as_in_the_examples(name: str, text: str, expec
 
 
 def test_unknown_rule_name_raises_value_error() -> None:
-    with pytest.raises(ValueError, match="'nfc': did you mean 'nfkc'[?] choose one of 'identity', 'nfkc'"):
+    with pytest.raises(ValueError, match=r"'nfc': did you mean 'nfkc'[?] choose one of 'identity', 'nfkc'"):
         sentencepiece_rules.charsmap("nfc")
 
 

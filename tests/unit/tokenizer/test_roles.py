@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe import SpecialTokenError, Tokenizer, TrainingError
+from fastbpe import FormatError, SpecialTokenError, Tokenizer, TrainingError
 from fastbpe.model import ROLES
 
 NAMES = [f"[R{number}]" for number in range(len(ROLES))]
@@ -112,6 +112,15 @@ def test_wrong_roles_are_named(roles: Any, error: type[Exception], message: str,
                 call()
             assert message in str(raised.value)
     assert not (tmp_path / "a.fbpe").exists()
+
+
+@pytest.mark.parametrize(("name", "what"), [("a.json", "a tokenizer.json alone"), ("a.tiktoken", "tiktoken")])
+def test_format_without_a_place_for_roles_refuses_them(name: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        FormatError, match=f"{name}: {what} has no place for roles=; leave it out, or write a folder"
+    ):
+        byte_level().export(tmp_path / name, roles=GIVEN)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_sequences_have_no_roles() -> None:
