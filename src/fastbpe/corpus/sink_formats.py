@@ -51,13 +51,15 @@ def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]
 
 
 def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
-    """Write an Arrow IPC file with the rows of `write_parquet`; uncompressed, so that readers can map it.
+    """Write an Arrow IPC stream with the rows of `write_parquet`; uncompressed, so that readers can map it.
+
+    A stream, since `datasets.Dataset.from_file` opens no other form of Arrow.
 
     Takes the arguments of `write_parquet`.
     """
     arrow = require_pyarrow(path)
     schema = _schema(arrow, about).with_metadata({"fastbpe": json.dumps(about)})
-    with arrow.ipc.new_file(str(path), schema) as writer:
+    with arrow.ipc.new_stream(str(path), schema) as writer:
         for table in _tables(arrow, schema, ids, offsets, about):
             writer.write_table(table)
 

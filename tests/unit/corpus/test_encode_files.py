@@ -58,7 +58,7 @@ def documents_of(out: Path) -> list[list[int]]:
         ids = [token_id for document in documents for token_id in document]
     elif out.suffix == ".arrow":
         with pyarrow.memory_map(str(out)) as mapped:
-            table = pyarrow.ipc.open_file(mapped).read_all()
+            table = pyarrow.ipc.open_stream(mapped).read_all()
             table.validate(full=True)
             documents = table.column("input_ids").to_pylist()
         about = json.loads(table.schema.metadata[b"fastbpe"])
@@ -773,3 +773,12 @@ tokenizer.encode_files({str(jsonl)!r}, {str(out)!r}, text_field="body", progress
     assert (tmp_path / "out.bin.partial" / "run.json").exists()
     code_tokenizer.encode_files(jsonl, out)
     assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+
+
+def test_arrow_output_opens_in_datasets(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    out = tmp_path / "out.arrow"
+    code_tokenizer.encode_files(tmp_path / "a.txt", out, separator="\n", progress=False)
+    opened = datasets.Dataset.from_file(str(out))
+    assert opened["input_ids"][:] == [*map(code_tokenizer.encode_ordinary, ["one two", "three"])]
