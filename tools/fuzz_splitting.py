@@ -1,6 +1,10 @@
 """Split random hard texts with every scanner, the engine and the slow splitter, until one differs or time is up.
 
     python tools/fuzz_splitting.py --seconds 60
+    python tools/fuzz_splitting.py --bytes        # bytes that are not UTF-8; worth most under `just sanitize`
+
+With --bytes, the scanners, the engine and the words of a code-point vocabulary get bytes that no door lets
+through: their ends must rise and end where the bytes do, and AddressSanitizer must see no read past them.
 
 Prints the seed; --seed repeats the same texts. Texts and comparison come from tests/helpers/split_oracles.py.
 """
@@ -28,8 +32,11 @@ def main() -> int:
     parser.add_argument(
         "--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="seed of the texts"
     )
+    parser.add_argument("--bytes", action="store_true", help="split bytes that are not UTF-8, and look for faults")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
+    if arguments.bytes:
+        return split_bytes(arguments.seed, time.monotonic() + arguments.seconds)
     texts = split_oracles.random_texts(arguments.seed)
     splitters = [
         (name, split_oracles.oracle(pattern), [*split_oracles.scanners(pattern), *split_oracles.engines(pattern)])
@@ -48,6 +55,22 @@ def main() -> int:
             n_texts += 1
     kinds = ", ".join(map(repr, splitters[0][2]))
     print(f"{n_texts:,} texts, {len(splitters)} patterns, {kinds}: no difference")
+    return 0
+
+
+def split_bytes(seed: int, end: float) -> int:
+    """Split bytes until the time `end`; return the exit status."""
+    splitters = split_oracles.all_splitters()
+    n_texts = 0
+    for data in split_oracles.random_bytes(seed):
+        for splitter in splitters:
+            if found := split_oracles.fault(splitter, data):
+                print(f"seed {seed}, text {n_texts}: {found}", file=sys.stderr)
+                return 1
+        n_texts += 1
+        if time.monotonic() > end:
+            break
+    print(f"{n_texts:,} texts of bytes, {len(splitters)} splitters: no fault")
     return 0
 
 

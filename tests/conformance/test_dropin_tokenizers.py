@@ -101,3 +101,30 @@ def stream(tokenizer: Any, ids: list[int], skips: bool) -> list[str | None]:
     module = face if isinstance(tokenizer, face.Tokenizer) else stock
     made = module.decoders.DecodeStream(skip_special_tokens=skips)
     return [made.step(tokenizer, id) for id in ids]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(3)
+def test_stream_after_a_prompt_gives_the_text_of_tokenizers(name: str) -> None:
+    """A prompt may end within a character: then its ids belong to the first text."""
+    twins = published(name)
+    rng = random.Random(f"{SEED} {name}")
+    size = twins.theirs.get_vocab_size()
+    batch: list[list[int]] = [twins.theirs.encode("Sauce \U0001f336 hot, \U0001f468\u200d\U0001f469 \u00e9t\u00e9").ids, [0], []]
+    batch += [twins.theirs.encode(text).ids for text in random_texts(rng, 8)]
+    batch += [[rng.randrange(size) for _ in range(6)] for _ in range(8)]
+    for ids in batch:
+        for cut in range(len(ids) + 1):
+            for skips in (True, False):
+                twins.check(lambda t, i=ids, c=cut, s=skips: after_prompt(t, i, c, s), (ids, cut, skips))
+
+
+def after_prompt(tokenizer: Any, ids: list[int], cut: int, skips: bool) -> list[str | None]:
+    """Give the texts of the ids behind the cut, some of them in lists."""
+    module = face if isinstance(tokenizer, face.Tokenizer) else stock
+    made, out = module.decoders.DecodeStream(ids[:cut], skips), []
+    while cut < len(ids):
+        n = cut % 3
+        out.append(made.step(tokenizer, ids[cut : cut + n] if n else ids[cut]))
+        cut += max(n, 1)
+    return out

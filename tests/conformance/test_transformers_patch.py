@@ -172,9 +172,10 @@ def test_streams_decode_like_stock(name: str) -> None:
         for skips in (False, True):
             results = []
             for cls, tokenizer in ((Stock, stock), (tokenizers.decoders.DecodeStream, ours)):
-                stream, out = cls(skip_special_tokens=skips), []
+                cut = len(ids) % 7  # a prompt, which may end within a character
+                stream, out = cls(ids[:cut], skips) if cut else cls(skip_special_tokens=skips), []
                 try:
-                    for i, token_id in enumerate(ids):
+                    for i, token_id in enumerate(ids[cut:]):
                         out.append(stream.step(tokenizer._tokenizer, token_id))
                         if i == 4:
                             stream = copy.copy(stream)

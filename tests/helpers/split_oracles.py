@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Iterator
 
-from fastbpe._core.split.scanner import Scanner, paths
+from fastbpe._core.merge.codepoint_symbols import CodePoints
+from fastbpe._core.split.scanner import Scanner, WordScanner, paths
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe.model import PieceType, pack_pieces
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import chain, engine_of
 from fastbpe.splitting.named import NAMED
@@ -72,6 +75,49 @@ def difference(name: str, wanted: list[int], splitter: Splitter, text: str) -> s
         f"{name}, {splitter!r}: piece {at} from byte {begin} should end at {wanted[at : at + 1]}, "
         f"ends at {got[at : at + 1]}; around it {shown!r}; the text is {text[:400]!r}"
     )
+
+
+def all_splitters() -> list[Splitter]:
+    """The scanners and engines of all patterns, and the scanners of the words of a code-point vocabulary."""
+    made: list[Splitter] = []
+    for pattern in (PATTERNS[name] or "" for name in NAMES):
+        made += [*scanners(pattern), *engines(pattern)]
+    pieces = ["<unk>", "▁", "a", "ab", "▁a", "กข", "ああ", "é", "😀a"]
+    piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
+    scores = struct.pack(f"<{len(pieces)}f", *range(len(pieces)))
+    types = bytes([PieceType.UNKNOWN, *[PieceType.NORMAL] * (len(pieces) - 1)])
+    for escapes in (True, False):
+        words = CodePoints(piece_bytes, piece_ends, scores, types, escapes=escapes, unknown_id=0, byte_ids=None)
+        made += [WordScanner(words, path=path) for path in paths()]
+    return made
+
+
+def fault(splitter: Splitter, data: bytes) -> str | None:
+    """Describe an end that does not rise, or that lies outside the bytes; None if there is none."""
+    ends = splitter.ends_in(data)
+    if ends == sorted(set(ends)) and ends[-1:] == ([len(data)] if data else []):
+        return None
+    return f"{splitter!r} splits {data!r} at {ends}"
+
+
+def random_bytes(seed: int) -> Iterator[bytes]:
+    """Endless texts whose bytes are changed, cut out and put in, so that most are not UTF-8."""
+    generator = random.Random(seed)
+    leads = [*range(0x80, 0x100)]
+    for text in random_texts(seed):
+        data = bytearray(text.encode())
+        for _ in range(generator.randrange(6)):
+            at = generator.randrange(len(data) + 1)
+            match generator.randrange(4):
+                case 0:
+                    data[at : at + generator.randrange(4)] = b""
+                case 1:
+                    data[at:at] = bytes(generator.choices(leads, k=generator.randrange(1, 5)))
+                case 2:
+                    data[at : at + 3] = bytes(generator.choices(range(256), k=3))
+                case 3:  # the end of the text is where reading goes wrong
+                    data += bytes(generator.choices(leads, k=generator.randrange(1, 5)))
+        yield bytes(data)
 
 
 def random_texts(seed: int) -> Iterator[str]:

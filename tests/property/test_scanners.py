@@ -103,3 +103,15 @@ def test_unavailable_simd_path_raises_value_error(monkeypatch: pytest.MonkeyPatc
 def test_environment_variable_forces_a_simd_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTBPE_SIMD", "scalar")
     assert Scanner("gpt2", n_digits=0).path == "scalar"
+
+
+def test_no_scanner_passes_the_end_of_bytes_that_are_not_utf8() -> None:
+    """No door lets such bytes through; should one, the ends still rise and end where the bytes do."""
+    splitters = split_oracles.all_splitters()
+    for data in itertools.islice(split_oracles.random_bytes(n_rounds(1, 2, 3)), n_rounds(300, 3_000, 30_000)):
+        for splitter in splitters:
+            assert (found := split_oracles.fault(splitter, data)) is None, found
+    for lead in range(0x80, 0x100):
+        for before in (b"", b"a", b" ", b"\xe3", b"a" * 62, b"\xe3\x81\x82" * 21):
+            for splitter in splitters:
+                assert (found := split_oracles.fault(splitter, before + bytes([lead]))) is None, found

@@ -44,7 +44,7 @@ class Charsmap:
             base = at ^ _offset(units[at])
             if units[at] & _HAS_VALUE and base < len(units):
                 start = units[base] & _VALUE
-                yield n, self._targets[start : self._targets.index(b"\0", start)].decode()
+                yield n, self._targets[start : self._targets.index(b"\0", start)].decode("utf-8", "replace")
 
 
 def _offset(unit: int) -> int:

@@ -64,8 +64,13 @@ class Parts:
     byte_ids: list[int] | None
 
 
-def build(model: CodePointModel) -> Parts:
-    """Make the tables of a model. Raises VocabularyError if it contradicts itself."""
+def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
+    """Make the tables of a model. Raises VocabularyError if it contradicts itself.
+
+    Args:
+        model: the model.
+        may_mark_spaces: symbols may hold a space for U+2581.
+    """
     unknown, byte_ids = _fallback_ids(model)
     merging = by_scores(model)
     code_points = CodePoints(
@@ -73,11 +78,15 @@ def build(model: CodePointModel) -> Parts:
         model.piece_ends,
         merging.scores,
         _merged_types(merging),
-        escapes=model.normalizer["escape_whitespaces"],
+        escapes=model.normalizer["escape_whitespaces"] and may_mark_spaces,
         unknown_id=unknown,
         byte_ids=byte_ids,
         splits=model.conventions is not None and model.conventions.splits,
     )
+    normalizing = _normalizing(model, code_points, None if byte_ids else unknown)
+    if code_points.marks_spaces and normalizing.normalizer and not normalizing.normalizer.gives_utf8:
+        # A character that is not UTF-8 takes bytes of a U+2581 after it, for which a space cannot stand then.
+        return build(model, may_mark_spaces=False)
     tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(merging, code_points))
     vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
@@ -89,7 +98,7 @@ def build(model: CodePointModel) -> Parts:
     return Parts(
         vocabulary=vocabulary,
         splitter=WordScanner(code_points),
-        normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
+        normalizing=normalizing,
         surfaces=surface,
         decoder=Decoder(
             surface,

@@ -20,6 +20,7 @@ from fastbpe.errors import OptionError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, pack_merges, pack_pieces
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.codepoint_tables import make_normalizer
 from fastbpe.tokenizer.internals import prepared_encoder, source_of
 from fastbpe.training.codepoint_counting import BOUNDARY
 from fastbpe.training.codepoint_options import CodePointOptions, checked_trainer
@@ -49,6 +50,11 @@ class CodePointBase:
         self.model = source_of(tokenizer)
         if not self.model.normalizer["escape_whitespaces"]:
             raise TrainingError("base= keeps spaces as they are, and pieces are learned where they are U+2581")
+        if not make_normalizer(self.model).gives_utf8:
+            raise TrainingError(
+                "base=: a replacement of its precompiled_charsmap or a user-defined symbol is not UTF-8, and "
+                "pieces are learned from characters; train without base="
+            )
         self.fingerprint = tokenizer.fingerprint
         self._encoder = prepared_encoder(tokenizer)
         texts = [piece.decode("utf-8", "replace") for piece in self.model.pieces]

@@ -4,7 +4,10 @@ from libc.stdint cimport uint8_t, uint32_t
 
 
 cdef extern from "simd/utf8.h" nogil:
-    uint32_t fb_char(const uint8_t* p, size_t* n_bytes)  # see simd/utf8.h. Requires: valid UTF-8
+    # See simd/utf8.h: they read bytes that are not UTF-8 as characters, too.
+    size_t fb_char_bytes(uint8_t lead)
+    uint32_t fb_char_within(const uint8_t* p, size_t n_left, size_t* n_bytes)
+    size_t fb_whole_end(const uint8_t* text, size_t n)
 
 
 cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t* c) noexcept nogil:

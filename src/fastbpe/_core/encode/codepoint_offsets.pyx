@@ -250,12 +250,13 @@ cdef class TracedIds:
             normalized, n_normalized, offsets = self._normalized.data, self._normalized.n, self._normalized.offsets
         scratch.ids.n = 0
         encoder._pipeline.encode_normalized(normalized, n_normalized, scratch)
-        return self._append(encoder, normalized, &scratch.ids, offsets, start, has_dummy, last)
+        return self._append(encoder, normalized, n_normalized, &scratch.ids, offsets, start, has_dummy, last)
 
     cdef int _append(
         self,
         TokenEncoder encoder,
         const uint8_t* normalized,
+        size_t n_normalized,
         const Ids* ids,
         const uint32_t* offsets,
         size_t start,
@@ -283,7 +284,7 @@ cdef class TracedIds:
         while self._spans.n + ids.n > self._spans.capacity:
             spans_grow(&self._spans)
         out = self._spans.items + self._spans.n
-        n = encoder.measure(normalized, ids.items, ids.n, self._ids.items + self._ids.n, self._ends)
+        n = encoder.measure(normalized, n_normalized, ids.items, ids.n, self._ids.items + self._ids.n, self._ends)
         if offsets == NULL:
             for i in range(n):
                 out[i].start = begin

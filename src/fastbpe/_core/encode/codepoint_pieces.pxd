@@ -32,5 +32,5 @@ cdef class TokenEncoder:
     ) except -1 nogil
     cdef int _measure(self, Scratch* scratch, Tokens out) except -1 nogil
     cdef size_t measure(
-        self, const uint8_t* data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
+        self, const uint8_t* data, size_t n_data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
     ) noexcept nogil

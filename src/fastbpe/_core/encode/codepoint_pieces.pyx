@@ -22,6 +22,7 @@ from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables
 
@@ -116,8 +117,8 @@ cdef class Tokens:
             # Token i begins where the token before it ends.
             offset = offsets_of_bytes[self._ends[i - 1] if i else 0]
             if in_characters:
-                while at < n and at + min(_lead_bytes(text[at]), n - at) <= offset:
-                    at += min(_lead_bytes(text[at]), n - at)
+                while at < n and at + min(fb_char_bytes(text[at]), n - at) <= offset:
+                    at += min(fb_char_bytes(text[at]), n - at)
                     counted += 1
                 offset = counted
             if i and offset == last and empty is not None:
@@ -137,11 +138,6 @@ cdef class Tokens:
         memcpy(ids.items, self._ids.items, self._ids.n * sizeof(uint32_t))
         ids.n = self._ids.n
         return ids_array(&ids)
-
-
-cdef inline size_t _lead_bytes(uint8_t lead) noexcept nogil:
-    """Return the bytes of the character that begins with this byte; 1 for a continuation byte."""
-    return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
 @cython.final
@@ -263,23 +259,27 @@ cdef class TokenEncoder:
         Requires: scratch.ids are the ids of all of out._normalized, an unknown id for each unknown character.
         """
         cdef size_t n_ids = scratch.ids.n
+        cdef const uint32_t* ids
         out._ends = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         if out._ends == NULL:
             _no_memory(n_ids)
         if n_ids >= MOVED_FROM_IDS:
             out._ids, scratch.ids = scratch.ids, Ids(NULL, 0, 0)
-            out._ids.n = self.measure(out._normalized.data, out._ids.items, n_ids, out._ids.items, out._ends)
+            ids = out._ids.items
         else:
             ids_reserve(&out._ids, n_ids)
-            out._ids.n = self.measure(out._normalized.data, scratch.ids.items, n_ids, out._ids.items, out._ends)
+            ids = scratch.ids.items
+        out._ids.n = self.measure(
+            out._normalized.data, out._normalized.n, ids, n_ids, out._ids.items, out._ends
+        )
         return 0
 
     cdef size_t measure(
-        self, const uint8_t* data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
+        self, const uint8_t* data, size_t n_data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
     ) noexcept nogil:
         """Copy ids, several unknown characters in a row as one, with the end of each; return how many there are.
 
-        data: normalized text that has these ids, an unknown id for each unknown character.
+        data, n_data: normalized text that has these ids, an unknown id for each unknown character.
         out: memory for n_ids ids; may be `ids`.
         ends: memory for as many ends, in bytes of the normalized text.
         """
@@ -289,7 +289,7 @@ cdef class TokenEncoder:
         while i < n_ids:
             width = self._widths[ids[i]]
             if width == BYTE_OF_CHARACTER:
-                n_bytes = _lead_bytes(data[at])
+                n_bytes = min(fb_char_bytes(data[at]), n_data - at)  # the text may end within a character
                 for k in range(n_bytes):
                     out[n] = ids[i + k]
                     ends[n] = <uint32_t> at
@@ -299,7 +299,7 @@ cdef class TokenEncoder:
                 ends[n - 1] = <uint32_t> at
                 was_unknown = False
                 continue
-            at += width if width != UNKNOWN_CHARACTER else _lead_bytes(data[at])
+            at += width if width != UNKNOWN_CHARACTER else min(fb_char_bytes(data[at]), n_data - at)
             if width != UNKNOWN_CHARACTER or not was_unknown or self._pipeline.normalizing.fused == NONE:
                 out[n] = ids[i]
                 n += 1

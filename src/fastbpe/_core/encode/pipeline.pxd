@@ -93,6 +93,7 @@ cdef class Pipeline:
         self, const uint8_t* data, size_t n, bint is_first, const Scratch* scratch
     ) noexcept nogil
     cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
+    cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _merge(
         self, const uint8_t* data, size_t n, size_t start, size_t end, Scratch* scratch

@@ -34,8 +34,10 @@ from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.common.utf8 cimport char_bytes, fb_char_bytes
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, put_space_before
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
+from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
@@ -360,6 +362,8 @@ cdef class Pipeline:
         """Append the ids of user-defined symbols, and encode the text between them."""
         cdef size_t at = 0
         cdef Match match
+        if self.normalizing.normalizer is not None and not self.normalizing.normalizer.gives_utf8:
+            return self._read_as_sentencepiece(data, n, scratch)
         if self.normalizing.symbols is not None:
             while self.normalizing.symbols.find(data, n, at, &match):
                 self._pre_tokenize(data + at, match.start - at, scratch)
@@ -367,6 +371,40 @@ cdef class Pipeline:
                 scratch.after_fused = False
                 at = match.end
         return self._pre_tokenize(data + at, n - at, scratch)
+
+    cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """Do the work of _find_symbols() for normalized text that may not be UTF-8.
+
+        sentencepiece walks from one first byte to the next and takes the bytes that it promises, whatever they are. No
+        token holds such a character that is not UTF-8: it becomes the ids of its bytes or the unknown id by itself.
+        """
+        cdef const Characters* characters = self.vocabulary.tables.characters
+        cdef size_t at = 0, start = 0, n_bytes, i
+        cdef uint32_t c
+        cdef Match match
+        while at < n:
+            if self.normalizing.symbols is not None and self.normalizing.symbols.find_here(data, n, at, &match):
+                self._pre_tokenize(data + start, at - start, scratch)
+                add_id(scratch, match.id)
+                scratch.after_fused = False
+                at = start = match.end
+                continue
+            n_bytes = fb_char_bytes(data[at])
+            if data[at] < 0x80 or char_bytes(data, n, at, &c) == n_bytes:
+                at += n_bytes
+                continue
+            n_bytes = min(n_bytes, n - at)
+            self._pre_tokenize(data + start, at - start, scratch)
+            if characters.has_bytes:
+                for i in range(at, at + n_bytes):
+                    add_id(scratch, characters.byte_ids[data[i]])
+                scratch.after_fused = False
+            elif not scratch.after_fused or self.normalizing.fused == NONE or scratch.keeps_runs:
+                add_id(scratch, characters.unknown_id)
+                scratch.after_fused = True
+            at += n_bytes
+            start = at
+        return self._pre_tokenize(data + start, n - start, scratch)
 
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Split a text into pieces and encode them, a group at a time while caches hold it."""

@@ -21,6 +21,7 @@ cdef class Rules:
         size_t n_units
         uint8_t* replacements  # replacements of the rules, each with a NUL after it
         size_t n_replacements  # bytes of them
+        readonly bint are_utf8  # each replacement is UTF-8
 
     cdef int _load(self, bytes charsmap) except -1
     cdef int _index(self, uint8_t* starts) except -1

@@ -72,7 +72,8 @@ cdef class Rules:
 
         starts: bits by character number, all 0 at first.
 
-        Ensures: no unit that can be reached points outside or back to a unit above it; no value is out of range.
+        Ensures: no unit that can be reached points outside or back to a unit above it; no value is out of range;
+        are_utf8 is set.
         """
         # Children are found from their base: unit `at` with label L is a child of the base at ^ L. first[base] and
         # following[child] link the children of a base, each by its number plus 1; 0 ends the list.
@@ -83,6 +84,7 @@ cdef class Rules:
         cdef uint32_t* bases = <uint32_t*> malloc(n_bytes)  # bases on the path from the root
         cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # of each, 1 + the child that is next
         try:
+            self.are_utf8 = first_invalid(self.replacements, self.n_replacements) == self.n_replacements
             if first == NULL or following == NULL or seen == NULL or bases == NULL or todo == NULL:
                 raise MemoryError("no memory to check the precompiled_charsmap")
             with nogil:
@@ -133,8 +135,11 @@ cdef class Rules:
             base = below(self.units, at)
             if base >= self.n_units or seen[base] == ABOVE:
                 return at + 1
-            if self.units[at] & HAS_VALUE and (self.units[base] & VALUE) >= self.n_replacements:
-                return at + 1
+            if self.units[at] & HAS_VALUE:
+                if (self.units[base] & VALUE) >= self.n_replacements:
+                    return at + 1
+                if self.replacements[self.units[base] & VALUE] >> 6 == 2:
+                    self.are_utf8 = False  # it begins within a character
             if seen[base] != DONE:
                 seen[base] = ABOVE
                 depth += 1

@@ -35,6 +35,7 @@ cdef class Normalizer:
         uint8_t* _starts  # bits by code point: a rule or a symbol may begin with the character; NULL: none does
         uint8_t _symbol_starts[256]  # bool by byte: a symbol begins with it
         uint8_t _ascii[128]  # replacement if ASCII or nothing follows; LOOK: search rules and symbols
+        readonly bint gives_utf8  # each replacement and each symbol is UTF-8, and so is all that it writes
         bint _plain_words  # no character from ! to ~ has another replacement than itself
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil

@@ -26,6 +26,10 @@ class Normalizer:
         symbols: list[bytes] = [],
         marks_to_spaces: bool = False,
     ) -> Self: ...
+    @property
+    def gives_utf8(self) -> bool:
+        """True: each replacement and each symbol is UTF-8, and so is all normalized text."""
+
     def words_stay(self) -> bool:
         """Tell whether a text may be cut safely between a letter or number and the space after it."""
 

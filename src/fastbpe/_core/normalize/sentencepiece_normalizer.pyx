@@ -15,6 +15,7 @@ from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.memory cimport grown
 from fastbpe._core.normalize.charsmap_rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
+from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.utf8 cimport char_bytes
 
@@ -109,8 +110,11 @@ cdef class Normalizer:
                 raise MemoryError("no memory for the characters that rules begin with")
         if charsmap:
             self._rules = read_rules(charsmap, self._starts)
+        self.gives_utf8 = self._rules is None or self._rules.are_utf8
         for symbol in symbols:
             self._note_symbol(<const uint8_t*> PyBytes_AS_STRING(symbol), len(symbol))
+            if first_invalid(<const uint8_t*> PyBytes_AS_STRING(symbol), len(symbol)) < <size_t> len(symbol):
+                self.gives_utf8 = False
         self._set_ascii()
 
     def __dealloc__(self):
@@ -267,6 +271,8 @@ cdef class Normalizer:
 
     def words_stay(self):
         """Tell whether a text may be cut safely between a letter or number and the space after it."""
+        if not self.gives_utf8:
+            return False
         if self._symbols is not None and any([b" " in symbol for symbol in self._symbols.tokens]):
             return False
         return self._rules is None or words_stay(self._rules)

@@ -12,7 +12,7 @@ from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.memory cimport grown
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
-from fastbpe._core.common.utf8 cimport fb_char
+from fastbpe._core.common.utf8 cimport fb_char_within
 
 import re
 import unicodedata
@@ -84,7 +84,7 @@ cdef class Form:
                 order = 0
                 at += 1
                 continue
-            c = fb_char(data + at, &n_bytes)
+            c = fb_char_within(data + at, n - at, &n_bytes)
             what = self._class(c)
             if what & NO or (what & ORDER and what & ORDER < order) or (what & MAYBE and starter & FORWARD):
                 # The character before may be newer than these tables: begin there only if it can interact.
@@ -105,7 +105,7 @@ cdef class Form:
     cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
         """Return the end of the stretch: the next character that nothing before it can interact with."""
         cdef size_t n_bytes
-        while at < n and self._class(fb_char(data + at, &n_bytes)) & ~FORWARD:
+        while at < n and self._class(fb_char_within(data + at, n - at, &n_bytes)) & ~FORWARD:
             at += n_bytes
         return at
 
@@ -148,7 +148,7 @@ cdef class Form:
         if text.is_utf8:
             while (<const uint8_t*> text.data)[i] & 0xC0 == 0x80:
                 i -= 1
-            c = fb_char(<const uint8_t*> text.data + i, &n_bytes)
+            c = fb_char_within(<const uint8_t*> text.data + i, at - i, &n_bytes)
         elif text.unit == 1:
             c = (<const uint8_t*> text.data)[i]
         elif text.unit == 2:

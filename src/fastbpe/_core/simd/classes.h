@@ -1,6 +1,7 @@
 /* Classes of characters for the split patterns, and reading of UTF-8, for all scanners.
  *
- * All functions require valid UTF-8: they check nothing, and read no byte after the character that they are given.
+ * All functions require that the text has as many bytes of the character as fb_char_bytes says, and read no byte after
+ * it. Bytes that are not UTF-8 get some class.
  */
 #ifndef FASTBPE_CLASSES_H
 #define FASTBPE_CLASSES_H
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "unicode_tables.h"
+#include "utf8.h"
 
 /* Classes. tools/gen_unicode_tables.py writes the same numbers into the tables, three bits each; newlines are ASCII and
  * not in them. */
@@ -33,11 +35,6 @@ enum {
 #define FB_OTHERS (FB_SET(FB_OTHER) | FB_SET(FB_SIGN))
 #define FB_BLANKS (FB_SET(FB_SPACE) | FB_SET(FB_NEWLINE))
 
-/* The bytes of the character with this first byte. */
-static inline size_t fb_char_bytes(uint8_t lead) {
-    return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-}
-
 /* The UTF-8 of a character outside ASCII as a number, first byte lowest. Requires: n_bytes > 1. */
 static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
     uint32_t word = p[0] | (uint32_t)p[1] << 8;
@@ -51,6 +48,7 @@ static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
  * word: the character's UTF-8, as fb_word_at returns it; bytes after it may be set. */
 static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
     size_t three = (word & 0x0F) << 6 | (word >> 8 & 0x3F), four = three << 6 | (word >> 16 & 0x3F);
+    if (four - 0x400 >= sizeof fb_row_index - 0x400) four = 0x400; /* not UTF-8: overlong, or beyond U+10FFFF */
     size_t row = n_bytes == 2 ? word & 0x1F : n_bytes == 3 ? three : four;
     return fb_rows[fb_row_index[row] + (n_bytes == 4) * FB_BMP_ROWS];
 }

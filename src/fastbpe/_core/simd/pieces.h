@@ -3,8 +3,8 @@
  * The block scanners of blocks.h are tested against this. They call it if a block holds something that their algebra
  * does not cover: white space or numbers outside ASCII, or a piece longer than a block.
  *
- * All functions require valid UTF-8 and, if they are given i, that a character begins there and i < n. They return an
- * offset.
+ * All functions require that n is fb_whole_end() of the text and, if they are given i, that i < n. They return an offset,
+ * which is at most n.
  */
 #ifndef FASTBPE_PIECES_H
 #define FASTBPE_PIECES_H

@@ -1,7 +1,8 @@
 """Sets of characters in the layout of `splitting.set_tables`, and tests of the characters of a text against them.
 
 The first byte of a character decides for most sets and characters. If it does not, a two-level table of bits
-decides. All functions require valid UTF-8.
+decides. All functions require a text that ends where `fb_whole_end` says. A byte that begins no character is a member
+of no set.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -21,18 +22,13 @@ cdef struct CharSets:
     const uint64_t* blocks  # 256 bits each
 
 
-cdef inline size_t char_bytes(uint8_t lead) noexcept nogil:
-    """Return the bytes of the character with this first byte."""
-    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-
-
 cdef inline size_t chars_back(const uint8_t* data, size_t at, uint32_t n_chars) noexcept nogil:
     """Return the offset n_chars characters before `at`; NONE if the text has fewer."""
     while n_chars:
         if at == 0:
             return NONE
         at -= 1
-        while data[at] & 0xC0 == 0x80:
+        while at and data[at] & 0xC0 == 0x80:
             at -= 1
         n_chars -= 1
     return at
@@ -50,6 +46,8 @@ cdef inline size_t looked_up(const CharSets* sets, uint32_t number, const uint8_
     else:
         row = (row & 0x07) << 12 | (data[at + 1] & 0x3F) << 6 | (data[at + 2] & 0x3F)
         at += 4
+        if row >> 2 >= N_BLOCKS:
+            return NONE  # not UTF-8: beyond U+10FFFF
     cdef size_t block = sets.index[number * N_BLOCKS + (row >> 2)]
     return at if sets.blocks[block * 4 + (row & 3)] >> (data[at - 1] & 0x3F) & 1 else NONE
 

@@ -18,7 +18,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from fastbpe._core.split.charsets cimport NONE, CharSets, char_bytes, chars_back, members_end, one_member
+from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_whole_end
+from fastbpe._core.split.charsets cimport NONE, CharSets, chars_back, members_end, one_member
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_reserve, offset_in_text
 from fastbpe._core.split.visited_states cimport (
     VISITED_MIN_SLOTS, VisitedStates, visit, visited_free, visited_resize,
@@ -152,6 +153,7 @@ cdef class Engine(Splitter):
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef MatchState state
+        cdef size_t whole = fb_whole_end(data, n)
         state.frames = state.inline_frames
         state.n_frames = 0
         state.capacity = INLINE_FRAMES
@@ -159,7 +161,12 @@ cdef class Engine(Splitter):
         state.ends = ends
         state.visited.slots = NULL
         try:
-            return self._find_pieces(data, n, at, ends, &state)
+            if whole == n:
+                return self._find_pieces(data, n, at, ends, &state)
+            while at < whole:
+                at = self._find_pieces(data, whole, at, ends, &state)
+            ends_add(ends, n | self._gap_flag)
+            return n
         finally:
             visited_free(&state.visited)
             if state.frames != state.inline_frames:
@@ -172,11 +179,11 @@ cdef class Engine(Splitter):
         cdef int64_t steps = state.steps_left
         while at < n:
             if not self._follows[data[at]]:
-                at += char_bytes(data[at])
+                at += fb_char_bytes(data[at])
                 continue
             end = self._match(data, n, at, state)
             if end == at:
-                at += char_bytes(data[at])
+                at += fb_char_bytes(data[at])
                 continue
             if ends.capacity - ends.n < 2:
                 ends_reserve(ends, 2)
@@ -388,7 +395,7 @@ cdef class Engine(Splitter):
         cdef size_t at = frame.at
         while at > frame.low:
             at -= 1
-            while data[at] & 0xC0 == 0x80:
+            while at > frame.low and data[at] & 0xC0 == 0x80:
                 at -= 1
             if follows[data[at]]:
                 state.steps_left -= (frame.at - at) >> 2

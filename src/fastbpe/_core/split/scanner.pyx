@@ -6,7 +6,8 @@ cimport cython
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints, fb_words
-from fastbpe._core.split.splitter cimport Ends, Splitter, ends_reserve
+from fastbpe._core.common.utf8 cimport fb_whole_end
+from fastbpe._core.split.splitter cimport Ends, Splitter, ends_add, ends_reserve
 
 
 cdef extern from "simd/scan.h" nogil:
@@ -89,11 +90,16 @@ cdef class Scanner(Splitter):
         return self._path.name.decode()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
-        ends.n += self._path.scan[self._pattern.family](
-            data, n, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._pattern
-        )
-        return at
+        cdef size_t whole = fb_whole_end(data, n)
+        while at < whole:
+            ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
+            ends.n += self._path.scan[self._pattern.family](
+                data, whole, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._pattern
+            )
+            if whole == n:
+                return at
+        ends_add(ends, n)
+        return n
 
     def __repr__(self):
         return f"scanner, {self.path}"
@@ -123,11 +129,16 @@ cdef class WordScanner(Splitter):
         return self._path.name.decode()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
-        ends.n += self._path.words(
-            data, n, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._code_points.words
-        )
-        return at
+        cdef size_t whole = fb_whole_end(data, n)
+        while at < whole:
+            ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
+            ends.n += self._path.words(
+                data, whole, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._code_points.words
+            )
+            if whole == n:
+                return at
+        ends_add(ends, n)
+        return n
 
     def __repr__(self):
         return f"words, {self.path}"

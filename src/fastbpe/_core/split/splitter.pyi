@@ -19,6 +19,12 @@ class Splitter:
     def ends(self, text: str | bytes) -> list[int]:
         """Return the ends of the pieces of a text and of the gaps between them, as byte offsets into its UTF-8."""
 
+    def ends_in(self, data: bytes) -> list[int]:
+        """Return the ends that split() finds in any bytes, UTF-8 or not. For tests.
+
+        The bytes are copied to memory of just their size, so that AddressSanitizer sees a read past them.
+        """
+
     def count(self, text: str | bytes) -> int:
         """Count the pieces of a text, without gaps."""
 

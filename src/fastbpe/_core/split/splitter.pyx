@@ -8,8 +8,10 @@ gap.
 cimport cython
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
 
+from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.text.utf8_text cimport Utf8, utf8_of, utf8_release
 
 from fastbpe.errors import PatternError
@@ -100,6 +102,29 @@ cdef class Splitter:
     def pieces(self, text):
         """Return (start, end) of each piece of a text, as byte offsets into its UTF-8; gaps are left out."""
         return [(start, end) for start, end, is_gap in self._spans(text) if not is_gap]
+
+    def ends_in(self, bytes data not None):
+        """Return the ends that split() finds in any bytes, UTF-8 or not. For tests.
+
+        The bytes are copied to memory of just their size, so that AddressSanitizer sees a read past them.
+        """
+        cdef size_t n = <size_t> len(data), at = 0, before
+        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+        cdef uint8_t* copy = <uint8_t*> malloc(n if n else 1)
+        if copy == NULL:
+            raise MemoryError(f"no memory for {n} bytes")
+        memcpy(copy, <const char*> data, n)
+        ends.text = copy
+        try:
+            while at < n:
+                before = at
+                at = self.split(copy, n, at, &ends)
+                if not before < at <= n:
+                    raise AssertionError(f"{self!r}: {data!r} is split from {before} to {at}")
+            return [ends.items[i] & ~UNMATCHED for i in range(ends.n)]
+        finally:
+            free(copy)
+            ends_free(&ends)
 
     cdef list _spans(self, text):
         """Return (start, end, is_gap) of each piece and gap of a text."""
@@ -202,10 +227,8 @@ cdef class RegexSplitter(Splitter):
 
 
 cdef inline size_t _advance(const uint8_t* data, size_t at, Py_ssize_t n_chars) noexcept nogil:
-    """Return the offset n_chars characters after `at`."""
-    cdef uint8_t lead
+    """Return the offset n_chars characters after `at`. Requires: valid UTF-8, as decoding has shown."""
     while n_chars:
-        lead = data[at]
-        at += 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+        at += fb_char_bytes(data[at])
         n_chars -= 1
     return at

@@ -18,7 +18,7 @@ from libc.string cimport memchr, memcpy, memset
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.common.hash_tables cimport NONE, mix, table_bits
 from fastbpe._core.text.utf8_text cimport Text, Utf8, first_invalid, utf8_of, utf8_release
-from fastbpe._core.common.utf8 cimport fb_char
+from fastbpe._core.common.utf8 cimport fb_char_within
 
 import os
 
@@ -230,14 +230,14 @@ cdef class SpecialMatcher:
     cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil:
         """Tell whether a word character stands right before or after a match."""
         cdef size_t before = match.start, n_bytes
-        if match.end < n and self._is_word_character(fb_char(data + match.end, &n_bytes)):
+        if match.end < n and self._is_word_character(fb_char_within(data + match.end, n - match.end, &n_bytes)):
             return True
         if not before:
             return False
         before -= 1
-        while data[before] & 0xC0 == 0x80:
+        while before and data[before] & 0xC0 == 0x80:
             before -= 1
-        return self._is_word_character(fb_char(data + before, &n_bytes))
+        return self._is_word_character(fb_char_within(data + before, match.start - before, &n_bytes))
 
     cdef bint _is_word_character(self, uint32_t character) noexcept nogil:
         """Search the ranges of word characters by bisection."""
