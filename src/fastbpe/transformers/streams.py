@@ -1,8 +1,12 @@
 """DecodeStream: a stand-in for `tokenizers.decoders.DecodeStream` that knows the text of most ids.
 
-The class of tokenizers decodes all ids since the text before last, at each step. After it has given text, an id
-whose text is whole by itself gives just that text, so a table answers. All other ids (parts of a character, the
-first ids, skipped ones) go to a stream of tokenizers that begins with the same ids.
+The class of tokenizers keeps ids and decodes them all at each step: the text that they had when it last gave text
+is its prefix. Then it keeps the ids behind the prefix. From there on, an id whose text is whole by itself gives
+just that text, so a table answers. All other ids (parts of a character, the first ids, skipped ones) go to a
+stream of tokenizers that begins with the ids which the class would keep.
+
+Those are not always the ids since the last text. Ids given at the beginning have no prefix if they end within a
+character or have no text: then they belong to the first text and are kept with it.
 """
 
 from __future__ import annotations
@@ -33,8 +37,10 @@ class DecodeStream:
     __slots__ = (
         "_counter",
         "_engine",
+        "_has_prefix",
+        "_kept",
         "_last",
-        "_pushed",
+        "_n_prefix",
         "_quick",
         "_seen",
         "_skips",
@@ -46,10 +52,10 @@ class DecodeStream:
     def __init__(self, ids: Any = None, skip_special_tokens: bool | None = False) -> None:
         self._stock: Any = STOCK(ids, skip_special_tokens)
         self._skips = skip_special_tokens
-        self._pushed: list[int] = []  # ids since the last text
-        self._last: list[int] | int = (
-            0  # ids since the text before the last one, which the stock stream would keep
-        )
+        self._kept: list[int] = list(ids or ())  # ids that `_stock` keeps
+        self._n_prefix = 0  # of these, the first ones whose text is its prefix
+        self._has_prefix = False  # the prefix is known not to be empty: then it stays until the next text
+        self._last: list[int] | int = 0  # ids that `_stock` would keep after the last text
         self._tokenizer: Any = None
         self._quick: Any = None  # the tokenizer while the table may answer; None while `_stock` is at work
         self._engine: Engine | None = None
@@ -75,17 +81,33 @@ class DecodeStream:
     def _step(self, tokenizer: Any, id: Any) -> str | None:
         """Let a stream of tokenizers decode the id."""
         if self._quick is not None:
-            self._stock, self._quick = STOCK(self._recent(), self._skips), None
+            self._kept, self._quick = [*self._recent()], None
+            self._n_prefix, self._has_prefix = len(self._kept), False
+            self._stock = STOCK(self._kept, self._skips)
+        if not self._has_prefix and len(self._kept) > self._n_prefix:
+            self._find_prefix(tokenizer)
         text: str | None = self._stock.step(tokenizer, id)
-        self._pushed += id if isinstance(id, list) else [id]
+        self._kept += [id] if hasattr(type(id), "__index__") else id
         if text is None:
             return None
-        self._last, self._pushed = self._pushed, []
+        del self._kept[: self._n_prefix]
+        self._n_prefix, self._has_prefix = len(self._kept), False
+        self._last = [*self._kept]
         if tokenizer is not self._tokenizer or self._counter[0] != self._seen:
             self._attach(tokenizer)
         if self._engine is not None and text and self._last:
             self._quick = tokenizer
         return text
+
+    def _find_prefix(self, tokenizer: Any) -> None:
+        """Find the prefix as tokenizers does: while it is empty, the ids kept become it if their text is whole."""
+        skips = bool(self._skips)
+        if tokenizer.decode(self._kept[: self._n_prefix], skip_special_tokens=skips):
+            self._has_prefix = True
+            return
+        text = tokenizer.decode(self._kept, skip_special_tokens=skips)
+        if not text.endswith(_REPLACEMENT):
+            self._n_prefix, self._has_prefix = len(self._kept), bool(text)
 
     def _attach(self, tokenizer: Any) -> None:
         """Find the engine of a tokenizer."""
@@ -133,5 +155,5 @@ class DecodeStream:
         made = type(self).__new__(type(self))
         for name in DecodeStream.__slots__:
             setattr(made, name, getattr(self, name))
-        made._stock, made._pushed = copy.deepcopy(self._stock), [*self._pushed]
+        made._stock, made._kept = copy.deepcopy(self._stock), [*self._kept]
         return made
