@@ -125,7 +125,7 @@ def encode(
     how = Encoding(column, output, sent, tokenizer.fingerprint, dtype, allowed_special, disallowed_special)
     if concurrency is None:
         concurrency = 1, max(int(ray.cluster_resources().get("CPU", 1)), 1)
-    least, most = (concurrency, concurrency) if isinstance(concurrency, int) else concurrency
+    least, most = (concurrency, concurrency) if hasattr(concurrency, "__index__") else concurrency
     return dataset.map_batches(
         _EncodingActor,
         fn_constructor_args=(how,),

@@ -638,6 +638,78 @@ def test_every_parameter_changes_the_result_or_is_refused(
     assert outcomes[0] != outcomes[1]
 
 
+# Integers.
+
+
+class Index:
+    """An integer that is no int."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+def replaced(value: Any, make: Callable[[int], Any]) -> Any:
+    """Replace the integers of an argument, also in a tuple, a list or a dict."""
+    if type(value) is int:
+        return make(value)
+    if type(value) in (tuple, list):
+        return type(value)(replaced(part, make) for part in value)
+    if type(value) is dict:
+        return {key: replaced(part, make) for key, part in value.items()}
+    return value
+
+
+#: Parameters that are no integers, though a row has one; and fields of plain data, which are kept as they are.
+NO_INTEGERS = {
+    *((f"Tokenizer.encode{name}", "dropout") for name in ("", "_to_numpy", "_batch", "_batch_to_numpy")),
+    *(("FilesSummary", name) for name in CALLS["FilesSummary"].values),
+    ("AddedToken", "id"),
+    ("PieceCounts.get", "default"),
+    ("StoredIds.index", "start"),  # of collections.abc
+    ("StoredIds.index", "stop"),
+}
+
+
+def integers() -> list[tuple[str, str, Any]]:
+    """List (function, parameter, value) for the parameters whose value in the rows is or holds an integer."""
+    found = []
+    for name, row in CALLS.items():
+        for parameter, value in {**row.base, **row.values}.items():
+            value = value["value"] if isinstance(value, WithArguments) else value
+            if (
+                parameter in row.values
+                and (name, parameter) not in NO_INTEGERS
+                and str(replaced(value, lambda i: "")) != str(value)
+            ):
+                found.append((name, parameter, value))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+@pytest.mark.parametrize(("name", "parameter", "value"), integers(), ids=lambda x: x if type(x) is str else "")
+def test_integer_arguments_take_whatever_has_an_index(
+    name: str, parameter: str, value: Any, places: dict[str, str]
+) -> None:
+    row, function = CALLS[name], FUNCTIONS[name]
+    base, added = dict(row.base), row.values[parameter]
+    if isinstance(added, WithArguments):
+        base |= {key: other for key, other in added.items() if key != "value"}
+    outcomes = []
+    for make in (int, numpy.int64, Index, bool):
+        arguments = {key: fill_in_path(other, places) for key, other in {**base, parameter: value}.items()}
+        outcomes.append(outcome(function, arguments | {parameter: replaced(arguments[parameter], make)}))
+        for path in Path(places["bin"]).parent.glob("out.bin*"):
+            path.unlink()
+    assert outcomes[1] == outcomes[0]
+    assert outcomes[2] == outcomes[0]
+    if type(value) is int:
+        assert type(outcomes[3]) is tuple, outcomes[3]
+        assert issubclass(outcomes[3][0], TypeError), outcomes[3]
+
+
 # Options of training.
 
 

@@ -48,8 +48,7 @@ def usable_threads(num_threads: int | None) -> int:
         if not chosen.isdecimal() or not int(chosen):
             raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: give 1 or more")
         return min(int(chosen), _MAX_THREADS)
-    if not isinstance(num_threads, int):
-        num_threads = integer("num_threads", num_threads)
+    num_threads = integer("num_threads", num_threads)
     if num_threads < 1:
         raise ValueError(f"num_threads={num_threads}: give 1 or more, or None")
     return min(num_threads, _MAX_THREADS)

@@ -14,6 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, overload
 
+from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import AnyIdType
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
@@ -170,7 +171,7 @@ class StoredIds(Sequence[Any]):
         ...     fastbpe.open_ids(folder).ids(2, 4).tolist()
         [101, 116]
         """
-        end = self.n_ids if end is None else end
+        start, end = integer("start", start), self.n_ids if end is None else integer("end", end)
         if not 0 <= start <= end <= self.n_ids:
             raise IndexError(f"ids {start} to {end} of {self.n_ids}")
         return self._given(self._range(start, end))
@@ -191,6 +192,7 @@ class StoredIds(Sequence[Any]):
         ...     fastbpe.open_ids(folder).span(1)
         (3, 6)
         """
+        index = integer("index", index)
         if not 0 <= index < self.n_documents:
             raise IndexError(f"document {index} of {self.n_documents}")
         part = bisect_right(self._first_documents, index) - 1
@@ -222,6 +224,8 @@ class StoredIds(Sequence[Any]):
         ...     len(windows), len(windows[0])
         (2, 3)
         """
+        n, length = integer("n", n), integer("length", length)
+        seed = seed if isinstance(seed, str) else integer("seed", seed)
         if not 1 <= length <= self.n_ids:
             raise ValueError(f"length={length}: a window has from 1 id to all {self.n_ids}")
         if n < 0:

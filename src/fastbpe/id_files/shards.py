@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._utils.arguments import integer
 from fastbpe._utils.json_objects import read_object
 from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe._utils.progress import Progress
@@ -55,9 +56,12 @@ def checked_shard(shard: object) -> Shard:
     >>> checked_shard((0, 4))
     (0, 4)
     """
-    if not isinstance(shard, (tuple, list)) or len(shard) != 2 or not all(type(i) is int for i in shard):
-        raise TypeError(f"shard={shard!r}: give (number of the shard, number of all), such as (0, 4)")
-    index, n = shard
+    try:
+        if not isinstance(shard, (tuple, list)):
+            raise TypeError
+        index, n = (integer("shard", number) for number in shard)
+    except (TypeError, ValueError):
+        raise TypeError(f"shard={shard!r}: give (number of the shard, number of all), such as (0, 4)") from None
     if not 0 <= index < n:
         raise ValueError(
             f"shard=({index}, {n}): there is no such shard; shards of {n} are numbered from 0 to {n - 1}"

@@ -16,7 +16,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
 from fastbpe.tokenizer.codepoint_tables import METASPACE, pieces_of
-from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens, check_names
+from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens, check_names, checked_id
 
 Tokens = Mapping[str, int] | Sequence[str | AddedToken]
 
@@ -86,10 +86,10 @@ def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) ->
 def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
     """List the tokens that a caller gives. Texts stand for tokens without flags."""
     if isinstance(tokens, Mapping):
-        listed = [AddedToken(name, token_id, special=special) for name, token_id in tokens.items()]
+        listed = [AddedToken(name, checked_id(name, i), special=special) for name, i in tokens.items()]
     elif isinstance(tokens, (list, tuple)) and not isinstance(tokens, AddedToken):
         listed = [
-            token._replace(special=token.special or special)
+            token._replace(special=token.special or special, id=checked_id(token.content, token.id))
             if isinstance(token, AddedToken)
             else AddedToken(token, special=special)
             for token in tokens
@@ -103,8 +103,6 @@ def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
         for flag in _FLAGS:
             if not isinstance(getattr(token, flag), bool):
                 raise TypeError(f"{flag} of the added token {token.content!r} must be a bool")
-        if not isinstance(token.id, int) or isinstance(token.id, bool):
-            raise SpecialTokenError(f"special token {token.content!r} has the id {token.id!r}: ids are integers")
         if token.id == NEXT and isinstance(tokens, Mapping):
             raise SpecialTokenError(f"special token {token.content!r} has the id {NEXT}: ids begin with 0")
     return listed

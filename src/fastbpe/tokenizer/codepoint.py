@@ -44,7 +44,7 @@ from fastbpe.tokenizer.tokenizer import (
     Text,
     Tokenizer,
     _compiled,
-    check_cache_bytes,
+    checked_cache_bytes,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class CodePointTokenizer(Tokenizer):
 
     def __init__(self, model: CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
         """Make a tokenizer of a model. Use `load` or `train` instead."""
-        check_cache_bytes(cache_bytes)
+        cache_bytes = checked_cache_bytes(cache_bytes)
         if not isinstance(model, CodePointModel):
             raise TypeError(
                 f"model must be a CodePointModel, not {type(model).__name__}; fastbpe.load reads a file"

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
+from fastbpe._utils.arguments import integer
 from fastbpe.errors import VocabularyError
 from fastbpe.model import pack_merges
 
 
 def tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
     """List tokens by rank, b"" for a rank without a token. Raises VocabularyError."""
-    for token, rank in ranks.items():
+    for token in ranks:
         if not isinstance(token, bytes):
             raise VocabularyError(f"token {token!r} must be bytes")
-        if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= rank < MAX_IDS:
+    if not all(type(rank) is int for rank in ranks.values()):  # checked at once: there are many
+        ranks = {token: integer(f"the rank of {token!r}", rank) for token, rank in ranks.items()}
+    for token, rank in ranks.items():
+        if not 0 <= rank < MAX_IDS:
             raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
-    tokens = [b""] * (int(max(ranks.values(), default=-1)) + 1)  # a rank may be an int of numpy
+    tokens = [b""] * (max(ranks.values(), default=-1) + 1)
     for token, rank in sorted(ranks.items(), key=lambda item: not item[0]):  # the empty token last
         if tokens[rank]:
             raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
@@ -31,7 +35,7 @@ def tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], by
     """
     tokens = [bytes([byte]) for byte in range(256)]
     triples: list[tuple[int, int, int]] = []
-    for left, right in merges:
+    for left, right in ((integer("merges", a), integer("merges", b)) for a, b in merges):
         if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
             raise VocabularyError(
                 f"merge {len(triples)}: ({left}, {right}) names an id that no earlier merge makes"

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
@@ -61,8 +62,9 @@ class SpecialTokens:
         # Check now. The dictionaries and matchers of many tokens take longer: the first use makes them.
         check_names(tokens)
         self.added = tuple(added)
+        tokens = {name: checked_id(name, token_id) for name, token_id in tokens.items()}
         _check_ids(tokens, vocabulary, {token.content for token in added}, may_share)
-        self._tokens = dict(tokens)
+        self._tokens = tokens
         self._vocabulary = vocabulary
         self._normalize = normalize
         self._decodes_stand_ins = decodes_stand_ins
@@ -351,6 +353,16 @@ def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | N
     return (special_tokens[name],)
 
 
+def checked_id(name: str, token_id: object) -> int:
+    """Return the id of a special token as an int. Raises SpecialTokenError if it is none."""
+    if type(token_id) is int:
+        return token_id
+    try:
+        return integer("id", token_id)
+    except TypeError:
+        raise SpecialTokenError(f"special token {name!r} has the id {token_id!r}: ids are integers") from None
+
+
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
     """Raise SpecialTokenError for ids out of range, given twice, or of ordinary tokens.
 
@@ -364,8 +376,6 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
         return
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():
-        if not isinstance(token_id, int) or isinstance(token_id, bool):
-            raise SpecialTokenError(f"special token {name!r} has the id {token_id!r}: ids are integers")
         if not 0 <= token_id < MAX_IDS:
             raise SpecialTokenError(f"special token {name!r} has the id {token_id}: not in 0..{MAX_IDS - 1}")
         if token_id in taken and not may_share:

@@ -122,7 +122,7 @@ class Tokenizer(Encoder):
 
     def __init__(self, model: Model, *, cache_bytes: int = CACHE_BYTES) -> None:
         """Make a tokenizer of a model. Use `load`, `train` or one of the `from_` methods instead."""
-        check_cache_bytes(cache_bytes)
+        cache_bytes = checked_cache_bytes(cache_bytes)
         if not isinstance(model, Model):
             raise TypeError(f"model must be a Model, not {type(model).__name__}; fastbpe.load reads a file")
         tables = model.tables
@@ -1470,7 +1470,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_single_token_bytes(256)
         b'ab'
         """
-        return self._decoder.token(token_id)
+        return self._decoder.token(integer("token_id", token_id))
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """Give the bytes of each id, in order.
@@ -1535,7 +1535,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).is_special_token(256)
         True
         """
-        return token_id in self._special.names
+        return integer("token_id", token_id) in self._special.names
 
     @property
     def vocab(self) -> list[bytes]:
@@ -2270,10 +2270,12 @@ class Tokenizer(Encoder):
         return self.special_tokens
 
 
-def check_cache_bytes(cache_bytes: int) -> None:
-    """Raise ValueError unless cache_bytes is an integer of 0 or more."""
-    if not isinstance(cache_bytes, int) or cache_bytes < 0:
-        raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
+def checked_cache_bytes(cache_bytes: int) -> int:
+    """Return cache_bytes as an int. Raises TypeError if it is none, ValueError below 0."""
+    cache_bytes = integer("cache_bytes", cache_bytes)
+    if cache_bytes < 0:
+        raise ValueError(f"cache_bytes={cache_bytes}: give the bytes that piece caches may take")
+    return cache_bytes
 
 
 def _unpickle(state: bytes) -> Tokenizer:

@@ -87,9 +87,11 @@ def merge_files(
         max_memory_bytes: bytes for tables.
         report: is called with the number of files that were read.
     """
-    if integer("min_count", min_count) < 1:
+    min_count = integer("min_count", min_count)
+    if min_count < 1:
         raise ValueError(f"min_count={min_count}: give 1 or more")
-    if integer("max_memory_bytes", max_memory_bytes) < 1:
+    max_memory_bytes = integer("max_memory_bytes", max_memory_bytes)
+    if max_memory_bytes < 1:
         raise ValueError(f"max_memory_bytes={max_memory_bytes}: give 1 or more")
     if not paths:
         raise TrainingError("there are no files of counts to merge")

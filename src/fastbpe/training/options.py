@@ -210,8 +210,10 @@ class ReadingOptions:
 
     def __post_init__(self) -> None:
         usable_threads(self.num_threads)
-        if self.max_memory_bytes is not None and integer("max_memory_bytes", self.max_memory_bytes) < 1:
-            raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
+        if self.max_memory_bytes is not None:
+            object.__setattr__(self, "max_memory_bytes", integer("max_memory_bytes", self.max_memory_bytes))
+            if self.max_memory_bytes < 1:
+                raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
         check_choices(self.on_error, self.errors)
         check_separator(self.separator)
         check_text_field(self.text_field)

@@ -210,7 +210,8 @@ class PieceCounts(Mapping[bytes, int]):
         >>> dict(counts), counts.n_pruned
         ({b'low': 5}, 1)
         """
-        if integer("min_count", min_count) < 1:
+        min_count = integer("min_count", min_count)
+        if min_count < 1:
             raise ValueError(f"min_count={min_count}: give 1 or more")
         kept, dropped = PieceCounter(Splitter()), PieceCounter(Splitter())
         for piece, number in self._table.items():

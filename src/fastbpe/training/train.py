@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
+from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import BaseSpecial, DocumentFormat, Mode, OnError, ReadErrors
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
@@ -252,7 +253,9 @@ def train(
         of_sequences = cast("SequenceTokenizer | None", base)
         return _train_sequences(source, of_sequences, vocab_size, options, reading, reporter)
     source, base = cast("Source | PieceCounts", source), cast("Tokenizer | None", base)
-    if isinstance(vocab_size, str) and vocab_size.startswith("+"):
+    if not isinstance(vocab_size, str):
+        vocab_size = integer("vocab_size", vocab_size)
+    elif vocab_size.startswith("+"):
         vocab_size = _total(vocab_size, base)
     if mode == "codepoint":
         made = _train_code_points(source, base, vocab_size, options, reading, reporter)
@@ -390,7 +393,9 @@ def _train_sequences(
     from fastbpe.training.sequence_training import SequenceOptions, add_base_size, train_sequences
 
     replace(reading, num_threads=None).check_unused("the source is sequences of integers")
-    if isinstance(vocab_size, str) and vocab_size.startswith("+"):
+    if not isinstance(vocab_size, str):
+        vocab_size = integer("vocab_size", vocab_size)
+    elif vocab_size.startswith("+"):
         vocab_size = _total(vocab_size, base)
     if base is not None:
         keywords = add_base_size(base, keywords)

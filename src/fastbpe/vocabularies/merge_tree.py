@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.short_reprs import html_text
@@ -125,13 +126,13 @@ class MergeTree:
 
 def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     """Make the tree of a token; `Tokenizer.merge_tree` describes arguments and errors."""
-    if isinstance(token, int) and not isinstance(token, bool):
-        token_id = token
-    elif isinstance(token, (str, bytes)):
+    if isinstance(token, (str, bytes)):
         found = tokenizer.token_to_id(token)
         if found is None:
             raise InvalidTokenError(f"{token!r:.60} is not a token of this vocabulary; give a token or an id")
         token_id = found
+    elif isinstance(token, SupportsIndex) and not isinstance(token, bool):
+        token_id = operator.index(token)
     else:
         raise TypeError(f"token must be str, bytes or an id (int), not {type(token).__name__}")
     material = tokenizer._material()
