@@ -371,7 +371,7 @@ class SequenceTokenizer:
         >>> SequenceTokenizer.from_merges([], base_size=4, special_tokens=["<end>"]).is_special_token(4)
         True
         """
-        return token_id in self._special.values()
+        return integer("token_id", token_id) in self._special.values()
 
     def with_special_tokens(self, special_tokens: Mapping[str, int] | Iterable[str]) -> SequenceTokenizer:
         """Make a tokenizer with more special tokens. Their ids come after the merges; encoding never gives them.
