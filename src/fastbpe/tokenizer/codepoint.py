@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -95,7 +96,7 @@ class CodePointTokenizer(Tokenizer):
             codepoint_properties.special_tokens_of(model),
             NoTokens(),
             model.added_tokens,
-            None if is_plain else self._normalized,
+            None if is_plain else _NameNormalizer(self),
         )
         # Check the model now. Its tables take most of the time: the first call that needs them builds them.
         if model.normalizer["precompiled_charsmap"]:
@@ -577,10 +578,6 @@ class CodePointTokenizer(Tokenizer):
         marks = self._source.conventions is not None or self._parts.marks_spaces
         return make_normalizer(self._source, marks_to_spaces=marks)
 
-    def _normalized(self, name: str) -> str:
-        """Normalize a token's name as the pipeline normalizes text."""
-        return self._normalizer.normalize(name.encode()).decode()
-
     @cached_property
     def _places(self) -> Places:
         """Encoding with offsets."""
@@ -691,6 +688,20 @@ class CodePointTokenizer(Tokenizer):
         """Give the special tokens but the unknown one, which only a tokenizer.json counts among them."""
         types = self._source.types
         return {name: i for name, i in self.special_tokens.items() if types[i] != PieceType.UNKNOWN}
+
+
+class _NameNormalizer:
+    """Function that normalizes the name of a token as the pipeline normalizes text.
+
+    It holds the tokenizer weakly: the tokenizer holds it, and is freed with its last reference.
+    """
+
+    def __init__(self, tokenizer: CodePointTokenizer) -> None:
+        self._tokenizer, self._model = weakref.ref(tokenizer), tokenizer._source
+
+    def __call__(self, name: str) -> str:
+        tokenizer = self._tokenizer() or CodePointTokenizer(self._model)
+        return tokenizer._normalizer.normalize(name.encode()).decode()
 
 
 def unpickle_codepoint(state: bytes) -> CodePointTokenizer:

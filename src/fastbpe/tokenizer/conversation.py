@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part
@@ -52,7 +52,7 @@ class Conversation:
     """Text that grows and is edited, and its ids at any time. Made by `Tokenizer.conversation`.
 
     The ids always equal `encode`'s for the whole text. One thread may use a conversation at a time. An error
-    leaves it unchanged.
+    leaves it unchanged. `copy.copy` gives an independent one. It cannot be pickled.
 
     >>> from fastbpe import Tokenizer
     >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
@@ -84,6 +84,20 @@ class Conversation:
         end = "".join([segment.text for segment in self._segments[-2:]])[-_N_SHOWN:]
         shown = f" that end with {end!r}" if self._n_characters > len(end) else f" {end!r}"
         return f"<fastbpe.Conversation of {self._n_ids:,} ids, {self._n_characters:,} characters{shown}>"
+
+    def __copy__(self) -> Conversation:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _segments=[*self._segments])
+        return made
+
+    def __deepcopy__(self, memo: object) -> Conversation:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Conversation cannot be pickled: pickle its Tokenizer and its text, and append that to a new "
+            "conversation()"
+        )
 
     @property
     def text(self) -> str:

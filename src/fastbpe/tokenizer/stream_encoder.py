@@ -7,6 +7,7 @@ characters beside a position decide whether it is a cut, so each push looks only
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part
@@ -23,7 +24,8 @@ _UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
 class StreamEncoder:
     """Stream that turns text into ids as it comes. Made by `Tokenizer.encoder`.
 
-    One thread may use a stream at a time.
+    One thread may use a stream at a time. `copy.copy` gives an independent stream that goes on from the same text.
+    A stream cannot be pickled.
     """
 
     def __init__(
@@ -41,6 +43,20 @@ class StreamEncoder:
         tokens = [] if self._disallowed is None else self._disallowed.tokens
         self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
         self._reset()
+
+    def __copy__(self) -> StreamEncoder:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _held=[*self._held])
+        return made
+
+    def __deepcopy__(self, memo: object) -> StreamEncoder:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a StreamEncoder cannot be pickled: pickle its Tokenizer and the text so far, and push it into a new "
+            "encoder()"
+        )
 
     def _reset(self) -> None:
         self._held: list[str] = []  # text without ids yet

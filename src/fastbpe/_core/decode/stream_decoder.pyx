@@ -58,6 +58,8 @@ cdef class StreamDecoder:
     (['n', '', 'é'], '!?', '')
     """
 
+    cdef object __weakref__
+
     # See the arguments of the constructor.
     cdef IdReader _reader
     cdef bytes _errors
