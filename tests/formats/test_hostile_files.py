@@ -9,7 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import random
 import struct
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -216,3 +219,58 @@ def test_file_within_the_limit_loads() -> None:
     many = LIMIT - 300 if not FULL else 1000
     data = BYTE_LINES + b"".join(base64.b64encode(b"%08x" % i) + b" %d\n" % (i + 256) for i in range(many))
     assert fastbpe.load(data, pattern="gpt2").vocab_size == 256 + many
+
+
+def measured(load: str) -> tuple[str, int]:
+    """Run a call of fastbpe.load in a child; return its error and the memory in MiB that it took at most."""
+    code = f"""
+import fastbpe, fastbpe.formats.sentencepiece.model_file, fastbpe.formats.gpt2, fastbpe.formats.tiktoken
+peak = lambda: int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) // 1024
+before = peak()
+try:
+    fastbpe.load({load})
+except fastbpe.FormatError as error:
+    print(peak() - before, error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    mebibytes, _, error = run.stdout.partition(" ")
+    return error, int(mebibytes)
+
+
+def spread(token_id: int, n_tokens: int) -> str:
+    return f"{token_id} is far beyond the {n_tokens} tokens of the file: at most 266513 is taken"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_id_far_beyond_the_tokens_is_refused_before_tables_are_made(tmp_path: Path) -> None:
+    lines = [base64.b64encode(bytes([i])) + b" %d" % i for i in range(256)]
+    path = tmp_path / "sparse.tiktoken"
+    path.write_bytes(b"\n".join([*lines, base64.b64encode(b"ab") + b" 10000000"]))
+    error, mebibytes = measured(f"{str(path)!r}, pattern='gpt2'")
+    assert f"{path}:257: rank {spread(10**7, 257)}" in error
+    assert "number the tokens without such a gap" in error
+    assert mebibytes < 30
+    fastbpe.Tokenizer.from_merges([(97, 98)], pattern="gpt2").export(tmp_path / "folder", format="gpt2")
+    vocab = tmp_path / "folder" / "vocab.json"
+    vocab.write_text(json.dumps(json.loads(vocab.read_text()) | {"ab": 10**7}))
+    error, mebibytes = measured(f"{str(vocab)!r}, pattern='gpt2'")
+    assert f"{vocab}: token 'ab': the id {spread(10**7, 257)}" in error
+    assert mebibytes < 30
+
+
+def test_gap_of_some_thousands_of_ids_is_kept(tmp_path: Path) -> None:
+    lines = [base64.b64encode(bytes([i])) + b" %d" % i for i in range(256)]
+    path = tmp_path / "gaps.tiktoken"
+    path.write_bytes(b"\n".join([*lines, base64.b64encode(b"ab") + b" 200000"]))
+    assert fastbpe.load(path, pattern="gpt2").encode("ab") == [200000]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", ["junk.model", "junk.tiktoken"])
+def test_junk_is_refused_before_all_of_it_is_read(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(random.Random(1).randbytes(1 << 16) * 1024)
+    error, mebibytes = measured(f"{str(path)!r}, pattern=None")
+    assert f"{path}: no " in error
+    assert mebibytes < 30
+    path.unlink()

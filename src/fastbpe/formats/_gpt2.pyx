@@ -17,6 +17,8 @@ import os
 
 cdef enum:
     MAX_ID = (1 << 24) - 1  # as in gpt2.py
+    MAX_UNUSED_IDS = 1 << 18  # as in limits.py, and the next
+    UNUSED_PER_TOKEN = 16
     MAX_NAME_BYTES = (1 << 24) - 1  # of a JSON string
     MAX_TOKENS_BYTES = 0xFFFFFFFE  # of all tokens together: token_ends has 32 bits an entry
 
@@ -152,6 +154,8 @@ cdef bint _index(Files* files) noexcept nogil:
     files.mask = 4
     while files.mask < <size_t> files.n * 2:
         files.mask *= 2
+    if files.max_id > MAX_UNUSED_IDS + <uint64_t> (UNUSED_PER_TOKEN + 1) * files.n:
+        return False
     files.slots = <uint32_t*> calloc(files.mask, sizeof(uint32_t))
     files.by_id = <uint32_t*> calloc(<size_t> files.max_id + 1, sizeof(uint32_t))
     if files.slots == NULL or files.by_id == NULL:

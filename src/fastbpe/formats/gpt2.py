@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
 from fastbpe.formats.byte_level import bytes_of, text_of
-from fastbpe.formats.limits import check_entries
+from fastbpe.formats.limits import check_entries, check_spread
 from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import PATTERNS, Pattern, PatternLike
 
@@ -321,6 +321,9 @@ def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, in
         known = names.setdefault(text, token_id) if token is None else tokens.setdefault(token, token_id)
         if known != token_id:
             raise FormatError(f"{where}: token {text!r} stands twice, with the ids {known} and {token_id}")
+    if texts:
+        last = max(texts)
+        check_spread(last, len(texts), f"{where}: token {texts[last]!r}: the id")
     return tokens, names
 
 

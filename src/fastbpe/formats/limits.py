@@ -9,6 +9,10 @@ MAX_ENTRIES = 1 << 22  # tokens or merges; sixteen times the largest vocabulary 
 MAX_SPECIAL_TOKENS = 1 << 20
 MAX_FIELDS = 1 << 16  # of a protobuf message, without the pieces that piece_messages reads: bounds the time
 MAX_ADDED_TOKENS = 1 << 19  # in a tokenizer.json or a native file
+#: Unused ids below the greatest: so many, and UNUSED_PER_TOKEN more a token. Published files have thousands.
+MAX_UNUSED_IDS = 1 << 18
+UNUSED_PER_TOKEN = 16
+HEAD_BYTES = 1 << 20  # a larger file is looked at before all of it is read
 
 _ENTRY_BYTES = 4  # the fewest that an entry takes in any format
 
@@ -19,6 +23,22 @@ def check_entries(data: Buffer, where: str, *marks: bytes) -> None:
         return
     raw = bytes(data)
     check_number(max(raw.count(mark) for mark in marks), where)
+
+
+def check_spread(token_id: int, n_tokens: int, place: str) -> None:
+    """Raise FormatError for an id so far beyond the number of tokens that tables of all ids would be mostly empty.
+
+    Args:
+        token_id: the greatest id.
+        n_tokens: number of tokens.
+        place: the file, its line and the word for the id, for the message.
+    """
+    last = MAX_UNUSED_IDS + (UNUSED_PER_TOKEN + 1) * n_tokens
+    if token_id > last:
+        raise FormatError(
+            f"{place} {token_id} is far beyond the {n_tokens} tokens of the file: at most {last} is taken, for "
+            "tables hold all ids up to the greatest; number the tokens without such a gap"
+        )
 
 
 def check_added_tokens(n_tokens: int, where: str) -> None:

@@ -15,6 +15,8 @@ import os
 
 cdef enum:
     MAX_RANK = (1 << 24) - 1  # as in tiktoken.py; also the limit for the bytes of a token
+    MAX_UNUSED_IDS = 1 << 18  # as in limits.py, and the next
+    UNUSED_PER_TOKEN = 16
     MAX_TOKENS_BYTES = 0xFFFFFFFE  # of all tokens together: token_ends has 32 bits an entry
     NO_DIGIT = 0xFF  # in _DIGITS: the byte is not a digit of base64
 
@@ -170,6 +172,8 @@ cdef bint _all_new(Lines* lines) noexcept nogil:
 cdef bint _by_rank(Lines* lines) noexcept nogil:
     """Fill the table by rank. Returns False if a rank stands twice."""
     cdef uint32_t i
+    if lines.max_rank > MAX_UNUSED_IDS + <uint64_t> (UNUSED_PER_TOKEN + 1) * lines.n:
+        return False
     lines.by_rank = <Token*> calloc(<size_t> lines.max_rank + 1, sizeof(Token))
     if lines.by_rank == NULL:
         return False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fastbpe.errors import FormatError
 from fastbpe.formats import rank_lines
 from fastbpe.formats.byte_level import text_of
-from fastbpe.formats.limits import check_entries
+from fastbpe.formats.limits import HEAD_BYTES, check_entries, check_spread
 from fastbpe.model import AddedToken, Buffer, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 
@@ -62,6 +62,11 @@ def parse(
     """
     from fastbpe.known_vocabularies import recognise as recognise_known  # here: no other format needs it
 
+    if len(data) > HEAD_BYTES and not recognise(data):
+        first = bytes(data[:HEAD_BYTES]).lstrip(b"\r\n").partition(b"\n")[0]
+        raise FormatError(
+            f"{where}: no .tiktoken file: its first line is no token in base64 and rank: {first[:60]!r}"
+        )
     check_entries(data, where, b"\n")
     known = known or recognise_known(data)
     if pattern is None and known is None:
@@ -187,6 +192,8 @@ def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
         lines_of[rank] = number
     if not ranks:
         raise FormatError(f"{where}: no line holds a token; a .tiktoken file has 256 or more")
+    last = max(lines_of)
+    check_spread(last, len(ranks), f"{where}:{lines_of[last]}: rank")
     return ranks
 
 

@@ -14,6 +14,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
@@ -26,6 +27,7 @@ _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
 _IS_SPECIAL = protobuf.varint_field(200, 1)  # of the unknown piece: it is a special token
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
+_HEAD_FIELDS = 64  # pieces of a large file that are looked at before it is read
 _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32 bits an entry
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
@@ -48,8 +50,11 @@ def parse(
     Raises:
         FormatError: a damaged file, or a model of another type; the message says where.
     """
-    data = bytes(data)
     try:
+        if len(data) > limits.HEAD_BYTES:
+            for _ in islice(protobuf.fields(memoryview(data), 0, len(data)), _HEAD_FIELDS):
+                pass  # junk ends here, before it is read
+        data = bytes(data)
         model = _read(data, where, any_text)
     except protobuf.Damaged as damaged:
         raise FormatError(
