@@ -8,6 +8,7 @@ import logging
 import random
 import subprocess
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -339,3 +340,38 @@ def test_unpatching_leaves_our_own_modules_as_they_are() -> None:
     door.unpatch()
     assert streams.DecodeStream is own
     assert own is not streams.STOCK
+
+
+class Words(str):
+    """A str of another type, which the original must judge."""
+
+
+@pytest.mark.parametrize("text", ["some text", Words("some text")])
+def test_call_keeps_its_settings_beside_calls_of_other_threads(text: str) -> None:
+    """Between setting truncation and padding and encoding, another thread came with settings of its own."""
+    stock = make("small_bytes")
+    short: dict[str, Any] = {"max_length": 3, "truncation": True}
+    padded: dict[str, Any] = {"max_length": 40, "truncation": True, "padding": "max_length"}
+    wanted = [stock(text, **options)["input_ids"] for options in (short, padded)]
+    door.patch()
+    ours = make("small_bytes")
+    for _ in range(5):
+        ours(text)  # the first calls are the original's
+    found: list[Any] = []
+    threads: list[threading.Thread] = []
+    set_once = ours.set_truncation_and_padding
+
+    def other() -> None:
+        found.append(ours(text, **padded)["input_ids"])
+
+    def set_and_wait(*args: Any, **options: Any) -> None:
+        set_once(*args, **options)
+        if not threads:
+            threads.append(threading.Thread(target=other))
+            threads[0].start()
+            threads[0].join(0.5)
+
+    ours.set_truncation_and_padding = set_and_wait
+    assert ours(text, **short)["input_ids"] == wanted[0]
+    threads[0].join()
+    assert found == [wanted[1]]

@@ -135,7 +135,8 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
             made = encode(self, engine, text, text_pair, options)
         except HandOver as reason:
             engine.calls["encode", str(reason)] += 1
-            return base._encode_plus(self, text, text_pair, *args, **options)
+            with engine.settings_lock:
+                return base._encode_plus(self, text, text_pair, *args, **options)
         engine.calls["encode", ""] += 1
         return made
 

@@ -73,9 +73,9 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     inputs = sort_inputs(text, text_pair, is_split_into_words=words)
     if inputs is None:
         raise HandOver("an empty batch, rows of several kinds, or texts that are not plain str")
-    original = engine.original
-    set_up(hf, original, call)
-    plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
+    with engine.settings_lock:
+        set_up(hf, engine.original, call)
+        plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
     overflowing, wanted = bool(call["return_overflowing_tokens"]), _wanted(hf, call)
     asks_types_of_parts = overflowing and wanted.type_ids and plan.truncation is not None
     if asks_types_of_parts and not engine.numbers_parts(plan.frame, add_special_tokens=adds_special):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import tokenizers
 
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -57,6 +58,8 @@ class Engine:
         n_changes: list of one int: number of changes of the original so far.
         texts: text of an id in a stream, by (skip_special_tokens, id); see `streams`.
         calls: number of calls by (operation, reason); the reason is "" for native answers.
+        settings_lock: held from where a call sets truncation and padding of the original, which all threads share,
+            to where it has read them, or the original has answered. So a call keeps its own settings.
         n_plain: number of native answers to calls without options. `calls` does not include them: counting there
             is slower.
     """
@@ -81,6 +84,7 @@ class Engine:
         self._plain = _Plain(-1, None, 0, None, {})
         self._twin: Twin | None = None
         self._lock = threading.RLock()
+        self.settings_lock = ForkSafeLock()
         self.n_changes = [0]
         if type(original) is tokenizers.Tokenizer:
             self.n_changes = watch(original)
