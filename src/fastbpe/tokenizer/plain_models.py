@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
@@ -15,11 +16,11 @@ def tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
     for token in ranks:
         if not isinstance(token, bytes):
             raise VocabularyError(f"token {token!r} must be bytes")
-    if not all(type(rank) is int for rank in ranks.values()):  # checked at once: there are many
-        ranks = {token: integer(f"the rank of {token!r}", rank) for token, rank in ranks.items()}
     for token, rank in ranks.items():
-        if not 0 <= rank < MAX_IDS:
+        if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= operator.index(rank) < MAX_IDS:
             raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
+    if not all(type(rank) is int for rank in ranks.values()):
+        ranks = {token: operator.index(rank) for token, rank in ranks.items()}
     tokens = [b""] * (max(ranks.values(), default=-1) + 1)
     for token, rank in sorted(ranks.items(), key=lambda item: not item[0]):  # the empty token last
         if tokens[rank]:

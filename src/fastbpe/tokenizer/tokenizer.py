@@ -1470,7 +1470,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_single_token_bytes(256)
         b'ab'
         """
-        return self._decoder.token(integer("token_id", token_id))
+        return tokenizer_methods.id_to_token(self, token_id)
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """Give the bytes of each id, in order.

@@ -5,7 +5,6 @@ The class body of `Tokenizer` binds them and documents them. They read four attr
 """
 
 from fastbpe._core.text.utf8_text import plain, to_utf8
-from fastbpe._utils.arguments import integer
 
 import codecs
 
@@ -28,7 +27,9 @@ def token_to_id(self, token):
 
 def id_to_token(self, token_id):
     """Give the bytes of an id. See `Tokenizer.id_to_token`."""
-    return self._decoder.token(token_id if type(token_id) is int else integer("token_id", token_id))
+    if type(token_id) is bool:
+        raise TypeError("ids must be integers, not bool")
+    return self._decoder.token(token_id)
 
 
 def check_errors(errors):
