@@ -202,9 +202,14 @@ def test_caches_stay_within_cache_bytes() -> None:
     assert freely._pipeline.used_bytes > 1 << 20
 
 
-@pytest.mark.parametrize("wrong", [-1, 1.5, None, "64 MiB"])
-def test_invalid_cache_bytes_raises_value_error(wrong: Any) -> None:
-    with pytest.raises(ValueError, match=r"cache_bytes=.*: give the bytes that piece caches may take"):
+def test_negative_cache_bytes_raise_value_error() -> None:
+    with pytest.raises(ValueError, match=r"cache_bytes=-1: give the bytes that piece caches may take"):
+        Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=-1)
+
+
+@pytest.mark.parametrize("wrong", [1.5, None, "64 MiB", True])
+def test_cache_bytes_that_are_no_integer_raise_type_error(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=f"cache_bytes must be an integer, not {type(wrong).__name__}"):
         Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=wrong)
 
 
