@@ -221,10 +221,10 @@ class TestEncode:
         assert run("encode", "-m", ranks, *flags, "--special", "c=5", text).failed_with("'c'", "5")
 
     def test_invalid_utf8_is_named_with_its_offset(self, run, model, tmp_path):
-        assert run("encode", "-m", model, stdin=DAMAGED).failed_with("<stdin>: ", "0xe9", "offset 3")
-        assert run("encode", "-m", model, "--lines", stdin=b"a\n" + DAMAGED).failed_with("<stdin>: ", "offset 5")
+        assert run("encode", "-m", model, stdin=DAMAGED).failed_with("<stdin>:1: ", "0xe9", "offset 3")
+        assert run("encode", "-m", model, "--lines", stdin=b"a\n" + DAMAGED).failed_with("<stdin>:2: ", "offset 5")
         (tmp_path / "a.txt").write_bytes(DAMAGED)
-        assert run("encode", "-m", model, tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}: ", "0xe9")
+        assert run("encode", "-m", model, tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}:1: ", "0xe9")
 
     def test_output_file_holds_ids_of_all_documents(self, run, model, text, tmp_path):
         tokenizer, out = fastbpe.load(model), tmp_path / "out.bin"
@@ -327,7 +327,7 @@ class TestCount:
 
     def test_count_reads_stdin(self, run, model):
         assert run("count", "-m", model, stdin=b"low<|end|>").out == b"8\n"
-        assert run("count", "-m", model, stdin=DAMAGED).failed_with("<stdin>: ")
+        assert run("count", "-m", model, stdin=DAMAGED).failed_with("<stdin>:1: ")
 
     def test_count_continues_after_a_bad_file(self, run, model, text, tmp_path):
         done = run("count", "-m", model, tmp_path / "no.txt", tmp_path, text)
@@ -335,7 +335,7 @@ class TestCount:
         assert [line.partition(": ")[2] for line in done.err.splitlines()] == [
             f"error: {tmp_path / 'no.txt'}: No such file or directory",
             f"error: {tmp_path}: no .txt, .jsonl or .parquet file in this folder; name others by a pattern "
-            f"such as '{tmp_path}/**/*.py'",
+            f"such as '{tmp_path}/**/*.py', or say what they hold by format= (--format)",
         ]
         assert [line.split()[-1] for line in done.out.decode().splitlines()] == [str(text), "total"]
         assert run("count", "-m", model, tmp_path / "no.txt").failed_with("no.txt")

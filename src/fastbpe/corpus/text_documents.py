@@ -89,7 +89,7 @@ class TextDocuments:
                     yield Stretch(texts, True, self._offset, self._number, stored)
             if not more:
                 if data or separator is None:
-                    texts = self._texts([data], data, bad=bad and n_valid(data) < len(data))
+                    texts = self._texts([data], data, bad=bad and n_valid(data) < len(data), ended=False)
                     yield Stretch(texts, True, self._offset + len(data), self._number, stored)
                 return
             if self._cut is not None and len(data) >= self._block:
@@ -99,11 +99,12 @@ class TextDocuments:
                     yield Stretch([data[:at]], False, self._offset, self._number, stored)
                     data = data[at:]
 
-    def _texts(self, texts: list[bytes], data: bytes, *, bad: bool) -> list[Document]:
+    def _texts(self, texts: list[bytes], data: bytes, *, bad: bool, ended: bool = True) -> list[Document]:
         """Count documents, and skip those that are not UTF-8.
 
         texts: the documents at the beginning of data, without the separators.
         bad: bool – some are not UTF-8.
+        ended: bool – a separator stands behind each; a "\\r" at the end of the file is text.
         """
         self._number += len(texts)
         if bad:
@@ -117,7 +118,7 @@ class TextDocuments:
                     self._skip(self._error(data, at + n))
                 at += len(text) + len(self._separator)
             texts = kept
-        if self._separator == b"\n" and b"\r" in data:
+        if ended and self._separator == b"\n" and b"\r" in data:
             return [text.removesuffix(b"\r") for text in texts]
         return list(texts)
 
