@@ -218,7 +218,8 @@ def test_replaced_merges_are_used() -> None:
 def test_copies_are_equal_and_independent(special: minbpe.RegexTokenizer) -> None:
     for again in (pickle.loads(pickle.dumps(special)), copy.copy(special), copy.deepcopy(special)):
         assert again.encode("import<|end|>", "all") == special.encode("import<|end|>", "all")
-        assert vars(again) == vars(special)
+        known, expected = ({**vars(one), "_vocabulary": None} for one in (again, special))  # made when needed
+        assert known == expected
         again.register_special_tokens({})
         assert special.encode("<|end|>", "all") == [400]
 

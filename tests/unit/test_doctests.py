@@ -28,6 +28,8 @@ def test_examples_of_a_module_do_what_they_show(name: str) -> None:
         pytest.importorskip("transformers", reason="its examples load tokenizers of transformers")
     if name in ("fastbpe.ray", "fastbpe.spark"):
         pytest.skip("tests/cluster/test_documentation.py runs its examples, with local Spark and Ray")
+    if name == "fastbpe._pyinstaller.hook-fastbpe":
+        pytest.importorskip("PyInstaller")
     results = doctest.testmod(importlib.import_module(name))
     assert not results.failed
 

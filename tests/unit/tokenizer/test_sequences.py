@@ -144,9 +144,9 @@ def test_bad_arrays_raise_errors() -> None:
 
 @pytest.mark.parametrize("batch", ["01", {1: 2}, 5, None, b"\0\1"])
 def test_bad_batch_raises_type_error(batch: Any) -> None:
-    with pytest.raises(TypeError, match="a batch must be"):
+    with pytest.raises(TypeError, match=r"a batch (must be|is a dict)"):
         TOKENIZER.encode_batch(batch)
-    with pytest.raises(TypeError, match="a batch must be"):
+    with pytest.raises(TypeError, match=r"a batch (must be|is a dict)"):
         TOKENIZER.decode_batch(batch)
 
 
