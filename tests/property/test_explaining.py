@@ -37,7 +37,7 @@ def test_explanation_has_the_ids_of_encode(name: str, text: str, allowed: str | 
     assert explanation.text == plain(text)
     assert changed(explanation) == tokenizer.decode(ids)
     assert [piece.start for piece in explanation.pieces] == sorted(piece.start for piece in explanation.pieces)
-    assert str(explanation).count("piece ") >= len(explanation.pieces)
+    assert str(explanation).count("piece ") >= min(len(explanation.pieces), 50)
     lossless = tokenizer.decode(tokenizer.encode_ordinary(text)) == plain(text)
     assert tokenizer.is_lossless(text) is lossless
     assert lossless is not bool(tokenizer.explain(text).changes)
