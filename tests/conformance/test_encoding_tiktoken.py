@@ -52,7 +52,11 @@ class Pair:
         assert self.ours.decode_bytes(expected) == as_utf8(text) == self.peer.decode_bytes(expected)
 
 
-@pytest.fixture(scope="module", params=[name for name, pattern in PATTERNS.items() if isinstance(pattern, str)])
+# tiktoken drops what a pattern does not match, such as white space by BLOOM's; llama.cpp keeps it, as fastbpe does.
+@pytest.fixture(
+    scope="module",
+    params=[name for name, pattern in PATTERNS.items() if isinstance(pattern, str) and name != "bloom"],
+)
 def learned(request: pytest.FixtureRequest) -> Pair:
     """A vocabulary of code and many scripts for each named pattern, so that tokens could cross any split."""
     text = [standard_library(150_000), OTHER_SCRIPTS * 20, " \n\t\r\n" * 50, "\u3000\xa0 \n" * 50]

@@ -46,6 +46,7 @@ def test_exported_folder_holds_all_that_transformers_needs(tmp_path: Path) -> No
         "eos_token": "</s>",
         "pad_token": "<pad>",
         "unk_token": "<unk>",
+        "sep_token": "<|sep|>",
         "clean_up_tokenization_spaces": False,
         "model_max_length": int(1e30),
         "tokenizer_class": "PreTrainedTokenizerFast",
