@@ -52,7 +52,7 @@ class Pair:
         assert self.ours.decode_bytes(expected) == as_utf8(text) == self.peer.decode_bytes(expected)
 
 
-# tiktoken drops what a pattern does not match, such as white space by BLOOM's; llama.cpp keeps it, as fastbpe does.
+# tiktoken drops what a pattern does not match, such as white space by BLOOM's; llama.cpp and fastbpe keep it.
 @pytest.fixture(
     scope="module",
     params=[name for name, pattern in PATTERNS.items() if isinstance(pattern, str) and name != "bloom"],
