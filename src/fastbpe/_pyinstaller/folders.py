@@ -1,4 +1,4 @@
-"""Where PyInstaller finds the hook."""
+"""Folders in which PyInstaller finds the hook."""
 
 from __future__ import annotations
 
