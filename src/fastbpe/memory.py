@@ -11,10 +11,12 @@ from fastbpe._utils.threads import end_idle_threads
 #: grow.
 CACHES = {
     "fastbpe._core.normalize.unicode_forms": ("_decomposed", "_known"),
+    "fastbpe.chats.counting": ("_renderer",),
     "fastbpe.cluster.workers": ("_load",),
     "fastbpe.minbpe.tokenizers": ("_splitter",),
     "fastbpe.normalization.huggingface": ("_precompiled",),
     "fastbpe.normalization.sentencepiece_rules": ("_cached_charsmap",),
+    "fastbpe.sentencepiece._handing_over": ("_subclass",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
     "fastbpe.splitting.firsts": ("first_bytes",),
     "fastbpe.splitting.oniguruma": ("from_oniguruma",),
@@ -45,6 +47,7 @@ def release_memory() -> int:
     - Idle threads, up to 256: they end.
     - Tuples of offsets in the table, up to 131,072 of 64 bytes, if no list has them.
     - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Automata of patterns: up to 8.
+      Compiled chat templates: up to 8.
       Normalized characters: up to 4,096 of each kind. The charsmaps of the five standard sets of rules.
     - Tokenizers that tasks of Spark or Ray use in this process: up to 4.
     - Free pages that glibc's malloc holds (malloc_trim).

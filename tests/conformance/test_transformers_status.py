@@ -1,4 +1,4 @@
-"""What `status` tells, classes with hot methods of their own, and panics of tokenizers."""
+"""Results of `status`, classes with hot methods of their own, and panics of tokenizers."""
 
 from __future__ import annotations
 

@@ -212,7 +212,8 @@ def test_published_code_points_keep_the_ids_of_sentencepiece(name: str, tmp_path
     tokenizer = fastbpe.load(data_file("vocab", f"{name}_tokenizer.model"))
     tokenizer.export(path)
     again, peer = fastbpe.load(path), published_processor(name)
-    assert again == tokenizer
+    assert again.special_tokens == {"<unk>": 0} | tokenizer.special_tokens  # llama.cpp finds it in texts
+    assert again.vocab == tokenizer.vocab
     for text in [*TEXTS, corpus("multilingual.txt", 50_000)]:
         assert again.encode_ordinary(text) == peer.encode(text)
     told = read_by_gguf(path)

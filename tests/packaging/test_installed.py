@@ -1,4 +1,4 @@
-"""What pip installs."""
+"""Files that pip installs."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ MAX_CHARACTERS = 1 << 28  # of a rendered prompt
 
 
 class Counting(Protocol):
-    """What counting needs of a tokenizer."""
+    """Methods of a tokenizer that counting calls."""
 
     @property
     def name(self) -> str | None:

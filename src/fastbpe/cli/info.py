@@ -24,7 +24,7 @@ examples:
 """
 _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
-_MOST_SYMBOLS = 4096  # symbols of a token of integers that is written out
+_MAX_SYMBOLS = 4096  # symbols of a token of integers that is written out
 _MAX_SHOWN = 60  # characters of a token or an option
 _SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")  # keys of the training report
 
@@ -95,7 +95,7 @@ def _facts_of_sequences(path: str, tokenizer: SequenceTokenizer) -> dict[str, An
             {
                 "id": token_id,
                 "n_symbols": lengths[token_id],
-                "symbols": [*tokenizer.id_to_token(token_id)] if lengths[token_id] <= _MOST_SYMBOLS else None,
+                "symbols": [*tokenizer.id_to_token(token_id)] if lengths[token_id] <= _MAX_SYMBOLS else None,
             }
             for token_id in longest[:_N_LONGEST]
         ],

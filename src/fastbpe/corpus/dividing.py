@@ -1,4 +1,4 @@
-"""Which files of documents can be divided between documents, and where."""
+"""Division of one file among shards, at borders of documents."""
 
 from __future__ import annotations
 

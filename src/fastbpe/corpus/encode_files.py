@@ -521,7 +521,7 @@ def _valid_progress(
         return None
     if "inputs" not in differing:
         return progress
-    if [path for path, *_ in before["inputs"]] != [path for path, *_ in now["inputs"]]:
+    if [path for path, *_ in before.get("inputs") or ()] != [path for path, *_ in now["inputs"]]:
         return None
     changed = next(i for i, (a, b) in enumerate(zip(before["inputs"], now["inputs"], strict=True)) if a != b)
     for noted in (progress, progress.get("earlier", progress)):

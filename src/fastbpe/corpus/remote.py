@@ -54,7 +54,7 @@ class RemotePath(os.PathLike[str]):
 
     @property
     def address(self) -> str:
-        """Where the file is, on every machine."""
+        """Return the URL, which is the same on every machine."""
         return self.url
 
     def __repr__(self) -> str:
@@ -214,7 +214,7 @@ class Addressed(Protocol):
 
     @property
     def address(self) -> str:
-        """Where the file is."""
+        """Return the place of the file."""
 
 
 def absolute(path: Path | Addressed) -> str:

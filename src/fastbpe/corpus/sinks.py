@@ -280,12 +280,14 @@ class Sink:
             return {}
         place = f"{self.folder / 'progress.json'}"
         for name, schema in (("earlier", PROGRESS), ("finishing", FINISHING), ("run", RUN)):
-            if progress.get(name) is not None:
+            if progress.get(name) is not None:  # null is as good as missing
                 check_object(progress[name], schema, place, _AGAIN, f"{name}.")
         done = progress.get("finishing") or {"count": progress["n_ids"], "documents": progress["n_documents"]}
         if (done["count"], done["documents"]) != (progress["n_ids"], progress["n_documents"]):
             raise FormatError(f"{place}: 'finishing' has other counts than 'n_ids' and 'n_documents'; {_AGAIN}")
-        return progress
+        if progress.get("earlier") is not None:
+            progress["earlier"] = _without_nulls(progress["earlier"])
+        return _without_nulls(progress)
 
     def _checked(self, progress: dict[str, Any]) -> dict[str, Any]:
         """Raise FormatError if files are shorter than the progress says; a resumed run would add zeros."""
@@ -394,6 +396,10 @@ class Mismatch(Exception):
         super().__init__(folder, differing)
         self.folder = folder
         self.differing = [(name, before.get(name), now[name]) for name in differing]
+
+
+def _without_nulls(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _sync(path: Path) -> None:

@@ -70,7 +70,7 @@ def checked_shard(shard: object) -> Shard:
 
 
 class Share(NamedTuple):
-    """What a shard has of a file.
+    """Part of a file that a shard has.
 
     name: str – the file's name relative to the folder that all files have in common: machines may have that at
         different places.

@@ -1,4 +1,4 @@
-"""Whether transformers and tokenizers are installed; neither is imported to tell."""
+"""Look for transformers and tokenizers without importing them."""
 
 from __future__ import annotations
 

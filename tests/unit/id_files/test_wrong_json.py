@@ -153,7 +153,7 @@ def test_no_field_of_an_unfinished_run_gives_a_raw_error_and_overwriting_begins_
     good = json.loads((folder / name).read_bytes())
     cases = [(path, odd) for path in fields_of(good) for odd in (*ODD, KeyError)]
     cases += [((more,), odd) for more in ("earlier", "finishing", "run") for odd in (*ODD, good)]
-    cases = random.Random(SEED).sample(cases, n_rounds(60, len(cases), len(cases)))
+    cases = random.Random(SEED).sample(cases, n_rounds(60, 120, len(cases)))
 
     def encode(**options: Any) -> None:
         code_tokenizer.encode_files(tmp_path / "*.jsonl", unfinished, progress=False, **options)
@@ -169,6 +169,28 @@ def test_no_field_of_an_unfinished_run_gives_a_raw_error_and_overwriting_begins_
         check(encode, folder / name, tmp_path, f"{path} is {odd!r:.40}")
         encode(overwrite=True)
         assert unfinished.read_bytes() == whole, (path, odd)
+
+
+@pytest.mark.parametrize("name", ["file", "offset", "n_bytes", "in_document", "skipped", "finishing", "earlier"])
+def test_null_in_the_note_of_an_unfinished_run_is_as_good_as_missing(
+    code_tokenizer: Tokenizer, unfinished: Path, tmp_path: Path, name: str
+) -> None:
+    noted = tmp_path / "out.bin.partial" / "progress.json"
+    known = json.loads(noted.read_bytes())
+    known["earlier"] = dict(known)
+    for fields in (known, known["earlier"]):
+        fields[name] = None
+    noted.write_text(json.dumps(known))
+    code_tokenizer.encode_files(tmp_path / "*.jsonl", unfinished, progress=False)
+
+
+def test_run_without_inputs_is_another_run(code_tokenizer: Tokenizer, unfinished: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.bin.partial" / "run.json"
+    known = json.loads(file.read_bytes())
+    for changed in ({**known, "inputs": None}, {name: known[name] for name in known if name != "inputs"}):
+        file.write_text(json.dumps(changed))
+        with pytest.raises(FileExistsError, match="3 inputs, which were 0"):
+            code_tokenizer.encode_files(tmp_path / "*.jsonl", unfinished, progress=False)
 
 
 def test_noted_ids_that_are_not_there_are_no_zeros_of_the_output(

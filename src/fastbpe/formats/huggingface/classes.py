@@ -23,7 +23,7 @@ _ROBERTA_ROLES = {
 
 
 class Settings(NamedTuple):
-    """What a class decides, whatever the files beside a vocabulary say.
+    """Decisions of a class, whatever the files beside a vocabulary say.
 
     Attributes:
         roles: role → token, for roles that no file names.
