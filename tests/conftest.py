@@ -34,9 +34,7 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
 def pytest_report_header() -> str:
     if sampling.LONG:
         return "FASTBPE_FULL=1: every case runs"
-    if sampling.WHOLE:
-        return f"slow tests: the sample of CI, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
-    return f"slow tests: a sample, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=ci runs a third of all cases"
+    return f"slow tests: the sample of the day, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -67,7 +67,7 @@ def test_cut_character_at_the_end_of_a_long_word_ends_the_text() -> None:
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_every_call_gives_the_ids_of_sentencepiece(kind: int, tmp_path: Path) -> None:
     generator = random.Random(kind)
-    for _ in range(n_rounds(4, 12, 200)):
+    for _ in range(n_rounds(4, 200)):
         target = bytes(generator.choices(BYTES, k=2))
         symbol = bytes(generator.choices(BYTES, k=3)) if generator.random() < 0.5 else b"zqz"
         model = damaged(target, kind, symbol)

@@ -60,7 +60,7 @@ def pieces_of_peer(made: dict[str, Any], texts: list[str]) -> Counter[bytes]:
 
 def test_pieces_equal_tokenizers() -> None:
     n_with_names = 0
-    for number in rounds(100, 500, 2000):
+    for number in rounds(100, 2000):
         rng = random.Random(f"pieces {number}")
         made = tokenizer_json.random_document(rng)
         # The peer could not tell these from bytes.
@@ -79,12 +79,12 @@ def test_pieces_equal_tokenizers() -> None:
         texts = [tokenizer_json.random_text(rng) for _ in range(12)]
         assert counted(texts, base) == pieces_of_peer(made, texts), (number, made)
         n_with_names += bool(made["added_tokens"])
-    assert n_with_names > 50
+    assert n_with_names > 10
 
 
 def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
     n_learned = n_compared = 0
-    for number in rounds(100, 500, 2000):
+    for number in rounds(100, 2000):
         rng = random.Random(f"extended {number}")
         base = random_exports.draw(rng)[1]
         if base.mode != "byte":
@@ -120,14 +120,14 @@ def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
         expected = [found.ids for found in peer.encode_batch(texts, add_special_tokens=False)]
         assert longer.encode_batch(texts, allowed_special="all") == expected
         n_compared += 1
-    assert n_learned > 150
-    assert n_compared > 20
+    assert n_learned > 30
+    assert n_compared > 4
 
 
 def test_pieces_learned_are_the_most_frequent_pairs_of_ids() -> None:
     """The first merge is the most frequent pair of neighbouring ids within the pieces of tokenizers."""
     n_tried = 0
-    for number in rounds(60, 400, 3000):
+    for number in rounds(60, 3000):
         rng = random.Random(f"first merge {number}")
         made = {**tokenizer_json.random_document(rng), "added_tokens": []}
         try:
@@ -145,7 +145,7 @@ def test_pieces_learned_are_the_most_frequent_pairs_of_ids() -> None:
         best = min(pairs, key=lambda pair: (-pairs[pair], pair))
         assert extend(texts, base, "+1").vocab[-1] == base.vocab[best[0]] + base.vocab[best[1]], number
         n_tried += 1
-    assert n_tried > 20
+    assert n_tried > 4
 
 
 def made_by_merging(base: Tokenizer) -> set[int]:

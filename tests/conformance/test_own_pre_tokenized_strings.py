@@ -75,7 +75,7 @@ def random_change(rng: random.Random) -> tuple[str, Any]:
     return kind, lambda m, one: one.normalize(calls[kind])
 
 
-@pytest.mark.parametrize("seed", rounds(20, 250, 4000))
+@pytest.mark.parametrize("seed", rounds(20, 4000))
 def test_random_programs_are_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} pre-tokenized {seed}")
     vocab = {letter: i for i, letter in enumerate(dict.fromkeys([*LETTERS, "<unk>", "ab", "Ġ", "e"]))}

@@ -36,7 +36,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
 
 
-@pytest.mark.parametrize("seed", rounds(10, 250, 4000))
+@pytest.mark.parametrize("seed", rounds(10, 4000))
 def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} own {seed}")
     made = usable_document(rng)
@@ -51,7 +51,7 @@ def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
     compare_calls(twins, rng, random_text, 6)
 
 
-@pytest.mark.parametrize("seed", rounds(8, 100, 2000))
+@pytest.mark.parametrize("seed", rounds(8, 2000))
 def test_random_llama_kinds_encode_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} own llama {seed}")
     made = random_llama_document(rng)

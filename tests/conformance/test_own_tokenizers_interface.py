@@ -156,7 +156,7 @@ def build(module: Any, kind: str, described: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["normalizers", "pre_tokenizers", "decoders", "processors"])
-@pytest.mark.parametrize("seed", rounds(10, 100, 1000))
+@pytest.mark.parametrize("seed", rounds(10, 1000))
 def test_random_components_are_like_the_original(kind: str, seed: int) -> None:
     rng = random.Random(f"{SEED} {kind} {seed}")
     described = random_component(kind, rng)
@@ -315,7 +315,7 @@ def change(rng: random.Random) -> Any:
     }[name]
 
 
-@pytest.mark.parametrize("seed", rounds(5, 150, 1500))
+@pytest.mark.parametrize("seed", rounds(5, 1500))
 def test_random_programs_give_the_same(seed: int) -> None:
     rng = random.Random(f"{SEED} program {seed}")
     twins = OwnTwins.of(small_text())

@@ -58,7 +58,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if named := os.environ.get("FASTBPE_PEER_PYTHON"):
         return Path(named)
     if not os.environ.get("FASTBPE_FULL"):
-        pytest.skip("needs an environment of its own: set FASTBPE_PEER_PYTHON or FASTBPE_FULL=ci")
+        pytest.skip("needs an environment of its own: set FASTBPE_PEER_PYTHON or FASTBPE_FULL=1")
     folder = tmp_path_factory.mktemp("peers")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"

@@ -79,7 +79,7 @@ def test_random_texts_are_normalized_as_by_tokenizers(name: str) -> None:
     ours, theirs = both(charsmap(name))
     rng = random.Random(f"{SEED} precompiled {name}")
     letters = changed()
-    for _ in rounds(3000, 20_000, 300_000):
+    for _ in rounds(3000, 300_000):
         text = random_text(rng, letters)
         assert ours(text) == theirs(text), text
 
@@ -87,7 +87,7 @@ def test_random_texts_are_normalized_as_by_tokenizers(name: str) -> None:
 def test_graphemes_end_where_they_end_in_tokenizers() -> None:
     ours, theirs = both(packed({character: chr(0x4E00 + i) for i, character in enumerate(CLASSES)}))
     rng = random.Random(f"{SEED} graphemes")
-    for _ in rounds(10_000, 100_000, 2_000_000):
+    for _ in rounds(10_000, 2_000_000):
         text = random_text(rng, CLASSES)
         assert ours(text) == theirs(text), text
     for some in itertools.product("\u0915\u1000\u094d\u200d\u0300", repeat=5):
@@ -106,7 +106,7 @@ def test_characters_of_every_class_end_graphemes_as_in_tokenizers() -> None:
             assert ours(text) == theirs(text)
 
 
-@pytest.mark.parametrize("seed", rounds(4, 60, 600))
+@pytest.mark.parametrize("seed", rounds(4, 600))
 def test_ids_and_places_are_those_of_tokenizers(seed: int) -> None:
     rng = random.Random(f"{SEED} precompiled places {seed}")
     rules = {source: "".join(rng.choices("abc", k=rng.randint(0, 3))) for source in rng.sample(CLASSES, 12)}

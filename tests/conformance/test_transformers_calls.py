@@ -83,7 +83,7 @@ def test_many_random_texts_have_the_ids_of_stock(name: str, shape: str) -> None:
     """Ids, masks, offsets and decoded texts of batches; 10,000 texts in the long form."""
     rng = random.Random(f"{SEED} many {name} {shape}")
     ours, stock = fresh(name)
-    for _ in rounds(1, 1, 20):
+    for _ in rounds(1, 20):
         texts = random_texts(rng, 500)
         made, expected = (t(texts, **HOT[shape]) for t in (ours, stock))
         assert not difference(made.data, expected.data)
@@ -111,7 +111,7 @@ def test_truncated_texts_of_which_the_beginning_is_encoded_answer_like_stock(
     monkeypatch.setattr("fastbpe.tokenizer.beginnings.CHARACTERS_PER_ID", 2)
     rng = random.Random(f"{SEED} beginnings {name} {shape}")
     ours, stock = fresh(name)
-    for _ in rounds(8, 40, 400):
+    for _ in rounds(8, 400):
         texts = ["".join(random_texts(rng, 4)) for _ in range(6)]
         strategy = rng.choice([True, True, "only_first", "only_second"])
         options = TRUNCATED[shape] | {"truncation": strategy, "max_length": rng.choice([3, 7, 20, 60])}
@@ -144,7 +144,7 @@ def test_parts_of_random_pairs_are_in_the_order_of_stock(
     for tokenizer in (ours, stock):
         tokenizer.backend_tokenizer.post_processor = POST_PROCESSORS[name]()
     n_answered = 0
-    for _ in rounds(40, 300, 3000):
+    for _ in rounds(40, 3000):
         firsts, seconds = ([text[:60] for text in random_texts(rng, 2)] for _ in range(2))
         options = {
             "truncation": rng.choice(["longest_first", "only_first", "only_second"]),

@@ -113,7 +113,7 @@ def test_answers_equal_the_stock_tokenizer_after_a_change(name: str, change: str
 
 
 @pytest.mark.parametrize("name", ["small_bytes", "small_llama"])
-@pytest.mark.parametrize("seed", rounds(2, 30, 300))
+@pytest.mark.parametrize("seed", rounds(2, 300))
 def test_answers_equal_the_stock_tokenizer_after_random_changes(name: str, seed: int) -> None:
     rng = random.Random(f"{SEED} {name} {seed}")
     ours, stock = accelerate(make(name)), make(name)

@@ -60,7 +60,7 @@ def test_every_call_answers_like_stock(name: str) -> None:
 @pytest.mark.sample(4)
 def test_random_calls_answer_like_stock(name: str) -> None:
     rng = random.Random(f"{SEED} {name} kinds")
-    calls = [rng.choice([draw_encoding, draw_encoding, draw_decoding])(rng) for _ in rounds(60, 200, 5000)]
+    calls = [rng.choice([draw_encoding, draw_encoding, draw_decoding])(rng) for _ in rounds(60, 5000)]
     compare(name, {f"{number} {told}": call for number, (told, call) in enumerate(calls)})
 
 
@@ -96,7 +96,7 @@ def test_offsets_of_parts_are_trimmed_like_stock(
     ours, stock = accelerate(make("small_bytes")), make("small_bytes")
     for tokenizer in (ours, stock):
         tokenizer.backend_tokenizer.post_processor = TRIMMING[name](prefixed)
-    for _ in rounds(60, 200, 3000):
+    for _ in rounds(60, 3000):
         texts = [text + rng.choice(["", "   ", " a  b"]) for text in random_texts(rng, 3)]
         given = rng.choice([{"text": texts}, {"text": texts, "text_pair": texts[::-1]}, {"text": [texts, ["x"]]}])
         options = {
@@ -129,7 +129,7 @@ def test_pairs_of_words_answer_like_stock(name: str, monkeypatch: pytest.MonkeyP
     if name in TRIMMING:
         for tokenizer in (ours, stock):
             tokenizer.backend_tokenizer.post_processor = TRIMMING[name](rng.random() < 0.5)
-    for _ in rounds(60, 200, 3000):
+    for _ in rounds(60, 3000):
         n = rng.choice([1, 2, 3])
         pairs = [(draw_words(rng), draw_words(rng)) for _ in range(n)]
         firsts, seconds = rng.choice(
@@ -148,7 +148,7 @@ def test_pairs_of_words_answer_like_stock(name: str, monkeypatch: pytest.MonkeyP
         }
         call = lambda t, a=firsts, b=seconds, o=options: t(a, b, **o, is_split_into_words=True)  # noqa: E731
         assert not difference(answer(call, ours), answer(call, stock), repr((firsts, seconds, options)))
-    assert status(ours)["native"]["encode"] > len(rounds(60, 200, 3000)) / 3
+    assert status(ours)["native"]["encode"] > len(rounds(60, 3000)) / 3
 
 
 @pytest.mark.parametrize("adds_special", [False, True])

@@ -58,7 +58,7 @@ def extended(texts: list[str], base: Tokenizer, n_more: int, **options: Any) -> 
 def test_train_from_a_base_learns_the_merges_of_bpe_continue() -> None:
     bpe_continue = pytest.importorskip("bpe_continue")
     n_learned = 0
-    for number in rounds(60, 300, 3000):
+    for number in rounds(60, 3000):
         rng = random.Random(f"continued {number}")
         letters = rng.choice(LETTERS)
         peer = trained(rng, letters, rng.choice([[], ["<s>"]]))
@@ -74,7 +74,7 @@ def test_train_from_a_base_learns_the_merges_of_bpe_continue() -> None:
         expected = fastbpe.load(longer.to_str().encode())
         assert (ours.vocab, ours.merges) == (expected.vocab, expected.merges), number
         n_learned += ours.n_vocab - peer.get_vocab_size()
-    assert n_learned > 300
+    assert n_learned > 60
 
 
 def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue() -> None:
@@ -82,7 +82,7 @@ def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue
     bpe_continue = pytest.importorskip("bpe_continue")
     byte_of = {shown: byte for byte, shown in enumerate(tokenizer_json.SHOWN)}
     n_compared = 0
-    for number in rounds(80, 400, 3000):
+    for number in rounds(80, 3000):
         rng = random.Random(f"continued steps {number}")
         made = {**tokenizer_json.random_document(rng), "added_tokens": []}
         try:
@@ -102,7 +102,7 @@ def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue
         new = [bytes(byte_of[c] for c in names[i]) for i in range(base.n_vocab, len(names))]
         assert extended(texts, base, n_more).vocab[base.n_vocab :] == new, (number, made)
         n_compared += 1
-    assert n_compared > 20
+    assert n_compared > 4
 
 
 def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_still_makes(
@@ -111,7 +111,7 @@ def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_
     editor_module = pytest.importorskip("bpe_tokenizer_editor")
     n_equal = n_more = 0
     path = tmp_path / "tokenizer.json"
-    for number in rounds(60, 300, 3000):
+    for number in rounds(60, 3000):
         rng = random.Random(f"removed {number}")
         letters = rng.choice(LETTERS)
         peer = trained(rng, letters, [])
@@ -138,22 +138,22 @@ def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_
                 assert change.tokenizer.encode(text) == theirs.encode(text).ids, (number, text)
         else:
             n_more += 1
-            if n_more > n_rounds(6, 60, 3000):
+            if n_more > n_rounds(6, 3000):
                 continue  # a report takes about a second
             more = {kept[name] for name in kept.keys() - expected.keys()}
             report = fastbpe.vocabulary_report(change.tokenizer)
             assert more <= report.witnesses.keys(), number  # the report has a text that gives each
             peer = tokenizers.Tokenizer.from_file(str(path))
             assert all(token_id in peer.encode(report.witnesses[token_id]).ids for token_id in more), number
-    assert n_equal > 15
-    assert n_more > 10
+    assert n_equal > 3
+    assert n_more > 2
 
 
 def test_editor_accepts_all_merges_of_exported_files(tmp_path: Path) -> None:
     editor_module = pytest.importorskip("bpe_tokenizer_editor")
     path = tmp_path / "tokenizer.json"
     n_merges = 0
-    for number in rounds(30, 150, 1000):
+    for number in rounds(30, 1000):
         rng = random.Random(f"valid {number}")
         letters = rng.choice(LETTERS)
         first, second = (fastbpe.load(trained(rng, letters, []).to_str().encode()) for _ in range(2))
@@ -168,4 +168,4 @@ def test_editor_accepts_all_merges_of_exported_files(tmp_path: Path) -> None:
             found = editor_module.BPETokenizerEditor.from_json(written).validate_merges()
             assert found.invalid_count == 0, (number, found.invalid_merges)
             n_merges += found.valid_count
-    assert n_merges > 500
+    assert n_merges > 100

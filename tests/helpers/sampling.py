@@ -1,8 +1,8 @@
-"""Samples of the slow tests: a few cases by default, a third of them in CI, all on request.
+"""Samples of the slow tests: a few cases by default, all on request.
 
 FASTBPE_FULL chooses:
-    unset: a sample, for `pytest` in a few minutes. pytest's header prints its seed: FASTBPE_SEED, or the day.
-    ci: a third of the cases, as `.ci/run` does: another third each day, so that three days run all.
+    unset: a sample, which takes some minutes, also in CI. pytest's header prints its seed: FASTBPE_SEED, or the
+        day, so that each day runs other cases.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
 """
 
@@ -19,37 +19,30 @@ import pytest
 
 T = TypeVar("T")
 
-LEVEL = os.environ.get("FASTBPE_FULL", "")
-LONG = LEVEL == "1"
-WHOLE = LEVEL in ("1", "ci")
+LONG = os.environ.get("FASTBPE_FULL") == "1"
 SEED = int(os.environ.get("FASTBPE_SEED") or datetime.date.today().toordinal())
 
-if LEVEL not in ("", "0", "ci", "1"):
-    raise ValueError(f"FASTBPE_FULL={LEVEL!r}: unset it, or set it to ci or 1")
+if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1"):
+    raise ValueError(f"FASTBPE_FULL={os.environ['FASTBPE_FULL']!r}: unset it, or set it to 1")
 
 
-def n_rounds(sample: int, whole: int, long: int | None = None) -> int:
-    """Choose a size: in a sample, in CI, and in the long form (None: as in CI)."""
-    if LONG and long is not None:
-        return long
-    return whole if WHOLE else sample
+def n_rounds(sample: int, long: int) -> int:
+    """Choose a size."""
+    return long if LONG else sample
 
 
-def rounds(sample: int, whole: int, long: int | None = None) -> range:
-    """Choose the rounds of the day: `sample`, in CI a third of `whole`; in the long form all (None: `whole`)."""
+def rounds(sample: int, long: int) -> range:
+    """Choose the rounds of the day."""
     if LONG:
-        return range(whole if long is None else long)
-    n = max(sample, -(-whole // 3)) if WHOLE else sample
-    start = min(SEED % -(-whole // n) * n, whole - n)
-    return range(start, start + n)
+        return range(long)
+    start = min(SEED % -(-long // sample) * sample, long - sample)
+    return range(start, start + sample)
 
 
 def some(cases: Sequence[T], n: int) -> Sequence[T]:
-    """Choose the cases of the day, in their order: n, in CI a third or more; in the long form all."""
+    """Choose n cases of the day, in their order; in the long form all."""
     if LONG or n >= len(cases):
         return cases
-    if WHOLE and n < len(cases) / 3:
-        return cases[SEED % 3 :: 3]
     return [cases[i] for i in sorted(random.Random(SEED).sample(range(len(cases)), n))]
 
 

@@ -38,7 +38,7 @@ def changes(rng: random.Random, old: Tokenizer) -> Iterator[Tokenizer]:
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_report_equals_comparing_each_text() -> None:
     n_changed = 0
-    for number in rounds(60, 400, 3000):
+    for number in rounds(60, 3000):
         rng = random.Random(f"changed {number}")
         old = random_exports.draw(rng)[1]
         texts = ["", *random_exports.own_texts(rng, old)]
@@ -59,7 +59,7 @@ def test_report_equals_comparing_each_text() -> None:
             aligned = [expected[i][0] for i in range(found.n_aligned)]
             _check_parts(found, old, new, [texts[i] for i in aligned])
             n_changed += len(expected)
-    assert n_changed > 200
+    assert n_changed > 40
 
 
 def _check_parts(found: Any, old: Tokenizer, new: Tokenizer, texts: list[str]) -> None:

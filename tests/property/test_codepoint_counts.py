@@ -56,7 +56,7 @@ def counted_in_shards(rng: random.Random, documents: list[Any], folder: Path, op
 def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) -> None:
     n_models = n_peers = 0
     refusals = []
-    for number in rounds(60, 300, 2000):
+    for number in rounds(60, 2000):
         rng = random.Random(f"codepoint counts {number}")
         sentences = [s.replace(b"\n", b" ").replace(b"\r", b" ") for s in random_sentences(rng)]
         sentences = [s.decode(errors="replace").encode() for s in sentences]
@@ -82,14 +82,14 @@ def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) 
             n_peers += 1
     for found, expected in refusals:
         assert found.split(", ")[0] == expected.split(", ")[0]  # one of the two knows vocab_size
-    assert n_models > 20
-    assert n_peers > 15
+    assert n_models > 4
+    assert n_peers > 3
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_random_shards_teach_the_pieces_of_the_slow_twin(tmp_path: Path) -> None:
     n_done = 0
-    for number in rounds(10, 60, 300):
+    for number in rounds(10, 300):
         rng = random.Random(f"counts and twin {number}")
         sentences = [s.replace(b"\n", b" ").replace(b"\r", b" ") for s in random_sentences(rng)[:4]]
         sentences = [s.decode(errors="replace").encode() for s in sentences]
@@ -106,7 +106,7 @@ def test_random_shards_teach_the_pieces_of_the_slow_twin(tmp_path: Path) -> None
         found = [p.decode() for p, kind in zip(model.pieces, model.types, strict=True) if kind == 1]
         assert found == twin_pieces(sentences, options), (sentences, options)
         n_done += 1
-    assert n_done > 3
+    assert n_done > 0
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
@@ -119,7 +119,7 @@ def test_shards_teach_what_follows_a_base(tmp_path: Path) -> None:
         progress=False,
         hard_vocab_limit=False,
     )
-    for number in rounds(8, 60, 300):
+    for number in rounds(8, 300):
         rng = random.Random(f"counts and base {number}")
         lines = [f"low{c} {c * 2}lowest <x> {c}" for c in rng.choices("abcdя新1", k=6)]
         options = {"split_digits": rng.random() < 0.5, "split_by_whitespace": rng.random() < 0.5}

@@ -15,7 +15,7 @@ from helpers.shared_data import PUBLISHED, corpus, counted, peer_of, published, 
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 BYTES = {bytes([byte]): byte for byte in range(256)}
-CORPORA = rounds(250, 800, 5000)
+CORPORA = rounds(250, 5000)
 
 
 def extend(source: object, base: Tokenizer, n_merges: int, **options: object) -> Tokenizer:

@@ -25,7 +25,7 @@ Merged = tuple[random.Random, Any, Any, Any]
 def drawn(name: str, sample: int) -> Iterator[Merged]:
     """Draw two random tokenizers of one mode, and merge them; those that are refused by rule are left out."""
     n_done = 0
-    for number in rounds(sample, 8 * sample, 40 * sample):
+    for number in rounds(sample, 40 * sample):
         rng = random.Random(f"{name} {number}")
         a = random_exports.draw(rng)[1]
         b = random_exports.draw(rng)[1]
@@ -81,13 +81,13 @@ def test_no_token_stands_twice_and_none_is_unreachable() -> None:
             assert is_made or merged.encode_ordinary(text) == [i], (a, b, token)
         n_added += len(change.report.added)
         n_dropped += len(change.report.dropped)
-    assert n_added > 100
-    assert n_dropped > 10
+    assert n_added > 20
+    assert n_dropped > 2
 
 
 def test_ranks_equal_the_slow_twin() -> None:
     n_dropped = 0
-    for number in rounds(100, 800, 4000):
+    for number in rounds(100, 4000):
         rng = random.Random(f"ranks {number}")
         some = []
         for _ in "ab":
@@ -164,8 +164,8 @@ def test_scores_keep_the_order_of_the_first() -> None:
                 n_pairs += 1
                 assert not other[one] > other[two] or scores[one] >= scores[two], (a, b, one, two)
         n_kept += len(both)
-    assert n_kept > 10
-    assert n_pairs > 30
+    assert n_kept > 2
+    assert n_pairs > 6
 
 
 def scores_of(model: Any) -> dict[bytes, float]:

@@ -47,7 +47,7 @@ def test_merged_file_equals_the_sum_to_the_byte(
         monkeypatch.setattr(merge_counts, "MIN_TABLE_BYTES", 1)
         monkeypatch.setattr(merge_counts, "_ROWS", 100)
         monkeypatch.setattr(merge_counts, "_STRETCHES_PER_PART", 3)
-    for number in rounds(5, 60, 400):
+    for number in rounds(5, 400):
         rng = random.Random(f"merging {number}")
         paths = shards(rng, tmp_path, **options)
         summary = PieceCounts.merge(paths, tmp_path / "merged", max_memory_bytes=1 << (17 if spilling else 30))
@@ -62,7 +62,7 @@ def test_merged_file_equals_the_sum_to_the_byte(
 @pytest.mark.parametrize("options", MODES, ids=["byte", "codepoint"])
 @pytest.mark.parametrize("min_count", [1, 2, 5, 10**9])
 def test_min_count_is_of_all_files_together(options: dict[str, Any], min_count: int, tmp_path: Path) -> None:
-    for number in rounds(3, 20, 200):
+    for number in rounds(3, 200):
         rng = random.Random(f"pruning {number}")
         paths = shards(rng, tmp_path, **options)
         for limit in (1, 1 << 30):

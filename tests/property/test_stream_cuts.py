@@ -59,7 +59,7 @@ def drawn_of(mode: str, rng: random.Random) -> Tokenizer:
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
 def test_streams_and_conversations_equal_the_whole(mode: str) -> None:
     n_cut = 0
-    for number in rounds(120, 800, 6000):
+    for number in rounds(120, 6000):
         rng = random.Random(f"stream cuts {number}")
         tokenizer = drawn_of(mode, rng)
         allowed = rng.choice(["all", frozenset()])
@@ -80,14 +80,14 @@ def test_streams_and_conversations_equal_the_whole(mode: str) -> None:
         assert conversation.ids == tokenizer.encode(
             conversation.text, allowed_special=allowed, disallowed_special=()
         ), (number, whole)
-    assert n_cut > 100
+    assert n_cut > 20
 
 
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
 def test_interval_counts_and_joins_equal_encoding_the_parts(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fastbpe.tokenizer.interval_counts._STEP", 3)
     n_cuts = 0
-    for number in rounds(60, 400, 3000):
+    for number in rounds(60, 3000):
         rng = random.Random(f"intervals {number}")
         for module in (
             "stream_cuts",
@@ -109,7 +109,7 @@ def test_interval_counts_and_joins_equal_encoding_the_parts(mode: str, monkeypat
             ]
             is_sum = parts[0] + parts[1] == parts[2]
             assert tokenizer.joins(a, b, allowed_special=allowed) == is_sum, (number, a, b)
-    assert n_cuts > 100
+    assert n_cuts > 20
 
 
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])

@@ -209,7 +209,7 @@ for i in range(150):
 
 def test_many_writers_of_one_target_never_lose_their_file(tmp_path: Path) -> None:
     target = tmp_path / "a.bin"
-    for seed in rounds(1, 5, 50):
+    for seed in rounds(1, 50):
         children = [
             subprocess.Popen([sys.executable, "-c", WRITE, str(target), str(8 * seed + i)], stderr=subprocess.PIPE)
             for i in range(5)

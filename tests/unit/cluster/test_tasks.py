@@ -70,7 +70,7 @@ def test_vocabulary_has_the_same_bytes_by_tasks_threads_and_files(
 ) -> None:
     rng = random.Random(SEED)
     options = {"mode": mode, **MODES[mode], **({"max_memory_bytes": max_memory_bytes} if max_memory_bytes else {})}
-    for _ in rounds(1, 4, 20):
+    for _ in rounds(1, 20):
         parts = divided(TEXTS, rng)
         for number, part in enumerate(parts):
             counts = fastbpe.count_pieces(iter(part), num_threads=1, progress=False, **options)

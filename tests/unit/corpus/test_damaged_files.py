@@ -66,7 +66,7 @@ def test_changed_byte_gives_texts_or_a_format_error(code_tokenizer: Tokenizer, t
     data = FILES[name]
     (tmp_path / "good.txt").write_text("good")
     path = tmp_path / name
-    for _ in range(n_rounds(30, 300, len(data) * 4)):
+    for _ in range(n_rounds(30, len(data) * 4)):
         at = rng.randrange(len(data))
         changed = bytearray(data)
         changed[at] = rng.randrange(256)

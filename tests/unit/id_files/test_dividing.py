@@ -48,7 +48,7 @@ def test_shards_of_one_file_are_the_whole(
     code_tokenizer: Tokenizer, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(f"{SEED} {name}")
-    for i in range(n_rounds(3, 12, 100)):
+    for i in range(n_rounds(3, 100)):
         separator = rng.choice(SEPARATORS)
         source = tmp_path / f"{i}{name}"
         options = write(source, texts_of(rng, rng.randrange(60)), separator)

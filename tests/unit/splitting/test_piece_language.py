@@ -61,7 +61,7 @@ def test_automaton_of_a_named_pattern_accepts_every_piece(name: str) -> None:
 def test_automaton_of_a_random_pattern_accepts_every_piece() -> None:
     rng = random.Random(SEED)
     n_checked = 0
-    for _ in rounds(150, 1500, 20_000):
+    for _ in rounds(150, 20_000):
         pattern = random_pattern(rng, 3)
         texts = ["".join(rng.choices(ALPHABET, k=rng.randint(1, 8))) for _ in range(40)]
         try:
@@ -70,7 +70,7 @@ def test_automaton_of_a_random_pattern_accepts_every_piece() -> None:
             continue
         check(pattern, texts)
         n_checked += 1
-    assert n_checked > 30
+    assert n_checked > 6
 
 
 @pytest.mark.parametrize(

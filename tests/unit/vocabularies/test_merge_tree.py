@@ -40,7 +40,7 @@ def check(tokenizer: Tokenizer, priority: Callable[[bytes, bytes], int | None]) 
 
 def test_trees_of_random_ranks_equal_the_slow_twin() -> None:
     rng = random.Random(SEED)
-    for _ in rounds(20, 200, 2000):
+    for _ in rounds(20, 2000):
         tokens = {"".join(rng.choices("abé", k=rng.randint(2, 5))).encode() for _ in range(rng.randint(1, 20))}
         listed = sorted(tokens)
         rng.shuffle(listed)
@@ -83,7 +83,7 @@ def by_score(pieces: dict[str, float], text: str) -> list[tuple[bytes, list[obje
 
 def test_trees_of_code_point_pieces_follow_the_scores() -> None:
     rng = random.Random(SEED)
-    for _ in rounds(10, 200, 2000):
+    for _ in rounds(10, 2000):
         texts = {"".join(rng.choices("abé", k=rng.randint(1, 5))) for _ in range(rng.randint(1, 20))}
         pieces = {text: -rng.randint(0, 30) / 4 for text in sorted(texts)}
         listed = [(text.encode(), score, PieceType.NORMAL) for text, score in pieces.items()]
