@@ -224,7 +224,7 @@ class _Learned:
     @cached_property
     def decoder(self) -> Decoder:
         """Return the decoder."""
-        return Decoder(self._vocabulary, [])
+        return Decoder(self._vocabulary, [], takes_bools=True)
 
     def encode(self, text: str | bytes) -> list[int]:
         """Encode a text."""

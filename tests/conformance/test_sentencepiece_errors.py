@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import sentencepiece
 import fastbpe
 import fastbpe.sentencepiece as spm
 
-BUILTIN = (IndexError, RuntimeError, TypeError, ValueError)
+BUILTIN = (IndexError, KeyError, RuntimeError, TypeError, ValueError)
 LINES = ["the low lower lowest", "a new newer newest"]
 
 
@@ -125,6 +126,102 @@ def test_error_of_a_processor_is_one_of_fastbpe(
     with pytest.raises(kind) as info:
         call(spm.SentencePieceProcessor(model_proto=processor.serialized_model_proto()))
     assert isinstance(info.value, fastbpe.FastbpeError)
+
+
+#: Values of other types than most arguments have.
+WRONG: dict[str, Any] = {
+    "int": 3,
+    "huge": 1 << 70,
+    "negative": -5,
+    "float": 2.5,
+    "None": None,
+    "object": object(),
+    "list": [3],
+    "texts": ["a"],
+    "floats": [2.5],
+    "Nones": [None],
+    "batch": [[2.5]],
+    "bytes": b"\xff",
+    "str": "a",
+    "surrogate": "\ud800",
+    "surrogates": ["\ud800"],
+    "set": {3},
+    "dict": {3: 4},
+    "dict of 0": {0: 4},
+    "complex": 1j,
+    "pairs": [("a", 1)],
+    "range": range(40, 50),
+}
+Call = Callable[[Any, Any, Any], Any]  # of a module, a processor and a value
+ARGUMENTS: dict[str, Call] = {
+    **{
+        name: lambda _, p, v, name=name: getattr(p, name)(v)  # type: ignore[misc]
+        for name in (
+            *("encode", "encode_as_ids", "encode_as_pieces", "parallel_encode", "nbest_encode", "decode"),
+            *("decode_ids", "decode_pieces", "normalize", "piece_to_id", "id_to_piece", "get_score"),
+            *("is_unknown", "is_control", "is_unused", "is_byte", "load", "load_from_serialized_proto"),
+            *("__getitem__", "tokenize", "detokenize"),
+        )
+    },
+    **{
+        f"encode, {name}": lambda _, p, v, name=name: p.encode("a", **{name: v})  # type: ignore[misc]
+        for name in (
+            *("add_bos", "add_eos", "reverse", "enable_sampling", "nbest_size", "alpha", "num_threads"),
+            *("out_type", "return_type"),
+        )
+    },
+    **{
+        f"nbest_encode, {name}": lambda _, p, v, name=name: p.nbest_encode("a", **{name: v})  # type: ignore[misc]
+        for name in ("add_bos", "add_eos", "reverse", "emit_unk_piece", "nbest_size")
+    },
+    "sampling, nbest_size": lambda _, p, v: p.encode("a", enable_sampling=True, nbest_size=v),
+    "sampling, alpha": lambda _, p, v: p.encode("a", enable_sampling=True, alpha=v),
+    "parallel_encode, chunk_len": lambda _, p, v: p.parallel_encode("a", chunk_len=v),
+    "decode, num_threads": lambda _, p, v: p.decode([[3]], num_threads=v),
+    "decode, return_type": lambda _, p, v: p.decode([3], return_type=v),
+    "model_file": lambda m, _, v: m.SentencePieceProcessor(model_file=v),
+    "model_proto": lambda m, _, v: m.SentencePieceProcessor(model_proto=v),
+    "from_file": lambda m, _, v: m.SentencePieceProcessor.from_file(v),
+    **{
+        name: lambda m, _, v, name=name: getattr(m, name)(v)  # type: ignore[misc]
+        for name in ("set_min_log_level", "set_nbest_timeout", "set_random_generator_seed")
+    },
+    "ThreadPool": lambda m, _, v: m.ThreadPool(v if v != 1 << 70 else "x") and None,
+    **{
+        f"SentencePieceNormalizer, {name}": lambda m, _, v, name=name: m.SentencePieceNormalizer(**{name: v})  # type: ignore[misc]
+        for name in ("model_file", "model_proto", "normalizer_spec", "rule_tsv", "rule_name", "norm_map")
+    },
+    "SentencePieceNormalizer, flag": lambda m, _, v: m.SentencePieceNormalizer(
+        rule_name="nfkc", add_dummy_prefix=v
+    ),
+    "SentencePieceNormalizer.normalize": lambda m, _, v: m.SentencePieceNormalizer(rule_name="nfkc").normalize(v),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_error_of_a_wrong_argument_has_sentencepieces_class_and_is_one_of_fastbpe(
+    name: str, processor: spm.SentencePieceProcessor
+) -> None:
+    call, model = ARGUMENTS[name], processor.serialized_model_proto()
+    processors = {m: m.SentencePieceProcessor(model_proto=model) for m in (spm, sentencepiece)}
+    for value in WRONG.values():
+        errors: list[BaseException | None] = []
+        for module, given in processors.items():
+            try:
+                call(module, given, value)
+                errors.append(None)
+            except Exception as error:
+                errors.append(error)
+        ours, theirs = errors
+        if theirs is None:
+            assert ours is None, value
+        elif ours is not None:  # what sentencepiece refuses, fastbpe may take
+            assert isinstance(ours, fastbpe.FastbpeError), (value, ours)
+            if not isinstance(theirs, UnicodeDecodeError):  # of its own message
+                assert isinstance(ours, next(kind for kind in BUILTIN if isinstance(theirs, kind))), (
+                    value,
+                    theirs,
+                )
 
 
 @pytest.mark.parametrize(

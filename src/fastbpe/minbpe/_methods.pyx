@@ -70,14 +70,29 @@ cdef class Methods:
     def _decode(self, ids):
         """Decode ids to text; bytes that are not UTF-8 become U+FFFD.
 
+        Args:
+            ids: any iterable of numbers.
+
         Raises:
             InvalidIdError: an id that is not a token; it is a ValueError and a KeyError.
+            TypeError: ids is not iterable.
         """
         self._ready()
         try:
             return self._decoder.decode(ids, "replace")
         except InvalidTokenError as error:
             raise self._invalid(ids, error) from None
+        except TypeError:
+            return self._decoder.decode(self._numbers(ids), "replace")
+
+    cdef list _numbers(self, ids):
+        """Return ids of any type as ints: minbpe looks each up in a dict, where 97.0 and 97 are the same key."""
+        cdef list numbers = []
+        for token in ids:
+            if not hasattr(token, "__float__") or int(token) != token:
+                raise InvalidIdError(f"invalid token id: {token}")
+            numbers.append(int(token))
+        return numbers
 
     cdef object _invalid(self, ids, error):
         for token in ids:

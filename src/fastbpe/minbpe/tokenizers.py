@@ -16,6 +16,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._utils.arguments import integer
 from fastbpe.errors import CheckError, TrainingError
 from fastbpe.formats import atomic_files
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
@@ -137,6 +138,7 @@ class Tokenizer(Methods):
     def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:
         if vocab_size < N_BYTES:
             raise CheckError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
+        vocab_size = integer("vocab_size", vocab_size)
         counter = PieceCounter(_splitter(self._splitting()))
         counter.add_text(text)
         learner = Learner(counter, max_ids=vocab_size, ties_first=True)
@@ -165,7 +167,7 @@ class Tokenizer(Methods):
         vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
         self.__dict__[_VOCABULARY] = vocabulary
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
-        decoder = Decoder(vocabulary, special.encoded)
+        decoder = Decoder(vocabulary, special.encoded, takes_bools=True)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)
         found = _not_hidden(self.special_tokens)
         if len(found) == len(self.special_tokens):

@@ -1,10 +1,37 @@
-"""Ids as callers give them (lists, arrays, one number), and the errors for anything else."""
+"""Numbers and ids as callers give them (lists, arrays, one number), and the errors for anything else."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 from fastbpe.sentencepiece._errors import ArgumentTypeError, out_of_range
+
+
+def whole_number(value: Any) -> int:
+    """Convert to int any number but a float, as sentencepiece's binding does.
+
+    Raises:
+        TypeError: it is no number, or a float.
+    """
+    try:
+        return index(value)
+    except TypeError:
+        if isinstance(value, float) or not hasattr(value, "__int__"):
+            raise not_integers() from None
+        return int(value)
+
+
+def int32(name: str, value: Any) -> int:
+    """Convert an argument to an int of 32 bits. Raises ArgumentTypeError for what sentencepiece does not take."""
+    try:
+        number = whole_number(value)
+        if -(1 << 31) <= number < 1 << 31:
+            return number
+    except TypeError:
+        pass
+    raise ArgumentTypeError(f"{name}={value!r:.80}: give an int of 32 bits")
 
 
 def checked_ids(ids: Any) -> Any:
@@ -27,31 +54,36 @@ def checked_ids(ids: Any) -> Any:
 def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
     """Return (whether `ids` is one id, the ids as ints). Raises for ids that are not below n_pieces."""
     if isinstance(ids, bytes):
-        raise _not_integers()
+        raise not_integers()
     is_one = _is_one(ids)
-    checked = [ids] if is_one else checked_ids(ids)
-    listed = list(checked)
-    for i in listed:
-        if not hasattr(i, "__index__") or not 0 <= i.__index__() < n_pieces:
-            raise id_error(checked)
-    return is_one, [i.__index__() for i in listed]
+    checked = [ids] if is_one else checked_ids([*ids] if isinstance(ids, Iterator) else ids)
+    try:
+        numbers = [*map(whole_number, checked)]
+    except TypeError:
+        raise id_error(checked) from None
+    if not all(0 <= number < n_pieces for number in numbers):
+        raise id_error(checked)
+    return is_one, numbers
 
 
 def id_error(ids: Any) -> Exception:
     """Return the error for a list of ids with an id that no piece has."""
     for i in ids:
-        if not hasattr(i, "__index__") or not -(1 << 31) <= i.__index__() < 1 << 31:
-            return _not_integers() if isinstance(ids, list) else out_of_range()
+        try:
+            int32("id", i)
+        except ArgumentTypeError:
+            return not_integers() if isinstance(ids, list) else out_of_range()
     return out_of_range()
 
 
 def _listed(ids: Any) -> list[Any]:
     if hasattr(ids, "__len__") and not isinstance(ids, (str, dict)):
         return list(ids)
-    raise _not_integers()
+    raise not_integers()
 
 
-def _not_integers() -> TypeError:
+def not_integers() -> TypeError:
+    """Return the error for ids that are not integers."""
     return ArgumentTypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe.sentencepiece import _texts
-from fastbpe.sentencepiece._arguments import checked_ids
+from fastbpe.sentencepiece._arguments import checked_ids, not_integers
 from fastbpe.sentencepiece._base import Base
-from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, out_of_range
+from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, MissingItemError, out_of_range
 from fastbpe.sentencepiece._messages import mapping, serialize
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._threads import ThreadPool
@@ -41,6 +41,7 @@ class Decodes(Base):
             input = []
         if not _is_sequence(input):
             input = [input]
+        _check_items(input)
         is_batch = input.ndim > 1 if hasattr(input, "ndim") else len(input) > 0 and _is_sequence(input[0])
         if not is_batch:
             are_pieces = _are_pieces(input)
@@ -95,6 +96,18 @@ class Decodes(Base):
 def _check_return_type(return_type: Any) -> None:
     if return_type not in _RETURN_TYPES:
         raise ArgumentError(f"unknown return_type={return_type} or input type")
+
+
+def _check_items(input: Any) -> None:
+    """Raise an error unless the input has a length, and items by number if it is not empty."""
+    try:
+        is_empty = not len(input)
+    except TypeError:  # an array without dimensions
+        raise not_integers() from None
+    if not is_empty and not hasattr(input, "__getitem__"):
+        raise not_integers()
+    if not is_empty and isinstance(input, Mapping) and 0 not in input:
+        raise MissingItemError(f"the input is a {type(input).__name__} without the key 0: give a list of ids")
 
 
 def _is_sequence(value: Any) -> bool:

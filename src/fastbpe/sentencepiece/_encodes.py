@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from fastbpe._utils import optional_imports
 from fastbpe.sentencepiece import _texts
+from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._methods import Methods, VectorBuffer
@@ -155,8 +157,10 @@ class Encodes(Base):
         for text in texts:
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
+            of_pieces = return_type is str or return_type is bytes
+            _Frame(self, add_bos, add_eos, reverse, emit_unk_piece if of_pieces else False, return_type)
             self._loaded()
-            Sampling(self._nbest_size if nbest_size is None else nbest_size, 0)
+            Sampling(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 0)
             raise ModelError("INTERNAL: NBestEncode is not available for the current model.")
         return []
 
@@ -242,8 +246,7 @@ class Encodes(Base):
                 'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
                 'and "alpha"; BPE models have dropout alone, so that nbest_size=-1 says all'
             )
-        _check_sampling(nbest_size, alpha)
-        return Sampling(nbest_size, alpha)
+        return Sampling(*_check_sampling(nbest_size, alpha))
 
     Encode = Tokenize = tokenize = Methods.encode
     EncodeAsPieces = Methods.encode_as_pieces
@@ -364,12 +367,13 @@ def _element(text: Any) -> Text:
     return text
 
 
-def _check_sampling(nbest_size: Any, alpha: Any) -> None:
-    """Raise TypeError unless these are numbers, even if nothing is sampled."""
-    if not hasattr(nbest_size, "__index__"):
-        raise ArgumentTypeError(f"nbest_size={nbest_size!r}: give an int")
-    if not hasattr(alpha, "__float__"):
-        raise ArgumentTypeError(f"alpha={alpha!r}: give a number")
+def _check_sampling(nbest_size: Any, alpha: Any) -> tuple[int, float]:
+    """Return these as numbers. Raise TypeError if they are none, even if nothing is sampled."""
+    n = int32("nbest_size", nbest_size)
+    try:
+        return n, float(alpha if hasattr(alpha, "__float__") else index(alpha))
+    except TypeError:
+        raise ArgumentTypeError(f"alpha={alpha!r:.80}: give a number") from None
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -21,6 +21,12 @@ class ArgumentTypeError(FastbpeError, TypeError):
     """Error for an argument of another type than the call takes."""
 
 
+class MissingItemError(FastbpeError, KeyError):
+    """Error for a dict where sentencepiece looks for the first of several ids."""
+
+    __str__ = Exception.__str__  # KeyError's is the repr of the argument, which quotes the message
+
+
 class TrainerError(FastbpeError, RuntimeError):
     """Error for options, sentences or files that training refuses."""
 

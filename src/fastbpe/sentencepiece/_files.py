@@ -15,6 +15,8 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     Raises:
         ModelError: it cannot be read.
     """
+    if isinstance(filename, bytearray):
+        filename = bytes(filename)
     if not isinstance(filename, (str, bytes, os.PathLike)):
         raise ArgumentTypeError(f"a model's file is named by a str, not by {type(filename).__name__}")
     where = os.fsdecode(filename)
@@ -24,6 +26,10 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     except OSError as error:
         status = "NOT_FOUND" if error.errno == errno.ENOENT else "FAILED_PRECONDITION"
         raise ModelError(f'{status}: "{where}": {error.strerror}') from error
+    except UnicodeEncodeError:
+        raise ArgumentTypeError(
+            f"a model's file is named by a str that UTF-8 can hold, not by {where!r}"
+        ) from None
 
 
 def proto_bytes(serialized: Any) -> bytes:

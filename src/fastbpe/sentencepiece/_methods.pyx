@@ -22,6 +22,7 @@ from fastbpe.tokenizer.codepoint_tables import EACH_BYTE as _EACH_BYTE
 from fastbpe.errors import InvalidTokenError
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.sentencepiece._arguments import ids_of_pieces
+from fastbpe.sentencepiece._errors import ArgumentTypeError
 from fastbpe.sentencepiece._threads import n_threads
 
 cdef object EACH_BYTE = _EACH_BYTE
@@ -328,10 +329,14 @@ cdef class Methods:
             if type(piece) is str and self._model is not None:
                 found = PyDict_GetItem(self._model._by_name(), piece)
             return self._id_of(piece) if found == NULL else <object> found
-        if not hasattr(piece, "__getitem__"):
-            raise TypeError(f"a piece is str or bytes, not {type(piece).__name__}")
+        try:
+            items = list(piece) if hasattr(piece, "__getitem__") else None
+        except TypeError:  # one of numpy's numbers
+            items = None
+        if items is None:
+            raise ArgumentTypeError(f"a piece is str or bytes, not {type(piece).__name__}")
         cdef list ids = []
-        for item in piece:
+        for item in items:
             found = NULL
             if type(item) is str and self._model is not None:
                 found = PyDict_GetItem(self._model._by_name(), item)

@@ -14,7 +14,7 @@ from fastbpe._core.text.utf8_text import has_surrogates, n_valid, plain
 from fastbpe._utils.caching import cached_property
 from fastbpe.errors import InvalidTokenError
 from fastbpe.model import CodePointModel, PieceType
-from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces
+from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces, whole_number
 from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._facts import Facts
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
@@ -117,6 +117,12 @@ class LoadedModel(Facts):
         ids = checked_ids(ids)
         try:
             return self.tokenizer.decode(ids)
+        except InvalidTokenError:
+            raise id_error(ids) from None
+        except TypeError:
+            pass
+        try:
+            return self.tokenizer.decode([*map(whole_number, ids)])
         except (InvalidTokenError, TypeError):
             raise id_error(ids) from None
 

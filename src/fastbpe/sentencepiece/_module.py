@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from typing import Any, NoReturn
 
+from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._errors import ModelError
 
 
 def set_min_log_level(level: int, /) -> None:
     """Set the lowest level to log. It has no effect: fastbpe logs nothing."""
-    operator.index(level)
+    int32("level", level)
 
 
 def set_nbest_timeout(seconds: int, /) -> None:
     """Bound the time of n-best encoding. It has no effect: only unigram models have them."""
-    operator.index(seconds)
+    int32("seconds", seconds)
 
 
 def set_data_dir(data_dir: str | bytes, /) -> None:

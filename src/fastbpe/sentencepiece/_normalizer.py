@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.text.utf8_text import has_surrogates
 from fastbpe.errors import FormatError
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
@@ -159,9 +161,13 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
     if rule_name:
         if not isinstance(rule_name, (str, bytes)):
             raise ArgumentTypeError(f"rule_name is a str, not {type(rule_name).__name__}")
-        name = rule_name if isinstance(rule_name, str) else rule_name.decode()
+        name = rule_name if isinstance(rule_name, str) else rule_name.decode("utf-8", "replace")
+        if has_surrogates(name):
+            raise ArgumentTypeError("rule_name holds surrogates, which no UTF-8 says")
         if name not in sentencepiece_rules.RULE_NAMES:
             names = ", ".join(sentencepiece_rules.RULE_NAMES)
+            if not re.fullmatch(r"[a-z_-]+", name):
+                raise ArgumentError(f"INVALID_ARGUMENT: Invalid charsmap name {name}; there are {names}")
             raise ModelError(f"NOT_FOUND: No precompiled charsmap is found: {name}; there are {names}")
         return {"name": name, "precompiled_charsmap": sentencepiece_rules.charsmap(name)}
     if norm_map:
@@ -172,8 +178,12 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
 def _listed(norm_map: Any) -> dict[str, str]:
     if isinstance(norm_map, Mapping) or not isinstance(norm_map, Iterable):
         raise ArgumentTypeError("norm_map is a list of (text, what it becomes)")
+    try:
+        pairs = [*norm_map]
+    except TypeError:  # an array without dimensions
+        raise ArgumentTypeError("norm_map is a list of (text, what it becomes)") from None
     rules: dict[str, str] = {}
-    for pair in norm_map:
+    for pair in pairs:
         try:
             source, target = (text.decode() if isinstance(text, bytes) else text for text in pair)
             (source + target).encode()

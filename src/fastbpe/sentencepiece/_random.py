@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import random
 
+from fastbpe.sentencepiece._arguments import whole_number
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
 _stream = random.Random()
@@ -15,10 +15,10 @@ def set_random_generator_seed(seed: int, /) -> None:
 
     seed: 0 to 2**32 - 1. The samples differ from sentencepiece's.
     """
-    seed = operator.index(seed)
-    if not 0 <= seed < 1 << 32:
-        raise ArgumentTypeError(f"seed={seed}: give 0 to 2**32 - 1")
-    _stream.seed(seed)
+    number = whole_number(seed)
+    if not 0 <= number < 1 << 32:
+        raise ArgumentTypeError(f"seed={number}: give 0 to 2**32 - 1")
+    _stream.seed(number)
 
 
 def draw_seed() -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-
 from fastbpe._utils.threads import usable_threads
+from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
 _MOST = 1024
@@ -30,7 +29,7 @@ class ThreadPool:
     """
 
     def __init__(self, num_threads: int, /) -> None:
-        wanted = n_threads(operator.index(num_threads))
+        wanted = n_threads(int32("num_threads", num_threads))
         self._num_threads = usable_threads(None) if wanted is None else wanted
 
     def num_threads(self) -> int:

@@ -11,6 +11,7 @@ from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 import operator
+from math import ceil
 
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._core.merge.vocabulary import MAX_IDS as _MAX_IDS
@@ -212,7 +213,7 @@ cdef class Methods(Encoder):
             errors: as for `decode`.
             num_threads: the most threads to use.
         """
-        usable_threads(num_threads)  # outside the `try`: its error must not be caught
+        num_threads = _checked_threads(num_threads)  # outside the `try`: its error must not be caught
         batch = list(batch)
         try:
             return self._decoder.decode_batch(batch, errors, num_threads)
@@ -224,7 +225,7 @@ cdef class Methods(Encoder):
 
         The calling thread does it all: waking others would take longer. num_threads is checked and has no effect.
         """
-        usable_threads(num_threads)
+        _checked_threads(num_threads)
         return [self.decode_bytes(tokens) for tokens in batch]
 
     def decode_single_token_bytes(self, token):
@@ -295,7 +296,18 @@ cdef object _ids(object tokens):
 
 cdef object _threads(object num_threads):
     """Return num_threads as the core takes it: None, for all cores, if the default of eight covers them all."""
-    if num_threads == DEFAULT_THREADS and DEFAULT_IS_ALL_CORES:
-        return None
-    usable_threads(num_threads)  # raises ValueError, even if there is nothing to encode
+    num_threads = _checked_threads(num_threads)
+    return None if num_threads == DEFAULT_THREADS and DEFAULT_IS_ALL_CORES else num_threads
+
+
+cdef object _checked_threads(object num_threads):
+    """Return num_threads as an int; None as it is. tiktoken's executor takes any number, such as os.cpu_count() / 2.
+
+    Raises:
+        ValueError: it is not positive, even if there is nothing to encode.
+        TypeError: it is no number.
+    """
+    if type(num_threads) is not int and hasattr(num_threads, "__float__"):
+        num_threads = ceil(num_threads)
+    usable_threads(num_threads)
     return num_threads

@@ -105,7 +105,8 @@ class Encoding(Methods):
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
         self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True)
         also = [] if empty is None else [(empty, b"")]
-        decoder = Decoder(self._vocabulary, [*also, *self._special_matchers.encoded], joins=empty is not None)
+        encoded = [*also, *self._special_matchers.encoded]
+        decoder = Decoder(self._vocabulary, encoded, joins=empty is not None, takes_bools=True)
         self._merging = self._vocabulary
         if missing:
             self.__class__ = _PartialEncoding  # the same methods, with a check

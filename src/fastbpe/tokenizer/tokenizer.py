@@ -1377,7 +1377,7 @@ class Tokenizer(Encoder):
             InvalidTokenError: with unknown_ids="raise", an id has no token (a KeyError).
             UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
             LookupError: no error handler has this name.
-            TypeError: ids are not integers.
+            TypeError: ids are not integers; True and False are none.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<end>": 256})
         >>> tokenizer.decode([72, 105, 256])
@@ -1480,7 +1480,7 @@ class Tokenizer(Encoder):
 
         Raises:
             InvalidTokenError: an id has no token (a KeyError).
-            TypeError: ids are not integers.
+            TypeError: ids are not integers; True and False are none.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']

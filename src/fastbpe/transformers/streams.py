@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import re
+from operator import index
 from typing import Any
 
 import tokenizers.decoders
@@ -52,7 +53,7 @@ class DecodeStream:
     def __init__(self, ids: Any = None, skip_special_tokens: bool | None = False) -> None:
         self._stock: Any = STOCK(ids, skip_special_tokens)
         self._skips = skip_special_tokens
-        self._kept: list[int] = list(ids or ())  # ids that `_stock` keeps
+        self._kept: list[int] = [] if ids is None else [*ids]  # ids that `_stock` keeps
         self._n_prefix = 0  # of these, the first ones whose text is its prefix
         self._has_prefix = False  # the prefix is known not to be empty: then it stays until the next text
         self._last: list[int] | int = 0  # ids that `_stock` would keep after the last text
@@ -87,7 +88,7 @@ class DecodeStream:
         if not self._has_prefix and len(self._kept) > self._n_prefix:
             self._find_prefix(tokenizer)
         text: str | None = self._stock.step(tokenizer, id)
-        self._kept += [id] if hasattr(type(id), "__index__") else id
+        self._kept += _ids_of(id)
         if text is None:
             return None
         del self._kept[: self._n_prefix]
@@ -157,3 +158,11 @@ class DecodeStream:
             setattr(made, name, getattr(self, name))
         made._stock, made._kept = copy.deepcopy(self._stock), [*self._kept]
         return made
+
+
+def _ids_of(id: Any) -> list[int]:
+    """Return the ids of a step that tokenizers has taken: one, or those of a list or an array."""
+    try:
+        return [index(id)]
+    except TypeError:
+        return [*map(index, id)]

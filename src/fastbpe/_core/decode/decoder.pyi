@@ -22,6 +22,7 @@ class Decoder(IdReader):
             space of the next token.
         space_keepers: frozenset of int – ids that keep their space at the beginning.
         joins: True: bytes on both sides of a token without bytes may make one character.
+        takes_bools: False and True are the ids 0 and 1; otherwise they raise TypeError.
     """
 
     def __new__(
@@ -32,6 +33,7 @@ class Decoder(IdReader):
         leading: bool | None = None,
         space_keepers: frozenset[int] = ...,
         joins: bool = False,
+        takes_bools: bool = False,
     ) -> Self: ...
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """Decode ids, and join the bytes of their tokens."""

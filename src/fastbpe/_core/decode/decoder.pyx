@@ -66,6 +66,7 @@ cdef class Decoder(IdReader):
             the next token.
         space_keepers: frozenset of int – ids that keep their space at the beginning.
         joins: True: bytes on both sides of a token without bytes may make one character.
+        takes_bools: False and True are the ids 0 and 1; otherwise they raise TypeError.
     """
 
     cdef bint _strips  # leading is not None
@@ -75,12 +76,13 @@ cdef class Decoder(IdReader):
 
     def __cinit__(
         self, Vocabulary vocabulary not None, list special_tokens not None, *, leading=None,
-        frozenset space_keepers not None=frozenset(), bint joins=False,
+        frozenset space_keepers not None=frozenset(), bint joins=False, bint takes_bools=False,
     ):
         self._vocabulary = vocabulary
         self._strips = leading is not None
         self._strips_all = bool(leading)
         self._joins = joins
+        self._takes_bools = takes_bools
         self._space_keepers = space_keepers
         self._special = dict(special_tokens)
         self._n_ids = max(vocabulary.tables.n_ids, max(self._special, default=-1) + 1)
@@ -420,7 +422,7 @@ cdef class Decoder(IdReader):
         cdef size_t n
         cdef int overflow
         if type(token_id) is not int:
-            token_id = as_int(token_id, 0)
+            token_id = as_int(token_id, 0, self._takes_bools)
         cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
         if overflow or not 0 <= value < self._n_ids:
             raise self._unknown(token_id, 0)

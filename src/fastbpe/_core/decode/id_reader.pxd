@@ -17,6 +17,7 @@ cdef class IdReader:
     cdef TokenSlot* _slots  # by id, and U+FFFD at _n_ids; NULL before the first use, so that loading costs nothing
     cdef LongToken* _long  # tokens that do not fit into their slot
     cdef size_t _longest  # bytes of the longest token
+    cdef bint _takes_bools  # as the ids 0 and 1, as libraries do that faces stand for
     cdef int _make_slots(self) except -1
     cdef object _unknown(self, object token_id, Py_ssize_t position)
     cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1
@@ -25,4 +26,4 @@ cdef class IdReader:
 
 
 cdef int unknown_rule(object unknown_ids) except -1
-cdef object as_int(object item, Py_ssize_t position)
+cdef object as_int(object item, Py_ssize_t position, bint takes_bools)

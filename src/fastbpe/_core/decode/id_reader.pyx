@@ -106,7 +106,7 @@ cdef class IdReader:
             # The item is not an exact int of one digit, or not a token: it takes the general path.
             item = <object> PySequence_Fast_ITEMS(items)[at]
             if type(item) is not int:
-                item = as_int(item, at)
+                item = as_int(item, at, self._takes_bools)
                 if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # __index__ may run any code
                     raise ValueError("ids changed while they were read")
             try:
@@ -176,9 +176,11 @@ cdef int unknown_rule(object unknown_ids) except -1:
     raise ValueError(choose_one_of("unknown_ids", unknown_ids, ("raise", "skip", "replace")))
 
 
-cdef object as_int(object item, Py_ssize_t position):
+cdef object as_int(object item, Py_ssize_t position, bint takes_bools):
     """Turn an id of any integer type into an int. Raises a TypeError that names the id's position."""
     try:
+        if type(item) is bool and not takes_bools:
+            raise TypeError
         return operator.index(item)
     except TypeError:
         raise TypeError(

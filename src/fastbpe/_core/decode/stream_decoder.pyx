@@ -112,6 +112,8 @@ cdef class StreamDecoder:
             return self._push_one(ids)
         if type(ids) is list and len(<list> ids) == 1 and type((<list> ids)[0]) is int:
             return self._push_one((<list> ids)[0])
+        if isinstance(ids, bool):
+            raise TypeError(f"an id must be an integer, not the bool {ids}")
         try:
             token_id = operator.index(ids)
         except TypeError:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from struct import pack, unpack
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from fastbpe.errors import FormatError
@@ -239,10 +240,21 @@ def of_type(value: Any, kind: Any) -> Any:
     """Return a value of one type. Raises TypeError for others, as tokenizers does."""
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
+    if kind is bool and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
     if kind is int:
         raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an integer")
     name = (kind[0] if isinstance(kind, tuple) else kind).__name__
     raise TypeError(f"{type(value).__name__!r} object is not an instance of {name!r}")
+
+
+def sequence(value: Any) -> Any:
+    """Return a list or whatever has items by number, such as a numpy array. Raises TypeError for anything else."""
+    if isinstance(value, str):
+        raise TypeError("Can't extract `str` to `Vec`")
+    if isinstance(value, (dict, MappingProxyType)) or not hasattr(type(value), "__getitem__"):
+        raise TypeError(f"{type(value).__name__!r} object is not an instance of 'Sequence'")
+    return value
 
 
 def number(value: Any) -> int:

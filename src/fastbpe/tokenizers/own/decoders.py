@@ -24,6 +24,8 @@ from fastbpe.tokenizers.own.components import (
     number,
     of_type,
     pattern,
+    sequence,
+    token_id,
 )
 from fastbpe.tokenizers.own.pre_tokenizers import metaspace_values, scheme
 
@@ -391,7 +393,7 @@ class DecodeStream:
     """
 
     def __init__(self, ids: SequenceOf[int] | None = None, skip_special_tokens: bool | None = False) -> None:
-        self._ids = [*(ids or ())]
+        self._ids = [] if ids is None else [*map(token_id, sequence(ids))]
         self._skips = bool(skip_special_tokens)
         self._prefix = ""
         self._n_prefix = 0
@@ -406,7 +408,7 @@ class DecodeStream:
         Raises:
             TypeError: it is neither.
         """
-        new = [id] if isinstance(id, int) else [*id]
+        new = _ids_of(id)
         if not self._prefix and self._ids:
             text = tokenizer.decode(self._ids, self._skips)
             if not text.endswith(_REPLACEMENT):
@@ -430,3 +432,15 @@ class DecodeStream:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DecodeStream:
         return copy.copy(self)
+
+
+def _ids_of(id: Any) -> list[int]:
+    """Return the ids of a step, of which there may be one or several."""
+    try:
+        return [token_id(id)]
+    except (OverflowError, TypeError):
+        pass
+    try:
+        return [*map(token_id, sequence(id))]
+    except (OverflowError, TypeError):
+        raise TypeError("StreamInput must be either an integer or a list of integers") from None

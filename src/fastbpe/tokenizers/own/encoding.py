@@ -125,16 +125,18 @@ class Encoding:
 
     def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
         """Return the offsets of a token; None for ids that were added."""
-        if self.token_to_sequence(token_index) is None or token_index >= len(self):
+        index = number(token_index)
+        if self.token_to_sequence(index) is None or index >= len(self):
             return None
-        start, end = self.columns["offsets"][token_index]
+        start, end = self.columns["offsets"][index]
         return start, end
 
     def token_to_word(self, token_index: int) -> int | None:
         """Return the number of the word of a token."""
-        if self.token_to_sequence(token_index) is None or token_index >= len(self):
+        index = number(token_index)
+        if self.token_to_sequence(index) is None or index >= len(self):
             return None
-        word: int | None = self.columns["words"][token_index]
+        word: int | None = self.columns["words"][index]
         return word
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:

@@ -96,7 +96,7 @@ class BPE(Model):
             value = options[name]
             if value is None and kind is not bool:
                 self._state[name] = None
-            elif kind is float and type(value) in (int, float):
+            elif kind is float and (hasattr(value, "__float__") or hasattr(value, "__index__")):
                 self._state[name] = shortest(float(value))
             else:
                 self._state[name] = of_type(value, kind)
@@ -107,9 +107,7 @@ class BPE(Model):
     def _take(self, vocab: Any, merges: list[Any]) -> None:
         """Check and take vocabulary and merges."""
         if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
-            for token, its_id in vocab.items():
-                of_type(token, str)
-                number(its_id)
+            vocab = {of_type(token, str): number(its_id) for token, its_id in vocab.items()}
         ids = sorted(vocab.values())
         if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
             raise OverflowError("an id does not fit in 32 bits without a sign")

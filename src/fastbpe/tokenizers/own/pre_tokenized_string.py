@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from fastbpe.tokenizers.own.components import of_type
+from fastbpe.tokenizers.own.components import of_type, sequence
 from fastbpe.tokenizers.own.components import token_id as _number
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns
 from fastbpe.tokenizers.own.normalized_string import NormalizedString
@@ -62,7 +62,7 @@ class PreTokenizedString:
             if tokens is not None:
                 made.append((piece, tokens))
                 continue
-            parts = [of_type(part, NormalizedString) for part in of_type(func(i, piece), Sequence)]
+            parts = [of_type(part, NormalizedString) for part in sequence(func(i, piece))]
             made += [(part, None) for part in parts if part.normalized]
         self._splits = made
 

@@ -30,7 +30,7 @@ from fastbpe.tokenizers.own import (
 )
 from fastbpe.tokenizers.own.added_token import checked
 from fastbpe.tokenizers.own.built import Built, build
-from fastbpe.tokenizers.own.components import number, of_type, token_id
+from fastbpe.tokenizers.own.components import number, of_type, sequence, token_id
 from fastbpe.tokenizers.own.encoding import Encoding, check_direction
 
 _FINDERS = {
@@ -245,9 +245,7 @@ class Tokenizer:
         Raises:
             TypeError, OverflowError: an id is not an int, or beyond 32 bits.
         """
-        if isinstance(ids, str):
-            raise TypeError("Can't extract `str` to `Vec`")
-        numbers = [token_id(one) for one in of_type(ids, Sequence)]
+        numbers = [*map(token_id, sequence(ids))]
         skips = of_type(skip_special_tokens, bool)
         native = self._decoding()
         if native is not None:
@@ -260,7 +258,7 @@ class Tokenizer:
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all cores."""
         skips = of_type(skip_special_tokens, bool)
-        numbers = [[token_id(one) for one in of_type(ids, Sequence)] for ids in of_type(sequences, Sequence)]
+        numbers = [[*map(token_id, sequence(ids))] for ids in sequence(sequences)]
         native = self._decoding()
         if native is not None and numbers:
             try:
@@ -303,9 +301,10 @@ class Tokenizer:
         A token of the vocabulary is given as it is spelt there, an added one with `normalized` as the normalizer
         changes it.
         """
-        added = self._added.tokens.get(token_id(id))
+        at = token_id(id)
+        added = self._added.tokens.get(at)
         if added is None:
-            return self._model.names.get(id)
+            return self._model.names.get(at)
         normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
         return added.content if normalizer is None else normalizer.normalize_str(added.content)
 
@@ -403,9 +402,10 @@ class Tokenizer:
             TypeError, OverflowError: a number is no integer, or is negative.
             ValueError: a strategy or side of another name; a stride that is not less than max_length.
         """
+        max_length, stride = number(max_length), number(stride)
         settings = {
-            "max_length": number(max_length),
-            "stride": number(stride),
+            "max_length": max_length,
+            "stride": stride,
             "strategy": document.check_strategy(strategy),
             "direction": check_direction(direction),
         }
