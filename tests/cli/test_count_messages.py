@@ -97,4 +97,6 @@ def test_flags_of_text_are_refused_with_messages(run: Run, model: Path, tmp_path
     chat = written(tmp_path / "chat.json", CHAT)
     done = run("count", "-m", model, "--messages", *flags, chat)
     assert done.status == 2
-    assert "--messages reads JSON: --lines, --separator, --text-field and --format are for text" in done.err
+    assert (
+        "--lines, --separator, --text-field and --format: they are for text, and --messages reads JSON" in done.err
+    )

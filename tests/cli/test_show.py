@@ -71,6 +71,10 @@ def test_html_page_holds_every_text(run, model, tmp_path):
 
 def test_wrong_usage_is_refused(run, model, tmp_path):
     assert run("show", "-m", model, "--text", "a", "b.txt").status == 2
+    for flags in (["--lines"], ["--separator", "a"], ["--text-field", "a"], ["--format", "text"]):
+        done = run("show", "-m", model, "--text", "a", *flags)
+        assert done.status == 2
+        assert "--format: --text shows its text, and reads no files" in done.err
     assert run("show", "-m", model, "--json", "--html", tmp_path / "a.html", "--text", "a").status == 2
     assert run("show", "-m", model, "--html", tmp_path / "no" / "a.html", "--text", "a").failed_with(
         "No such file"

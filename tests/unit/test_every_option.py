@@ -190,6 +190,9 @@ CALLS: dict[str, Row] = {
         {
             "tokenizer": Tokenizer.from_merges([], pattern=None),
             "corpus": ["ab"],
+            "separator": WithArguments(corpus="{txt}", value="\n"),
+            "text_field": WithArguments(corpus="{jsonl}", value="body"),
+            "format": WithArguments(corpus="{jsonl}", value="text"),
             "progress": WithArguments(corpus=["ab"], value="tell"),
         },
     ),
@@ -472,6 +475,9 @@ CALLS: dict[str, Row] = {
             "corpus": WithArguments(keep=None, value=["ab"]),
             "min_count": WithArguments(keep=None, corpus=["abc ab ab"], value=5),
             "keep_ids": True,
+            "separator": WithArguments(keep=None, corpus="{txt}", value="b"),
+            "text_field": WithArguments(keep=None, corpus="{jsonl}", value="body"),
+            "format": WithArguments(keep=None, corpus="{jsonl}", text_field="body", value="text"),
         },
     ),
     "merge_vocabularies": Row(

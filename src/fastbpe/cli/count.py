@@ -62,9 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Count and print. Returns the exit status."""
-    idle = ("lines", "separator", "text_field", "format")
-    if args.messages and any(getattr(args, name) not in (None, False) for name in idle):
-        args.wrong("--messages reads JSON: --lines, --separator, --text-field and --format are for text")
+    if args.messages:
+        documents.refuse_arguments(args, "they are for text, and --messages reads JSON")
     documents.separator_of(args)
     models = load_models(args)
     if args.messages:

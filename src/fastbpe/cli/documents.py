@@ -54,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(wrong=parser.error)
 
 
+def refuse_arguments(args: argparse.Namespace, why: str) -> None:
+    """End the command if a flag of `add_arguments` is given though no documents are read; why: the reason."""
+    if args.lines or any(value is not None for value in (args.separator, args.text_field, args.format)):
+        args.wrong(f"--lines, --separator, --text-field and --format: {why}")
+
+
 def add_error_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that choose how to treat documents that cannot be read."""
     add = parser.add_argument

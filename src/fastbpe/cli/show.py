@@ -57,8 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Show each text as each tokenizer sees it."""
-    if args.text is not None and (args.files or args.lines or args.separator or args.text_field):
-        args.wrong("--text: shows this text, and reads no files")
+    if args.text is not None:
+        if args.files:
+            args.wrong("--text: shows this text, and reads no files")
+        documents.refuse_arguments(args, "--text shows its text, and reads no files")
     if args.json and args.html is not None:
         args.wrong("--json and --html: give one of them")
     if args.html is not None:

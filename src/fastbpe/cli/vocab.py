@@ -115,9 +115,10 @@ def _check(args: argparse.Namespace) -> None:
         args.wrong("--color: goes with --tree")
     if args.rarest and not args.files:
         args.wrong("--rarest: give the texts to count in")
-    if not args.files and (args.lines or args.separator is not None or args.text_field is not None):
-        args.wrong("--lines, --separator and --text-field: give the texts to count in")
-    documents.separator_of(args)
+    if args.files:
+        documents.separator_of(args)
+    else:
+        documents.refuse_arguments(args, "give the texts to count in")
     if args.plot is not None:
         plots.check(args.plot)
 

@@ -4,9 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.document_formats import DEFAULT_FIELD, check_format, check_text_field
+from fastbpe.corpus.source_kinds import Cut, Document
+from fastbpe.corpus.sources import Source, check_separator, documents, resolve
+from fastbpe.errors import OptionError
 
 _BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the first document that reaches this size
+
+
+class Corpus:
+    """Corpus of a call that counts or compares, with its options of reading.
+
+    Args:
+        source: paths or texts, as `train` takes them.
+        separator, text_field, format: options of reading, as for `documents`.
+
+    Attributes:
+        n_bytes: int or None – size of its files; None: not known before they are read.
+
+    Raises:
+        As `resolve`; ValueError, TypeError: an option has a wrong value.
+    """
+
+    def __init__(self, source: Source, *, separator: str | None, text_field: str, format: str | None) -> None:
+        check_separator(separator)
+        check_text_field(text_field)
+        check_format(format)
+        self._separator, self._field, self._format = separator, text_field, format
+        self._resolved = resolve(source, separator=separator, text_field=text_field, format=format)
+        self.n_bytes = self._resolved.n_bytes
+
+    @classmethod
+    def given(
+        cls, source: Source | None, *, separator: str | None, text_field: str, format: str | None
+    ) -> Corpus | None:
+        """Return the corpus of a call that needs none; None: there is none.
+
+        Raises:
+            OptionError: an option of reading is given without a corpus.
+        """
+        if source is not None:
+            return cls(source, separator=separator, text_field=text_field, format=format)
+        named = {"separator": separator, "text_field": text_field, "format": format}
+        for name, value in named.items():
+            if value != (DEFAULT_FIELD if name == "text_field" else None):
+                raise OptionError(
+                    f"{name}={value!r} has no effect: it is for the files of a corpus; give corpus=, too"
+                )
+        return None
+
+    def batches(self, cut: Cut | None = None) -> Iterator[list[Document]]:
+        """Yield the documents in batches. cut: as for `documents`."""
+        texts = documents(
+            self._resolved, separator=self._separator, field=self._field, format=self._format, cut=cut
+        )
+        return document_batches(texts)
 
 
 def document_batches(texts: Iterable[Document]) -> Iterator[list[Document]]:

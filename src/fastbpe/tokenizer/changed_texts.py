@@ -13,10 +13,9 @@ from fastbpe._utils.choices import DocumentFormat
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_text
-from fastbpe.corpus.document_batches import document_batches
-from fastbpe.corpus.document_formats import check_format, check_text_field
+from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Source, check_separator, documents, resolve
+from fastbpe.corpus.sources import Source
 from fastbpe.tokenizer.alignment import align
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -187,12 +186,9 @@ def changed_texts(
         raise ValueError(f"align_first={align_first}: give a number of texts, 0 or more")
     require_numpy("changed_texts")
     comparison = _Comparison(old, new, n_to_align, num_threads)
-    check_separator(separator)
-    check_text_field(text_field)
-    check_format(format)
-    resolved = resolve(corpus, format=format, text_field=text_field, separator=separator)
-    with Reporter(progress).phase("comparing", resolved.n_bytes, unit="B", unit_scale=True) as phase:
-        for texts in document_batches(documents(resolved, format=format, field=text_field, separator=separator)):
+    read = Corpus(corpus, separator=separator, text_field=text_field, format=format)
+    with Reporter(progress).phase("comparing", read.n_bytes, unit="B", unit_scale=True) as phase:
+        for texts in read.batches():
             phase.update(comparison.add(texts))
     return comparison.result()
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from fastbpe._utils.arguments import integer
-from fastbpe.corpus.document_batches import document_batches
+from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.source_kinds import Cut
-from fastbpe.corpus.sources import Source, documents, resolve
 from fastbpe.errors import VocabularyError
 from fastbpe.vocabularies.changes import Change, RemovalReport
 from fastbpe.vocabularies.id_map import NONE, IdMap
@@ -169,12 +168,12 @@ def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | 
 
 
 def count_ids(
-    corpus: Source, encode_batch: Callable[[Sequence[Any]], Iterable[Iterable[int]]], cut: Cut | None
+    corpus: Corpus, encode_batch: Callable[[Sequence[Any]], Iterable[Iterable[int]]], cut: Cut | None
 ) -> Counter[int]:
     """Count the ids of a corpus.
 
     Args:
-        corpus: paths or texts, as `train` takes them.
+        corpus: the corpus.
         encode_batch: `encode_ordinary_batch` of the tokenizer.
         cut: finds safe cuts of long documents.
 
@@ -182,7 +181,7 @@ def count_ids(
         ValueError: the corpus is empty.
     """
     counts: Counter[int] = Counter()
-    for batch in document_batches(documents(resolve(corpus), cut=cut)):
+    for batch in corpus.batches(cut):
         for ids in encode_batch(batch):
             counts.update(ids)
     if not counts:

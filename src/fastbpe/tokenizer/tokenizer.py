@@ -1940,6 +1940,9 @@ class Tokenizer(Encoder):
         corpus: Source | None = None,
         min_count: int | None = None,
         keep_ids: bool = False,
+        separator: str | None = None,
+        text_field: str = "text",
+        format: DocumentFormat | None = None,
     ) -> Change[Self, RemovalReport]:
         """Make a tokenizer that keeps the best tokens, or the tokens that a corpus uses. This one does not change.
 
@@ -1956,6 +1959,7 @@ class Tokenizer(Encoder):
             corpus: paths or texts, as `train` takes them, encoded as `encode_ordinary` does.
             min_count: int – least number of uses.
             keep_ids: bool – as in `without_tokens`.
+            separator, text_field, format: options of reading the corpus, as for `train`.
 
         Returns:
             As `without_tokens`. report.makers has the tokens that stay only because others are made of them.
@@ -1963,7 +1967,7 @@ class Tokenizer(Encoder):
         Raises:
             ValueError: neither keep nor corpus is given, or min_count together with keep or without corpus;
                 keep is less than what always stays or more than there is; min_count is less than 1; the corpus is
-                empty; keep_ids=True for code points.
+                empty; keep_ids=True for code points; an option of reading has no effect (OptionError).
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
         >>> new, id_map = old.prune(corpus=["abc"])
@@ -1972,10 +1976,12 @@ class Tokenizer(Encoder):
         >>> old.prune(keep=257).tokenizer.vocab_size
         257
         """
-        from fastbpe.tokenizer.removing import check_prune, count_ids  # here: few programs need them
+        from fastbpe.corpus.document_batches import Corpus  # here, as the next: few programs need them
+        from fastbpe.tokenizer.removing import check_prune, count_ids
 
         number, least = check_prune(keep, corpus, min_count)
-        counts = None if corpus is None else count_ids(corpus, self.encode_ordinary_batch, self._cutter())
+        read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
+        counts = None if read is None else count_ids(read, self.encode_ordinary_batch, self._cutter())
         return self._remover().prune(number, counts, least, keep_ids)
 
     def id_map(self, old: Tokenizer) -> IdMap:

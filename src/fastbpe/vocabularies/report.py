@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from fastbpe._utils.choices import DocumentFormat
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_table
+from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.sources import Source
 from fastbpe.vocabularies.forms import (
     Digits,
@@ -224,7 +226,13 @@ class VocabularyReport:
 
 
 def vocabulary_report(
-    tokenizer: Described, corpus: Source | None = None, *, progress: Progress = None
+    tokenizer: Described,
+    corpus: Source | None = None,
+    *,
+    separator: str | None = None,
+    text_field: str = "text",
+    format: DocumentFormat | None = None,
+    progress: Progress = None,
 ) -> VocabularyReport:
     """Examine a vocabulary: which tokens no text can give, which a corpus never uses, which look alike.
 
@@ -235,11 +243,13 @@ def vocabulary_report(
         tokenizer: a tokenizer of either mode.
         corpus: texts to count tokens in: a path, folder or pattern, a list of paths, or an iterable of str or
             bytes, as for `train`. None: nothing is counted.
+        separator, text_field, format: options of reading the corpus, as for `train`.
         progress: bool, function or None – as for `train`; the one phase is "counting".
 
     Raises:
         TypeError: tokenizer is not a Tokenizer.
         FileNotFoundError, FormatError, TypeError, ValueError: the corpus cannot be read, as in `train`.
+        OptionError: an option of reading has no effect (a ValueError).
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["low lower lowest"] * 3, vocab_size=260, pattern="gpt2", progress=False)
@@ -248,8 +258,8 @@ def vocabulary_report(
     [b' low', b' lowe']
     """
     material = material_of(tokenizer)
-    reporter = Reporter(progress)
-    usage = None if corpus is None else count_ids(tokenizer, material, corpus, reporter)
+    read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
+    usage = None if read is None else count_ids(tokenizer, material, read, Reporter(progress))
     reach = judge(tokenizer, material)
     return VocabularyReport(
         name=tokenizer.name,

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fastbpe._utils.choices import DocumentFormat
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
+from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.sources import Source
 from fastbpe.vocabularies.material import Described, Kind, material_of
 from fastbpe.vocabularies.scripts import script_of_token
@@ -55,6 +57,9 @@ def search_tokens(
     script: str | None = None,
     corpus: Source | None = None,
     order: str = "id",
+    separator: str | None = None,
+    text_field: str = "text",
+    format: DocumentFormat | None = None,
     progress: Progress = None,
 ) -> list[Found]:
     """Search the tokens that fulfil all conditions.
@@ -69,7 +74,7 @@ def search_tokens(
         script: name as in a `ScriptRow`; case does not count.
         corpus: texts in which to count the tokens, as for `vocabulary_report`.
         order: "id"; "longest" first; or "rarest" in the corpus first. Low ids come first among equals.
-        progress: as for `vocabulary_report`.
+        separator, text_field, format, progress: as for `vocabulary_report`.
 
     Raises:
         ValueError: the regex is invalid; no token has the script; the order is unknown, or needs a corpus.
@@ -90,8 +95,9 @@ def search_tokens(
         raise ValueError("order='rarest' needs a corpus to count in")
     material = material_of(tokenizer)
     counts = None
-    if corpus is not None:
-        counts = count_ids(tokenizer, material, corpus, Reporter(progress)).counts(len(material.tokens))
+    read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
+    if read is not None:
+        counts = count_ids(tokenizer, material, read, Reporter(progress)).counts(len(material.tokens))
     data = None if text is None else text.encode(errors="surrogateescape")
     listed = [*ids]
     known: set[str] = set()

@@ -8,8 +8,7 @@ from itertools import groupby
 
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Reporter
-from fastbpe.corpus import sources
-from fastbpe.corpus.document_batches import document_batches
+from fastbpe.corpus.document_batches import Corpus
 from fastbpe.vocabularies.material import Described, Kind, Material
 
 
@@ -37,20 +36,19 @@ class Usage:
         return counts
 
 
-def count_ids(tokenizer: Described, material: Material, corpus: sources.Source, reporter: Reporter) -> Usage:
+def count_ids(tokenizer: Described, material: Material, corpus: Corpus, reporter: Reporter) -> Usage:
     """Encode the documents of a corpus, special tokens as text, and count their ids.
 
     Args:
         tokenizer: the tokenizer.
         material: its tokens.
-        corpus: as for `train`: a path, folder or pattern, a list of them, or an iterable of documents.
+        corpus: the corpus.
         reporter: gets the phase "counting".
     """
     usage = Usage()
     partial = frozenset(partial_tokens(material))
-    resolved = sources.resolve(corpus)
-    with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
-        for texts in document_batches(sources.documents(resolved, cut=tokenizer._cutter())):
+    with reporter.phase("counting", corpus.n_bytes, unit="B", unit_scale=True) as phase:
+        for texts in corpus.batches(tokenizer._cutter()):
             n_bytes = utf8_size(texts)
             usage.n_bytes += n_bytes
             for ids in tokenizer.encode_ordinary_batch(texts):
