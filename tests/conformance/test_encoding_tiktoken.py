@@ -52,11 +52,7 @@ class Pair:
         assert self.ours.decode_bytes(expected) == as_utf8(text) == self.peer.decode_bytes(expected)
 
 
-# tiktoken drops what a pattern does not match, such as white space by BLOOM's; llama.cpp and fastbpe keep it.
-@pytest.fixture(
-    scope="module",
-    params=[name for name, pattern in PATTERNS.items() if isinstance(pattern, str) and name != "bloom"],
-)
+@pytest.fixture(scope="module", params=[name for name, pattern in PATTERNS.items() if isinstance(pattern, str)])
 def learned(request: pytest.FixtureRequest) -> Pair:
     """A vocabulary of code and many scripts for each named pattern, so that tokens could cross any split."""
     text = [standard_library(150_000), OTHER_SCRIPTS * 20, " \n\t\r\n" * 50, "\u3000\xa0 \n" * 50]

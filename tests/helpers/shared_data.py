@@ -14,7 +14,7 @@ import tiktoken_ext.openai_public
 from tiktoken.load import load_tiktoken_bpe
 
 import fastbpe
-from fastbpe import Tokenizer
+from fastbpe import PATTERNS, Tokenizer
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
@@ -115,10 +115,17 @@ def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
 
 
 def peer_of(tokenizer: Tokenizer) -> tiktoken.Encoding:
-    """tiktoken with the ranks, the pattern and the special tokens of a tokenizer of ours."""
+    """tiktoken with the ranks, the pattern and the special tokens of a tokenizer of ours.
+
+    tiktoken drops text that the pattern does not match, such as commas by BLOOM's. An alternative keeps it, which
+    matches up to the next match of the pattern: Hugging Face's Split with "isolated", as ours.
+    """
+    pattern = tokenizer.pattern if isinstance(tokenizer.pattern, str) else r"[\s\S]+"
+    if pattern == PATTERNS["bloom"]:
+        pattern = rf"{pattern}|[\s\S]+?(?={pattern}|\z)"
     return tiktoken.Encoding(
         "peer",
-        pat_str=tokenizer.pattern if isinstance(tokenizer.pattern, str) else r"[\s\S]+",
+        pat_str=pattern,
         mergeable_ranks=ranks_of(tokenizer),
         special_tokens=tokenizer.special_tokens,
     )

@@ -13,7 +13,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import foreign, limits, native, sequences, tiktoken
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.model import Buffer, CodePointModel, Model
-from fastbpe.patterns import PatternLike
+from fastbpe.patterns import PatternLike, as_regex
 
 if TYPE_CHECKING:  # imported at run time where a folder is read
     from fastbpe.formats.huggingface.classes import Settings
@@ -165,7 +165,8 @@ def _parse(
 
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
-        return minbpe.parse(data, where, special_tokens=special_tokens)
+        model = minbpe.parse(data, where, special_tokens=special_tokens)
+        return replace(model, pattern=as_regex(model.pattern)) if isinstance(model.pattern, str) else model
     if _is_sentencepiece(data) or where.endswith(".model"):
         _check_no_pattern(pattern, where)
         if special_tokens is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fastbpe.errors import FormatError
 from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries
 from fastbpe.model import Buffer, Model, pack_merges
-from fastbpe.patterns import Pattern, as_regex
+from fastbpe.patterns import Pattern
 
 MAGIC = "minbpe v1"
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -51,7 +51,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     tokens, merges = _merges(lines, first, where)
     return Model(
         tokens=tokens,
-        pattern=as_regex(lines[1].strip()) or None,
+        pattern=lines[1].strip() or None,
         special_tokens=held if special_tokens is None else special_tokens,
         merges=pack_merges(merges),
         merges_rule="merges",

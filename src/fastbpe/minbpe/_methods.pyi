@@ -6,6 +6,7 @@ from typing_extensions import disjoint_base
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import InvalidTokenError
 
 class InvalidIdError(InvalidTokenError, ValueError):
@@ -15,9 +16,13 @@ class InvalidIdError(InvalidTokenError, ValueError):
 class Methods:
     """Encoder and decoder made by `_make`, kept until `_forget` is called."""
 
+    @property
+    def _vocabulary(self) -> Vocabulary: ...
     def _make(
         self,
-    ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]: ...
+    ) -> tuple[
+        Vocabulary, Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]
+    ]: ...
     def _forget(self) -> None: ...
     def _encode_ordinary(self, text: str) -> list[int]: ...
     def _encode(self, text: str, allowed_special: str | Collection[str] = "none_raise") -> list[int]: ...

@@ -15,11 +15,12 @@ cdef class Methods:
     """Encoder and decoder made by `_make`, kept until `_forget` is called."""
 
     cdef Encoder _encoder
+    cdef readonly object _vocabulary  # tables of the encoder
     cdef object _decoder, _all_special, _choose
     cdef tuple _matchers_of_all  # of allowed_special="all"; None until they are needed
 
     def _make(self):
-        """Return (Encoder, Decoder, what "all" allows, function that checks a set of allowed special tokens)."""
+        """Return (Vocabulary, Encoder, Decoder, what "all" allows, function that checks allowed special tokens)."""
         raise NotImplementedError(f"{type(self).__name__} does not say what encodes")
 
     def _forget(self):
@@ -28,7 +29,7 @@ cdef class Methods:
 
     cdef Encoder _ready(self):
         if self._encoder is None:
-            encoder, self._decoder, self._all_special, self._choose = self._make()
+            self._vocabulary, encoder, self._decoder, self._all_special, self._choose = self._make()
             self._matchers_of_all = None
             self._encoder = encoder
         return self._encoder

@@ -38,8 +38,6 @@ GPT4_SPECIAL_TOKENS = {
     "<|endofprompt|>": 100276,
 }
 
-_VOCABULARY = "_vocabulary"  # attribute with the tables of the encoder in use
-
 Pair = tuple[int, int]
 Path_ = str | os.PathLike[str]
 
@@ -72,8 +70,7 @@ class Tokenizer(Methods):
         self._forget()
 
     def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[type[Tokenizer], dict[str, Any]]]:
-        kept = {name: value for name, value in self.__dict__.items() if name != _VOCABULARY}
-        return _with_attributes, (type(self), kept)
+        return _with_attributes, (type(self), self.__dict__)
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Learn vocab_size - 256 merges from a text.
@@ -133,7 +130,7 @@ class Tokenizer(Methods):
     def _encode_chunk(self, text_bytes: bytes) -> list[int]:
         """Encode bytes that are one piece; they need not be UTF-8."""
         self._encode_ordinary("")  # makes the tables, if there are none
-        return merge_alone(self.__dict__[_VOCABULARY], text_bytes)
+        return merge_alone(self._vocabulary, text_bytes)
 
     def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:
         if vocab_size < N_BYTES:
@@ -160,19 +157,18 @@ class Tokenizer(Methods):
 
     def _make(
         self,
-    ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
+    ) -> tuple[Vocabulary, Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)
         vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
-        self.__dict__[_VOCABULARY] = vocabulary
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded, takes_bools=True)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)
         found = _not_hidden(self.special_tokens)
         if len(found) == len(self.special_tokens):
-            return encoder, decoder, "all", frozenset
-        return encoder, decoder, found, self._not_hidden
+            return vocabulary, encoder, decoder, "all", frozenset
+        return vocabulary, encoder, decoder, found, self._not_hidden
 
     def _not_hidden(self, allowed: Collection[str]) -> Collection[str]:
         return _not_hidden(name for name in self.special_tokens if name in allowed)
