@@ -27,6 +27,8 @@ PAIR = -2  # in a template: position of the second text
 
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in the order in which transformers adds their tokens
 
+N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary that fastbpe makes
+
 NEXT = -1  # id of an AddedToken: the next free one
 
 

@@ -23,8 +23,9 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.caching import cached_property
 from fastbpe.errors import FastbpeError, InvalidTokenError, PatternError, TrainingError
+from fastbpe.model import N_BYTES
 from fastbpe.splitting import make_splitter
-from fastbpe.training.options import N_BYTES, ReadingOptions
+from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counting import count_texts
 
 __all__ = ["Tokenizer"]

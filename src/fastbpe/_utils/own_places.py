@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 
 try:
@@ -86,7 +85,7 @@ def own_folder(target: str) -> Iterator[str]:
             os.close(held)
         yield place
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        _remove_tree(place, ignore_errors=True)
         if fcntl is not None:
             os.close(held)
 
@@ -133,9 +132,15 @@ def _remove(entry: os.DirEntry[str]) -> None:
         os.close(held)
 
 
+def _remove_tree(path: str, *, ignore_errors: bool = False) -> None:
+    import shutil  # here: it imports bz2, lzma and zlib
+
+    shutil.rmtree(path, ignore_errors=ignore_errors)
+
+
 def _remove_whole(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
+        _remove_tree(path)
     else:
         os.unlink(path)
 

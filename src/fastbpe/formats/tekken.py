@@ -17,12 +17,11 @@ from typing import Any
 from fastbpe.errors import FormatError
 from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries, check_number
 from fastbpe.formats.tiktoken import check_tokens
-from fastbpe.model import Buffer, Model, around
+from fastbpe.model import N_BYTES, Buffer, Model, around
 from fastbpe.patterns import Pattern, as_regex
 
 _HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or after them
 _PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # in a tokenizer.json the value is an object, of a token a number
-_N_BYTES = 256
 _FILLER = "<SPECIAL_{}>"
 # Special tokens of files that list none, in the order of their ids.
 _FIRST_SPECIAL = (
@@ -121,10 +120,10 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
     if not isinstance(listed, list):
         raise FormatError(f"{where}: vocab: expected a list of tokens, found {type(listed).__name__}")
     check_number(len(listed), where)
-    if not _N_BYTES <= n <= len(listed):
+    if not N_BYTES <= n <= len(listed):
         raise FormatError(
             f"{where}: vocab: {len(listed)} tokens, where config.default_vocab_size leaves {n} for ordinary ones, "
-            f"and {_N_BYTES} are bytes; get the file again"
+            f"and {N_BYTES} are bytes; get the file again"
         )
     tokens: list[bytes] = []
     for rank, entry in enumerate(listed[:n]):
@@ -135,8 +134,8 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
             token = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
             raise FormatError(f"{where}: vocab[{rank}]: {text!r:.80} is not base64: {error}") from None
-        if not token or (rank < _N_BYTES and token != bytes([rank])):
-            expected = f"the byte {rank}" if rank < _N_BYTES else "a token"
+        if not token or (rank < N_BYTES and token != bytes([rank])):
+            expected = f"the byte {rank}" if rank < N_BYTES else "a token"
             raise FormatError(f"{where}: vocab[{rank}]: expected {expected}, found {token!r:.80}")
         tokens.append(token)
     if len({*tokens}) != n:
@@ -169,7 +168,7 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
     ordinary = [*tokens[n_special:]]
     while ordinary and not ordinary[-1]:
         ordinary.pop()
-    if ordinary[:_N_BYTES] != [bytes([byte]) for byte in range(_N_BYTES)]:
+    if ordinary[:N_BYTES] != [bytes([byte]) for byte in range(N_BYTES)]:
         raise FormatError(
             "in a tekken.json the first ordinary tokens are the 256 bytes in order; here they are not"
         )

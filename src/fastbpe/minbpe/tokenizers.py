@@ -21,9 +21,9 @@ from fastbpe.errors import CheckError, TrainingError
 from fastbpe.formats import atomic_files
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
 from fastbpe.minbpe._methods import Methods
+from fastbpe.model import N_BYTES
 from fastbpe.splitting import make_splitter
 from fastbpe.tokenizer.special_tokens import SpecialTokens
-from fastbpe.training.options import N_BYTES
 
 GPT2_SPLIT_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 GPT4_SPLIT_PATTERN = (

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from fastbpe._utils.suggestions import did_you_mean, nearest
 from fastbpe.errors import FormatError, VocabularyNotFoundError
-from fastbpe.formats import detect, gpt2, tiktoken
+from fastbpe.formats import detect, tiktoken
 from fastbpe.known_vocabularies import (
     GPT2_IDS,
     GPT2_MERGES,
@@ -204,6 +204,8 @@ def _read_gpt2(pattern: PatternLike, special_tokens: Mapping[str, int] | None) -
     ids, merges = map(_bytes_of, paths)
     if ids is None or merges is None or not (GPT2_IDS.is_in(ids) and GPT2_MERGES.is_in(merges)):
         return None
+    from fastbpe.formats import gpt2  # here: only this vocabulary needs it
+
     where = paths[0], paths[1]
     return Found(gpt2.parse(ids, merges, where, pattern=pattern, special_tokens=special_tokens), paths[0])
 

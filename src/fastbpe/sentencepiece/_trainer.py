@@ -7,11 +7,10 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.sources import BLOCK
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
@@ -19,12 +18,11 @@ from fastbpe.model import Spec
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, TrainerError
 from fastbpe.sentencepiece._handing_over import UNIGRAM_WAY_OUT, errors_of_fastbpe, original
 from fastbpe.sentencepiece._model import MODEL_TYPES
-from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
-from fastbpe.training.codepoint_model import vocabulary_text
-from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
-from fastbpe.training.codepoint_train import CodePointReport, learn_model
-from fastbpe.training.frequent_pieces import learn_frequent
-from fastbpe.training.options import ReadingOptions
+
+if TYPE_CHECKING:
+    from fastbpe.training.codepoint_train import CodePointReport
+
+_BLOCK = 1 << 20  # bytes of a file that are read at a time
 
 # sentencepiece 0.2.3 takes these options and ignores them.
 _DEPRECATED = (
@@ -99,7 +97,8 @@ class SentencePieceTrainer:
                 iterator=iterator,
                 writer=writer,
                 normalizer=_spec_of(normalizer),
-                pretokenizer=None if cut is None else Pretokenizer(_cutting(cut), is_checked),
+                cut=None if cut is None else _cutting(cut),
+                is_checked=is_checked,
             )
         return None
 
@@ -113,8 +112,17 @@ def _train(
     iterator: Any = None,
     writer: Any = None,
     normalizer: Spec | None = None,
-    pretokenizer: Pretokenizer | None = None,
+    cut: Callable[[str], list[str]] | None = None,
+    is_checked: bool = True,
 ) -> None:
+    # Here: they take as long to import as all that encoding needs.
+    from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
+    from fastbpe.training.codepoint_model import vocabulary_text
+    from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
+    from fastbpe.training.codepoint_train import learn_model
+    from fastbpe.training.frequent_pieces import learn_frequent
+    from fastbpe.training.options import ReadingOptions
+
     if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", options.get("minloglevel", "0")):
         raise SpecError("minloglevel is not an integer", "[absl::SimpleAtoi(value, &v)] ")
     if iterator is not None and not isinstance(iterator, Iterator):
@@ -136,20 +144,20 @@ def _train(
             "say where the model goes either by model_prefix or by model_writer",
             "ModelProto and trainer_spec.model_prefix() must be exclusive.",
         )
-    if pretokenizer is not None and trainer["pretokenization_delimiter"]:
+    if cut is not None and trainer["pretokenization_delimiter"]:
         raise SpecError(
             "give either a pretokenizer or a pretokenization_delimiter",
             "pretokenizer callback and pretokenization_delimiter cannot be set simultaneously.",
         )
     is_bpe = trainer["model_type"] == "bpe"
-    if pretokenizer is not None and not is_bpe:
+    if cut is not None and not is_bpe:
         raise SpecError(f"a model of type {trainer['model_type']} takes no pretokenizer", NO_PRETOKENIZER)
     learn = learn_model if is_bpe else learn_frequent
     model, report = learn(
         SentenceSource(
             texts=_documents(trainer["input"]) if iterator is None else _sentences(iterator),
             are_sentences=iterator is not None,
-            pretokenizer=pretokenizer,
+            pretokenizer=None if cut is None else Pretokenizer(cut, is_checked),
         ),
         checked,
         ReadingOptions(num_threads=min(trainer["num_threads"], usable_threads(None))),
@@ -213,7 +221,7 @@ def _documents(paths: Iterable[str]) -> Iterator[bytes]:
     for path in paths:
         with _named(path), open(path, "rb") as file:
             waiting: list[bytes] = []  # parts of a line whose end has not been read
-            while block := file.read(BLOCK):
+            while block := file.read(_BLOCK):
                 end = block.rfind(b"\n") + 1
                 if end:
                     yield b"".join([*waiting, block[:end]])

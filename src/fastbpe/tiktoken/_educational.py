@@ -18,10 +18,10 @@ from collections import Counter
 from itertools import pairwise
 
 from fastbpe.errors import TrainingError
+from fastbpe.model import N_BYTES
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken.core import Encoding
 from fastbpe.tiktoken.registry import get_encoding
-from fastbpe.training.options import N_BYTES
 
 _BACKGROUNDS = (167, 179, 185, 77, 80, 68, 134)  # numbers of xterm's 256 colours
 _COLOURS = ("colour", "color")

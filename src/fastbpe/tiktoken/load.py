@@ -12,9 +12,9 @@ from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import CheckError, DownloadError, FormatError
 from fastbpe.formats import atomic_files, rank_lines, tiktoken
 from fastbpe.formats.byte_level import bytes_of
+from fastbpe.model import N_BYTES
 from fastbpe.published import fetch, find
 from fastbpe.tiktoken._methods import ranks_of_tables
-from fastbpe.training.options import N_BYTES
 
 
 def read_file(blobpath: str) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fastbpe.formats import gpt2, tiktoken
+from fastbpe.formats import tiktoken
 from fastbpe.known_vocabularies import GPT2_IDS, GPT2_MERGES, OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS
@@ -54,6 +54,8 @@ class Published:
             merges = read_file_cached(_GPT2_MERGES, GPT2_MERGES.sha256)
             ids = read_file_cached(_GPT2_IDS, GPT2_IDS.sha256)
             where = _GPT2_IDS, _GPT2_MERGES
+            from fastbpe.formats import gpt2  # here: only this encoding needs it
+
             model = gpt2.parse(ids, merges, where, pattern=self.pattern, special_tokens=self.special_tokens)
         else:
             url = str(self.file.url)

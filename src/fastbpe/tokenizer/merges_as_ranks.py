@@ -10,9 +10,7 @@ from fastbpe._core.merge.merges_as_ranks import follows_ranks, last_merges, left
 from fastbpe._core.merge.table_builder import build_look_ups
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import VocabularyError
-from fastbpe.model import Buffer, Model, pack_pieces
-
-N_BYTES = 256
+from fastbpe.model import N_BYTES, Buffer, Model, pack_pieces
 
 
 def by_ranks(model: Model) -> Model:

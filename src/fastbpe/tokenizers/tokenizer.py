@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from fastbpe.published.find import find_local
 from fastbpe.tokenizers._original import original
 from fastbpe.tokenizers.batches import Batch
 from fastbpe.tokenizers.encoding import Encoding, of_row, unwrap, wrap
@@ -83,6 +82,8 @@ class Tokenizer:
         Raises:
             VocabularyNotFoundError: there is none. (It is a FileNotFoundError.)
         """
+        from fastbpe.published.find import find_local  # here: most tokenizers come from files
+
         folder = identifier if os.path.isdir(identifier) else find_local(identifier, revision)
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
 

@@ -15,11 +15,9 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe.corpus.source_kinds import Cut, Document
-from fastbpe.model import Model
+from fastbpe.model import N_BYTES, Model
 from fastbpe.tokenizer.internals import cutter_of, model_of, special_of, splitter_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-
-_N_BYTES = 256
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Twin:
         self._first = base.n_vocab
         model: Model = replace(
             model_of(base),
-            tokens=[b""] * self._first + [bytes([byte]) for byte in range(_N_BYTES)],
+            tokens=[b""] * self._first + [bytes([byte]) for byte in range(N_BYTES)],
             tables=None,
             pattern=None,
             pre_tokenizers=(),

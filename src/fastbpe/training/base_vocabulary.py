@@ -10,13 +10,13 @@ from typing import Any
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError, TrainingError
-from fastbpe.model import Model, pack_merges
+from fastbpe.model import N_BYTES, Model, pack_merges
 from fastbpe.patterns import resolve_pattern, shown_pattern
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
 from fastbpe.tokenizer.removing_bytes import renumbered
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_texts import BaseTexts, texts_of_base
-from fastbpe.training.options import BASE_SPECIAL, N_BYTES, ByteOptions
+from fastbpe.training.options import BASE_SPECIAL, ByteOptions
 from fastbpe.training.piece_counts import PieceCounts
 
 

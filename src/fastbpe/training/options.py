@@ -24,7 +24,6 @@ from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
 from fastbpe.tokenizer.special_tokens import check_names
 
-N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary
 MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")
 BASE_SPECIAL = ("keep", "end")

@@ -19,6 +19,7 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
+from fastbpe.model import N_BYTES
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import (
@@ -30,7 +31,6 @@ from fastbpe.training.base_vocabulary import (
     vocabulary_of_base,
 )
 from fastbpe.training.options import (
-    N_BYTES,
     ByteOptions,
     ByteRun,
     CodePointRun,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 import sys
 from collections.abc import Sequence
 
@@ -41,6 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     os.environ[VARIABLE] = "transformers"
     patch()
+    import runpy  # here: only a run needs it
+
     sys.argv = rest
     if is_module:
         sys.path[0] = os.getcwd()

@@ -25,10 +25,11 @@ from fastbpe.display.html import STYLE
 from fastbpe.display.shown_tokens import KINDS
 from fastbpe.display.visible import visible_text
 from fastbpe.errors import FastbpeError
+from fastbpe.model import N_BYTES
 from fastbpe.patterns import PATTERNS
 from fastbpe.web import answers, learning
 from fastbpe.web.chat_templates import ROLES, TEMPLATES, ChatTemplate, Message
-from fastbpe.web.learning import MAX_VOCAB_SIZE, N_BYTES, Trainer
+from fastbpe.web.learning import MAX_VOCAB_SIZE, Trainer
 from fastbpe.web.own_templates import OwnTemplate, has_jinja
 from fastbpe.web.shelf import Entry, Shelf
 

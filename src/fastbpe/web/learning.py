@@ -19,7 +19,6 @@ from fastbpe.training.train import train
 from fastbpe.web.answers import pairs
 from fastbpe.web.shelf import Entry, Shelf
 
-N_BYTES = 256  # ids of a vocabulary before the first merge
 MAX_VOCAB_SIZE = 32_768  # of a vocabulary trained on the page
 MAX_LISTED = 60  # characters of a token in the list of merges
 
@@ -110,7 +109,7 @@ def at_size(tokenizer: Tokenizer, vocab_size: int) -> Tokenizer:
 
     Args:
         tokenizer: a tokenizer trained on the page.
-        vocab_size: number of ids, from N_BYTES to the tokenizer's own.
+        vocab_size: number of ids, from 256 to the tokenizer's own.
 
     >>> tokenizer = train(["abcabc"], vocab_size=258, pattern=None, progress=False)
     >>> at_size(tokenizer, 257).encode("abc"), at_size(tokenizer, 256).encode("abc")

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
-from fastbpe.published.find import find_local
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import (
     added_tokens,
@@ -126,6 +125,8 @@ class Tokenizer:
         Raises:
             VocabularyNotFoundError: there is none. (It is a FileNotFoundError.)
         """
+        from fastbpe.published.find import find_local  # here: most tokenizers come from files
+
         folder = identifier if os.path.isdir(identifier) else find_local(identifier, revision)
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
 
