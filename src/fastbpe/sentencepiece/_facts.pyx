@@ -3,12 +3,13 @@
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.dict cimport PyDict_GetItem
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint8_t
 
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.encode.encoder cimport Encoder
+from fastbpe._core.ids.id_lists cimport add_item, hide, new_list, show
 
 from fastbpe.model import PieceType
 
@@ -81,22 +82,24 @@ cdef class Facts:
     cdef list _facts(self, list ids, int fact):
         """Return a fact about each id; None if one is not a plain int below the number of pieces."""
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
-        cdef list out = PyList_New(n)
+        cdef list out = new_list(<size_t> n)
         cdef object found
+        hide(out)
         for at in range(n):
+            yield_gil_at(<size_t> at)
             i = _index(<object> PyList_GET_ITEM(ids, at)) if at < PyList_GET_SIZE(ids) else -1
             if not 0 <= i < self._n_pieces:
                 return None
-            found = self._fact(i, fact)
-            Py_INCREF(found)
-            PyList_SET_ITEM(out, at, found)
-        return out
+            add_item(out, self._fact(i, fact))
+        return show(out)
 
     def bytes_of_ids(self, list ids not None):
         """Return the piece of each id as bytes; None if one is not a plain int below the number of pieces."""
         cdef list pieces = self.piece_bytes, out = []
         cdef Py_ssize_t i
-        for id in ids:
+        cdef size_t at
+        for at, id in enumerate(ids):
+            yield_gil_at(at)
             i = _index(id)
             if not 0 <= i < self._n_pieces:
                 return None
@@ -109,15 +112,15 @@ cdef class Facts:
         """Return the piece of each id; None if one is unknown, because its piece is a part of the text."""
         cdef list names = self.piece_bytes if as_bytes else self._all_names()
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
-        cdef list out = PyList_New(n)
+        cdef list out = new_list(<size_t> n)
+        hide(out)
         for at in range(n):
+            yield_gil_at(<size_t> at)
             i = _index(<object> PyList_GET_ITEM(ids, at))
             if i == self._unknown_id:
                 return None
-            name = <object> PyList_GET_ITEM(names, i)
-            Py_INCREF(name)
-            PyList_SET_ITEM(out, at, name)
-        return out
+            add_item(out, <object> PyList_GET_ITEM(names, i))
+        return show(out)
 
     cdef list _around(self, list items, object first, object last, bint reverse):
         """Reverse a list in place if asked, and put items before and after it; None: no item."""
@@ -135,14 +138,15 @@ cdef class Facts:
         """Return the ids of pieces; None if one is not of type `kind` or not in the vocabulary."""
         cdef dict ids = self._by_name() if kind is str else self._by_piece()
         cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at
-        cdef list out = PyList_New(n)
+        cdef list out = new_list(<size_t> n)
         cdef PyObject* found
+        hide(out)
         for at in range(n):
+            yield_gil_at(<size_t> at)
             if at >= PyList_GET_SIZE(pieces) or type(<object> PyList_GET_ITEM(pieces, at)) is not kind:
                 return None
             found = PyDict_GetItem(ids, <object> PyList_GET_ITEM(pieces, at))
             if found == NULL:
                 return None
-            Py_INCREF(<object> found)
-            PyList_SET_ITEM(out, at, <object> found)
-        return out
+            add_item(out, <object> found)
+        return show(out)

@@ -9,6 +9,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
+from fastbpe._core.common.gil_yield cimport yield_gil_at
+
 from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8 as _METASPACE
 from fastbpe.sentencepiece._errors import ArgumentError
@@ -77,16 +79,19 @@ def serialize(bytes text not None, list pieces not None):
     '0a0161120f0a04e296816110051a016120002801'
     """
     cdef size_t n_text = <size_t> PyBytes_GET_SIZE(text), size = 1 + _width(n_text) + n_text, n
+    cdef size_t i
     cdef tuple item
     cdef bytes out
     cdef uint8_t* to
     pieces = list(pieces)  # a copy, which other threads cannot change
-    for item in pieces:
+    for i, item in enumerate(pieces):
+        yield_gil_at(i)
         n = _piece_bytes(item)
         size += 1 + _width(n) + n
     out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> size)
     to = _bytes(<uint8_t*> PyBytes_AS_STRING(out), TEXT, text)
-    for item in pieces:
+    for i, item in enumerate(pieces):
+        yield_gil_at(i)
         to = _number(to, PIECES, _piece_bytes(item))
         to = _bytes(to, PIECE, item[0])
         to = _number(to, ID, <uint32_t> <long long> item[1])
@@ -112,6 +117,7 @@ def encoded(
     cdef int lead, n_more = 0  # byte pieces that still belong to the same character
     cdef bytes piece
     for i in range(len(pieces)):
+        yield_gil_at(<size_t> i)
         piece, token = pieces[i], ids[i]
         begin, end = offsets[i]
         if n_more:
@@ -130,14 +136,16 @@ def in_characters(bytes text not None, list places not None):
         IndexError: an offset beyond the end.
     """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
-    cdef size_t n = <size_t> PyBytes_GET_SIZE(text), at = 0, n_characters = 0, place
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(text), at = 0, n_characters = 0, place, i
     cdef list out = []
     if text.isascii():
-        for place in places:
+        for i, place in enumerate(places):
+            yield_gil_at(i)
             if place > n:
                 raise IndexError(f"place {place} of {n} bytes")
         return places
-    for place in places:
+    for i, place in enumerate(places):
+        yield_gil_at(i)
         if place > n:
             raise IndexError(f"place {place} of {n} bytes")
         if place < at:  # rare: offsets ascend
@@ -160,11 +168,16 @@ def normalized_in_characters(bytes text not None, bytes normalized not None, lis
     """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(normalized)
     cdef size_t n = <size_t> PyBytes_GET_SIZE(normalized), i
+    cdef list of_characters = []
     if not places:
         return [0]
     if normalized.isascii():
         return in_characters(text, places)
-    return in_characters(text, [places[i] for i in range(n + 1) if i == n or data[i] & 0xC0 != 0x80])
+    for i in range(n + 1):
+        yield_gil_at(i)
+        if i == n or data[i] & 0xC0 != 0x80:
+            of_characters.append(places[i])
+    return in_characters(text, of_characters)
 
 
 def mapping(bytes text not None, list pieces not None, bint as_bytes):
@@ -174,9 +187,10 @@ def mapping(bytes text not None, list pieces not None, bint as_bytes):
         ValueError: rules for decoded text have made it shorter.
     """
     cdef tuple item
-    cdef list ids = [], names = [], places = [], offsets
-    cdef Py_ssize_t i
-    for item in pieces:
+    cdef list ids = [], names = [], places = [], offsets = []
+    cdef size_t i
+    for i, item in enumerate(pieces):
+        yield_gil_at(i)
         ids.append(<uint32_t> <long long> item[1])
         names.append(item[0] if as_bytes else (<bytes> item[0]).decode())
         places.append(item[3])
@@ -186,7 +200,9 @@ def mapping(bytes text not None, list pieces not None, bint as_bytes):
             places = in_characters(text, places)
         except IndexError:
             raise ArgumentError("Invalid piece offsets in SentencePieceText") from None
-    offsets = [(places[2 * i], places[2 * i + 1]) for i in range(len(ids))]
+    for i in range(<size_t> len(ids)):
+        yield_gil_at(i)
+        offsets.append((places[2 * i], places[2 * i + 1]))
     return {"text": text if as_bytes else text.decode(), "ids": ids, "pieces": names, "offsets": offsets}
 
 
@@ -223,7 +239,9 @@ cdef class Surfaces:
         cdef bint at_start = True
         cdef tuple known
         cdef bytes surface, piece
-        for piece in pieces:
+        cdef size_t i
+        for i, piece in enumerate(pieces):
+            yield_gil_at(i)
             known = self._known.get(piece)
             if known is None:
                 known = self._look_up(piece)
@@ -260,10 +278,15 @@ cdef class Surfaces:
         """
         cdef Py_ssize_t i = 0, k, last, n_bytes
         cdef bytes surface, data
+        cdef bytearray numbers = bytearray()
         if not pending:
             return at
-        data = bytes([int(piece[3:5], 16) for piece in pending])
+        for piece in pending:
+            yield_gil_at(<size_t> len(numbers))
+            numbers.append(int(piece[3:5], 16))
+        data = bytes(numbers)
         while i < len(data):
+            yield_gil_at(<size_t> i)
             n_bytes = _character_bytes(data, i)
             surface = data[i : i + n_bytes] if n_bytes else NO_CHARACTER
             last = i + max(n_bytes, 1) - 1

@@ -12,8 +12,10 @@ from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 
+from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.encode.short_texts cimport PyUnicode_IS_COMPACT_ASCII, SHORT_UNITS
+from fastbpe._core.ids.id_lists cimport hide, show_all
 from fastbpe._core.text.utf8_text cimport first_invalid, has_surrogates
 from fastbpe.sentencepiece._facts cimport PIECE, SCORE, Facts, _index
 
@@ -149,7 +151,8 @@ cdef class Methods:
         cdef Facts model = self._model
         cdef object first = None, last = None, threads = None, text
         cdef bint plain
-        cdef list texts, outs
+        cdef size_t n_held = 0
+        cdef list texts, outs, ids
         if kind is None:
             kind = self._return_type
         if add_bos is None:
@@ -190,15 +193,21 @@ cdef class Methods:
         for text in texts:
             if not _is_sound(text):
                 return None
+            yield_gil_after(<size_t> len(text) >> 8, &n_held)
         outs = self._encoder._to_lists(texts, None, None, _threads(num_threads))
         if kind is int and plain:
             return outs
         texts = []
+        hide(texts)  # until the end, with its lists: the garbage collector would traverse them again and again
         for ids in outs:
             ids = _finished(model, ids, kind, plain, first, last, reverse)
             if ids is None:
                 return None
+            if kind is not int:
+                hide(ids)
             texts.append(ids)
+            yield_gil_after(<size_t> len(ids), &n_held)
+        show_all(texts)
         return texts
 
     cdef object _array(self, object text, object num_threads):
@@ -260,7 +269,8 @@ cdef class Methods:
         """Decode ids or pieces, or a list of lists; None: `_decode_any` must do it."""
         cdef Facts model = self._model
         cdef object decoder, item, element
-        cdef list batch
+        cdef list batch, lists
+        cdef size_t n_held = 0
         if num_threads is None:
             num_threads = self._num_threads
         if kind is not None and kind is not str and kind is not bytes:
@@ -292,15 +302,26 @@ cdef class Methods:
                 if element is None and PyList_GET_SIZE(item):
                     element = type(<object> PyList_GET_ITEM(item, 0))
             if element is str or element is bytes:
-                batch = [model._ids_of(item, element) for item in batch]
-                if None in batch:
-                    return None
+                lists = []
+                for item in batch:
+                    item = model._ids_of(item, element)
+                    if item is None:
+                        return None
+                    lists.append(item)
+                    yield_gil_after(<size_t> len(item), &n_held)
+                batch = lists
             elif element is not int:
                 return None
             batch = decoder.decode_batch(batch, EACH_BYTE, _threads(num_threads))
         except (InvalidTokenError, TypeError):
             return None
-        return [text.encode() for text in batch] if kind is bytes or element is bytes else batch
+        if kind is not bytes and element is not bytes:
+            return batch
+        lists = []
+        for text in batch:
+            lists.append(text.encode())
+            yield_gil_after(<size_t> len(text) >> 8, &n_held)
+        return lists
 
     def decode_ids(self, input, return_type=None, **kwargs):
         """Decode as `decode` does."""
@@ -336,7 +357,9 @@ cdef class Methods:
         if items is None:
             raise ArgumentTypeError(f"a piece is str or bytes, not {type(piece).__name__}")
         cdef list ids = []
-        for item in items:
+        cdef size_t i
+        for i, item in enumerate(items):
+            yield_gil_at(i)
             found = NULL
             if type(item) is str and self._model is not None:
                 found = PyDict_GetItem(self._model._by_name(), item)

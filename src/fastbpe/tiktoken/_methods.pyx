@@ -4,6 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.encode.encoder cimport Encoder
+from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.merge.merge_piece cimport encode_piece
 from fastbpe._core.ids.id_lists cimport ids_list
@@ -23,6 +24,9 @@ cdef object NOTHING = Encoder.encode.__kwdefaults__["allowed_special"]  # the co
 cdef str ALL = "all"
 cdef int DEFAULT_THREADS = 8  # tiktoken's num_threads
 cdef bint DEFAULT_IS_ALL_CORES = usable_cores() <= DEFAULT_THREADS
+
+cdef enum:
+    NOGIL_BYTES = 1 << 13  # bytes of a piece from which giving up the GIL pays
 
 
 def tokens_by_rank(ranks):
@@ -164,13 +168,20 @@ cdef class Methods(Encoder):
         cdef Ids ids = Ids(NULL, 0, 0)
         cdef Vocabulary vocabulary = self._pipeline.vocabulary
         cdef bytes piece
+        cdef const uint8_t* data
+        cdef size_t n
         if isinstance(text_or_bytes, str):
             piece = to_utf8(text_or_bytes)
         else:
             piece = bytes(memoryview(text_or_bytes))
         try:
-            if piece:
-                encode_piece(&vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), len(piece), &ids)
+            if len(piece) < NOGIL_BYTES:
+                if piece:
+                    encode_piece(&vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), len(piece), &ids)
+            else:
+                data, n = <const uint8_t*> PyBytes_AS_STRING(piece), len(piece)
+                with nogil:
+                    encode_piece(&vocabulary.tables, data, n, &ids)
             return ids_list(ids.items, ids.n)
         finally:
             ids_free(&ids)
@@ -218,15 +229,24 @@ cdef class Methods(Encoder):
         try:
             return self._decoder.decode_batch(batch, errors, num_threads)
         except (InvalidTokenError, TypeError):
-            return [self.decode(tokens, errors) for tokens in batch]
+            texts = []
+            for tokens in batch:
+                texts.append(self.decode(tokens, errors))
+                yield_gil_if_due()
+            return texts
 
     def decode_bytes_batch(self, batch, *, num_threads=8):
         """Decode each list of ids as `decode_bytes` does.
 
         The calling thread does it all: waking others would take longer. num_threads is checked and has no effect.
         """
+        cdef size_t n_held = 0
+        cdef list out = []
         _checked_threads(num_threads)
-        return [self.decode_bytes(tokens) for tokens in batch]
+        for tokens in batch:
+            out.append(self.decode_bytes(tokens))
+            yield_gil_after(<size_t> len(out[len(out) - 1]) // 4, &n_held)
+        return out
 
     def decode_single_token_bytes(self, token):
         """Return the bytes of one id. Raises the errors of `decode_bytes`."""
@@ -264,10 +284,13 @@ cdef class Methods(Encoder):
 
     cdef object _unknown(self, tokens, error):
         """Return the error that tiktoken raises for the first bad id."""
-        for token in tokens:
+        cdef size_t i
+        for i, token in enumerate(tokens):
+            yield_gil_at(i)
             if not 0 <= operator.index(token) < 1 << 32:
                 return OverflowError(f"id {token} is out of range: ids are integers of 32 bits without a sign")
-        for token in tokens:
+        for i, token in enumerate(tokens):
+            yield_gil_at(i)
             try:
                 self._decoder.token(token)
             except InvalidTokenError:

@@ -22,6 +22,8 @@ from fastbpe.tokenizer.completing import n_unstable
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 _BYTE = Struct("B")
+_CHECKED = 1 << 16  # ids that are checked in one call of max()
+_CHECKED_LISTS = 1 << 6  # and lists
 Allowed = Literal["all"] | Collection[str]
 Disallowed = Literal["all"] | Iterable[str] | None
 
@@ -280,15 +282,20 @@ class Encoding(Methods):
 class _PartialEncoding(Encoding):
     """Encoding in which some bytes have no token: its core has one for each, beyond all ids."""
 
-    def _check(self, ids: Iterable[int]) -> None:
+    def _check(self, ids: Sequence[int]) -> None:
         """Raise MissingByteError if an id is one of those beyond all ids."""
-        greatest = max(ids, default=0)
+        # In parts: one call of max() for millions of ids would stop all other threads.
+        greatest = max((max(ids[at : at + _CHECKED]) for at in range(0, len(ids), _CHECKED)), default=0)
         if greatest >= self.n_vocab:
             missing = self._merging.tokens()[greatest]
             raise MissingByteError(
                 f"the text holds the byte 0x{missing[0]:02x} where no token of {self.name!r} covers it; add all "
                 "256 single bytes to mergeable_ranks"
             )
+
+    def _check_all(self, batch: list[list[int]]) -> None:
+        for at in range(0, len(batch), _CHECKED_LISTS):
+            self._check([*chain.from_iterable(batch[at : at + _CHECKED_LISTS])])
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:  # type: ignore[override]
         ids = super().encode_ordinary(text)
@@ -300,11 +307,6 @@ class _PartialEncoding(Encoding):
         self._check(ids)
         return ids
 
-    def encode_to_numpy(self, text: str | bytes, **options: Any) -> Any:
-        ids = super().encode_to_numpy(text, **options)
-        self._check(ids.tolist())
-        return ids
-
     def _encode_to_buffer(self, *arguments: Any) -> Array:
         array = super()._encode_to_buffer(*arguments)
         self._check(memoryview(array).cast("B").cast("I"))
@@ -314,12 +316,12 @@ class _PartialEncoding(Encoding):
         self, text: Iterable[str | bytes], **options: Any
     ) -> list[list[int]]:
         batch = super().encode_ordinary_batch(text, **options)
-        self._check(chain.from_iterable(batch))
+        self._check_all(batch)
         return batch
 
     def encode_batch(self, text: Iterable[str | bytes], **options: Any) -> list[list[int]]:  # type: ignore[override]
         batch = super().encode_batch(text, **options)
-        self._check(chain.from_iterable(batch))
+        self._check_all(batch)
         return batch
 
     def _encode_single_piece(self, text_or_bytes: str | Buffer) -> list[int]:

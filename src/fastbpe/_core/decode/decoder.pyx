@@ -21,13 +21,13 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.decode.parallel cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
-from fastbpe._core.ids.id_lists cimport hide, show
+from fastbpe._core.ids.id_lists cimport hide, ids_list, show
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, as_int, unknown_rule
 from fastbpe._core.decode.token_slots cimport (
     NOT_ASCII, NOT_LATIN1, NOT_UCS2, LeftOut, Sums, TokenSlot, copy_tokens, slot_add, slot_token,
 )
 from fastbpe._core.text.utf8_text cimport character_starts
-from fastbpe._core.common.gil_yield cimport yield_gil_if_due
+from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at, yield_gil_if_due
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 import sys
@@ -335,12 +335,13 @@ cdef class Decoder(IdReader):
         """
         cdef Ids values = Ids(NULL, 0, 0), ids
         cdef Item* item
-        cdef size_t i
+        cdef size_t i, n_held = 0
         try:
             for i in range(decoding.n_items):
                 PyErr_CheckSignals()
                 item = &decoding.items[i]
                 ids = decoding.ids_of(item)
+                yield_gil_after(ids.n, &n_held)
                 if not item.is_read:
                     out.append(self._decode_one(texts[i], &values, errors, unknown))
                     continue
@@ -361,7 +362,7 @@ cdef class Decoder(IdReader):
         cdef Sums sums
         try:
             self._read(ids, &values, &sums, SKIP)
-            return [values.items[i] for i in range(values.n)]
+            return ids_list(values.items, values.n)
         finally:
             ids_free(&values)
 
@@ -375,6 +376,7 @@ cdef class Decoder(IdReader):
             self._read(ids, &values, &sums, unknown_rule(unknown_ids))
             out = []
             for i in range(values.n):
+                yield_gil_at(i)
                 token = slot_token(&self._slots[values.items[i]], &n)
                 out.append(PyBytes_FromStringAndSize(<const char*> token, <Py_ssize_t> n))
             return out
@@ -393,6 +395,7 @@ cdef class Decoder(IdReader):
         cdef size_t i, n
         cdef Py_ssize_t n_begun = 0
         cdef uint8_t* begins_here
+        cdef const uint8_t* utf8
         cdef LeftOut left_out
         try:
             self._read(ids, &values, &sums, RAISE)
@@ -401,9 +404,12 @@ cdef class Decoder(IdReader):
             text = PyUnicode_DecodeUTF8(data, <Py_ssize_t> sums.n_bytes, handler)
             begins = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
             begins_here = <uint8_t*> PyBytes_AS_STRING(begins)
-            character_starts(<const uint8_t*> PyBytes_AS_STRING(data), sums.n_bytes, begins_here)
+            utf8 = <const uint8_t*> PyBytes_AS_STRING(data)
+            with nogil:
+                character_starts(utf8, sums.n_bytes, begins_here)
             offsets = []
             for i in range(values.n):
+                yield_gil_at(i)
                 offsets.append(n_begun - (not begins_here[0]))
                 slot_token(&self._slots[values.items[i]], &n)
                 if i < left_out.at and n:

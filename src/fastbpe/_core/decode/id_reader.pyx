@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.decode.token_slots cimport (
     MAX_SLOT_BYTES, LongToken, Sums, TokenSlot, read_array, read_ints, slot_add, slot_fill,
@@ -91,8 +92,8 @@ cdef class IdReader:
         return self._read_items(list(ids), out, sums, unknown)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
-        """Read a list or tuple. See _read()."""
-        cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items), n_skipped = 0, at
+        """Read a list or tuple, as it is now even if it changes during the call. See _read()."""
+        cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items), n_skipped = 0, n_others = 0, at
         cdef int64_t value
         cdef object item
         ids_reserve(out, n)
@@ -104,11 +105,15 @@ cdef class IdReader:
             if at == n:
                 return 0
             # The item is not an exact int of one digit, or not a token: it takes the general path.
+            n_others += 1
+            if n_others % YIELD_ITEMS == 0:
+                items = tuple(items)  # at the first time a copy: other threads may change a list
+                _check_size(items, n)
+                yield_gil_if_due()
             item = <object> PySequence_Fast_ITEMS(items)[at]
             if type(item) is not int:
                 item = as_int(item, at, self._takes_bools)
-                if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # __index__ may run any code
-                    raise ValueError("ids changed while they were read")
+                _check_size(items, n)  # __index__ may run any code
             try:
                 value = PyLong_AsLongLong(item)
             except OverflowError:
@@ -163,6 +168,13 @@ cdef class IdReader:
 
 _INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # lower case: signed
 _SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
+
+
+cdef inline int _check_size(object items, size_t n) except -1:
+    """Raise ValueError if a list or tuple does not have n items any more."""
+    if <size_t> PySequence_Fast_GET_SIZE(items) != n:
+        raise ValueError("ids changed while they were read")
+    return 0
 
 
 cdef int unknown_rule(object unknown_ids) except -1:

@@ -11,6 +11,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
+from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
 from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, TokenSlot, Sums, copy_tokens, slot_token
@@ -23,6 +24,7 @@ cdef extern from *:
 cdef enum:
     MAX_KEPT_BYTES = 3  # most bytes of a character that is not complete
     STACK_BYTES = 64  # longest text that is joined on the stack
+    NOGIL_BYTES = 1 << 13  # bytes of a text from which giving up the GIL pays
 
 cdef str REPLACEMENT = "\ufffd"
 
@@ -204,7 +206,8 @@ cdef class StreamDecoder:
         cdef const uint8_t* data
         cdef bytes together
         cdef uint8_t* to
-        cdef list out
+        cdef const TokenSlot* slots
+        cdef list out, texts
         try:
             self._reader._read(ids, &values, &sums, self._unknown)
             if self._byte_ids is None and not self._state.is_start and (self._joins or not sums.n_empty):
@@ -212,15 +215,24 @@ cdef class StreamDecoder:
                 to = <uint8_t*> PyBytes_AS_STRING(together)
                 memcpy(to, self._state.kept, self._state.n_kept)
                 to += self._state.n_kept
-                copy_tokens(self._reader._slots, &values, &at, to, to + sums.n_bytes)
+                slots = self._reader._slots
+                if sums.n_bytes < NOGIL_BYTES:
+                    copy_tokens(slots, &values, &at, to, to + sums.n_bytes)
+                else:
+                    with nogil:
+                        copy_tokens(slots, &values, &at, to, to + sums.n_bytes)
                 return self._decoded(
                     <const uint8_t*> PyBytes_AS_STRING(together), <size_t> PyBytes_GET_SIZE(together), False
                 )
-            out = []
+            out, texts = [], []
             for i in range(values.n):
+                if i % YIELD_ITEMS == YIELD_ITEMS - 1:
+                    texts.append("".join(out))  # one join of millions could not be interrupted
+                    out.clear()
+                    yield_gil_if_due()
                 data = slot_token(&self._reader._slots[values.items[i]], &n)
                 out.append(self._add(values.items[i], data, n))
-            return "".join(out)
+            return "".join(texts + out)
         finally:
             ids_free(&values)
 

@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
@@ -76,6 +77,7 @@ cdef class Tokens:
             raise ValueError(f"{len(names)} names for {self._encoder._n_ids} ids")
         hide(out)
         for i in range(self._ids.n):
+            yield_gil_at(i)
             token = self._ids.items[i]
             if self._encoder._widths[token] == UNKNOWN_CHARACTER:
                 piece = self._surface(start, self._ends[i], as_bytes)
@@ -114,6 +116,7 @@ cdef class Tokens:
         end = None
         hide(out)
         for i in range(self._ids.n + 1):
+            yield_gil_at(i)
             # Token i begins where the token before it ends.
             offset = offsets_of_bytes[self._ends[i - 1] if i else 0]
             if in_characters:

@@ -7,13 +7,16 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.encode.offsets cimport append_text_spans
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans, spans_array, spans_free, spans_list, take_spare_spans
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
-from fastbpe._core.ids.id_lists cimport ids_array, ids_list, int64_array_of, take_spare
+from fastbpe._core.ids.id_lists cimport (
+    PyObject_GC_Track, hide, ids_array, ids_list, int64_array_of, show, take_spare,
+)
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 from fastbpe.errors import note_place
@@ -27,18 +30,31 @@ cdef list lists_with_spans(
     allowed, disallowed: as in Pipeline.encode().
     trimmer, unit: as in append_text_spans().
     """
-    cdef list out = []
+    cdef list out = [], ids, places
+    cdef tuple both
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef Scratch* scratch
+    cdef size_t i
     _check(texts)
     scratch = pipeline.pool.take()
+    hide(out)  # until the end: the garbage collector would traverse the growing number of lists again and again
     try:
         for text in texts:
             PyErr_CheckSignals()
             scratch.ids.n = spans.n = 0
             _append(pipeline, text, allowed, disallowed, scratch, &spans, trimmer, unit, texts, len(out))
-            out.append((ids_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)))
-        return out
+            ids, places = ids_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
+            both = ids, places
+            hide(ids)
+            hide(places)
+            hide(both)
+            out.append(both)
+        for i, both in enumerate(out):
+            yield_gil_at(i)
+            show(both[0])
+            show(both[1])
+            PyObject_GC_Track(both)
+        return show(out)
     finally:
         spans_free(&spans)
         pipeline.pool.give(scratch)

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.byte_buffer cimport buffer_reset
+from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
@@ -357,20 +358,21 @@ cdef int _note_words(
     """
     cdef size_t k, end, n_left
     cdef uint32_t token
-    for k in range(ends.n):
-        end = ends.items[k] & ~UNMATCHED
-        if ends.items[k] & UNMATCHED:
-            at = end
-            continue
-        n_left = 0
-        while at < end:
-            n_left += tables.byte_ids[data[at]] != NONE
-            at += 1
-        while n_left and i < ids.n:
-            token = ids.items[i]
-            n_left -= min(n_left, tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0))
-            i += 1
-        with gil:
+    with gil:
+        for k in range(ends.n):
+            yield_gil_at(k)
+            end = ends.items[k] & ~UNMATCHED
+            if ends.items[k] & UNMATCHED:
+                at = end
+                continue
+            n_left = 0
+            while at < end:
+                n_left += tables.byte_ids[data[at]] != NONE
+                at += 1
+            while n_left and i < ids.n:
+                token = ids.items[i]
+                n_left -= min(n_left, tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0))
+                i += 1
             words.append(i)
     return 0
 
@@ -477,7 +479,8 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
     try:
         utf8_of(text, &utf8)
         try:
-            encode_spans(pipeline, utf8.data, utf8.n, allowed, None, scratch, &spans, found, words)
+            with nogil:
+                encode_spans(pipeline, utf8.data, utf8.n, allowed, None, scratch, &spans, found, words)
             return words, found
         finally:
             spans_free(&spans)
@@ -521,7 +524,7 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
     cdef Spans spans = Spans(&items[0], 0, PART_SPANS)
     cdef list out = new_list(n_pieces(ends))
     cdef object last = 0
-    cdef size_t i, end, begin = 0
+    cdef size_t i, end, begin = 0, n_held = 0
     hide(out)
     for i in range(ends.n):
         end = ends.items[i] & ~UNMATCHED
@@ -532,5 +535,6 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
         if spans.n == PART_SPANS or i + 1 == ends.n:
             to_characters_on(view, &spans, &walk)
             last = append_spans(out, &spans, last)
+            yield_gil_after(spans.n, &n_held)
             spans.n = 0
     return show(out)

@@ -17,6 +17,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.common.atomics cimport add, is_set, set_flag
+from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.cache.pending_pieces cimport note_count, settle
 from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
@@ -441,6 +442,7 @@ cdef class Jobs:
                 self._arena = self._pool.take_arena(self.max_ids)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
+                yield_gil_if_due()
                 if self._jobs[number].is_part:
                     number = self._add_list_of_parts(number, scratch, out)
                 else:
@@ -485,6 +487,7 @@ cdef class Jobs:
         while number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == job.first:
             self._wait_for(number, scratch)
             append_ids(made, self._jobs[number].ids, self._jobs[number].n_ids)
+            yield_gil_if_due()
             number += 1
         fit_list(made)
         out.append(made)

@@ -5,6 +5,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.memory cimport grown, prefetch
 from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array_of, new_list, show, take_spare_int64s
@@ -408,7 +409,7 @@ cdef object append_spans(list out, const Spans* spans, object end):
 
     The reference count of a shared tuple is a cache miss, unless it is prefetched.
 
-    Requires: the list has capacity for them.
+    Requires: the list has capacity for them, and is hidden: other threads may run in between.
     """
     cdef Ints* ints = kept_ints()
     cdef Shared shared = _shared_tuples(ints)
@@ -418,6 +419,9 @@ cdef object append_spans(list out, const Spans* spans, object end):
     cdef tuple made = None
     cdef size_t i, last = end
     for i in range(spans.n):
+        if i % YIELD_ITEMS == YIELD_ITEMS - 1:
+            yield_gil_if_due()
+            shared = _shared_tuples(ints)  # another thread may have freed the places
         if i + PLACES_AHEAD < spans.n:
             prefetch(_place(&shared, &spans.items[i + PLACES_AHEAD]))
             prefetch(_place(&shared, &spans.items[i + TUPLES_AHEAD])[0])

@@ -40,7 +40,7 @@ cdef void expect_items(list out, size_t n_more) noexcept
 cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1
 cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil
 cdef void fit_list(list out) noexcept
-cdef void show_all(list lists) noexcept
+cdef int show_all(list lists) except -1
 
 
 cdef inline void hide(object container) noexcept:

@@ -14,6 +14,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
 
 from fastbpe._core.ids.int_table cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.memory cimport likely, use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids
 
@@ -376,9 +377,12 @@ def lists_in_turns(Array ids not None, Array offsets not None):
     return show(out)
 
 
-cdef void show_all(list lists) noexcept:
+cdef int show_all(list lists) except -1:
     """Track a hidden list and the hidden lists in it again; see hide()."""
     cdef list one
-    for one in lists:
+    cdef size_t i
+    for i, one in enumerate(lists):
+        yield_gil_at(i)
         show(one)
     show(lists)
+    return 0

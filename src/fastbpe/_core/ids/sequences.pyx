@@ -11,6 +11,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_free, ids_reserve
 
 import operator
@@ -150,7 +151,7 @@ cdef class Sequences:
         return self._read_items(sequence)
 
     cdef int _read_items(self, object items) except -1:
-        """Read a list, a tuple, or any iterable."""
+        """Read a list, a tuple, or any iterable. Other threads run in between: a list is read as they leave it."""
         cdef size_t position = 0
         cdef int64_t value = 0
         cdef int overflow
@@ -161,10 +162,11 @@ cdef class Sequences:
                 value = PyLong_AsLongAndOverflow(item, &overflow)
             if overflow or <uint64_t> value >= self._limit:
                 value = self._value(item, position)
-            if self.items.n == self.items.capacity:  # an __index__ has made the list longer
+            if self.items.n == self.items.capacity:  # an __index__ or another thread has made the list longer
                 ids_reserve(&self.items, 1)
             self.items.items[self.items.n] = <uint32_t> value
             self.items.n += 1
+            yield_gil_at(position)
             position += 1
             if position % SIGNALS_EVERY == 0:
                 PyErr_CheckSignals()

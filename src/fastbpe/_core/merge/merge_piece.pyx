@@ -15,6 +15,7 @@ from libc.string cimport memmove
 
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit
 from fastbpe._core.merge.merge_long cimport merge_linked
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell, symbol_at
 from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, pair_key
@@ -153,13 +154,17 @@ cdef size_t _merge_short(
 
 def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not None):
     """Return the ids that merging makes of a piece, even if the whole piece is a token."""
-    cdef Ids ids
-    ids.items = NULL
-    ids.n = ids.capacity = 0
+    cdef Ids ids = Ids(NULL, 0, 0)
+    cdef list out = []
+    cdef size_t k
     try:
         if piece.shape[0]:
-            merge_piece(&vocabulary.tables, &piece[0], <size_t> piece.shape[0], NONE, &ids)
-        return [ids.items[k] for k in range(ids.n)]
+            with nogil:
+                merge_piece(&vocabulary.tables, &piece[0], <size_t> piece.shape[0], NONE, &ids)
+        for k in range(ids.n):
+            yield_gil_at(k)
+            out.append(ids.items[k])
+        return out
     finally:
         ids_free(&ids)
 
@@ -183,6 +188,7 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
     ids.n = ids.capacity = 0
     try:
         for i in range(tables.n_ids):
+            yield_gil_at(i)
             length = tables.token_ends[i] - start
             limit = limits[i] if limits is not None else i if tables.characters == NULL else tables.characters.ties[i]
             if length > 1 and limit != NONE:
@@ -262,6 +268,7 @@ def symbol_makers(Vocabulary vocabulary not None):
     symbols.n = symbols.capacity = 0
     try:
         for i in range(tables.n_ids):
+            yield_gil_at(i)
             at = tables.token_bytes + start
             length = tables.token_ends[i] - start
             start = tables.token_ends[i]

@@ -11,6 +11,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset, strlen
 
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.memory cimport grown
 from fastbpe._core.normalize.charsmap_rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
@@ -310,7 +311,10 @@ cdef class Normalizer:
             normalized = PyBytes_FromStringAndSize(<const char*> out.data, <Py_ssize_t> out.n)
             if not with_offsets:
                 return normalized
-            offsets = [] if out.is_empty else [out.offsets[i] for i in range(out.n + 1)]
+            offsets = []
+            for i in range(0 if out.is_empty else out.n + 1):
+                yield_gil_at(i)
+                offsets.append(out.offsets[i])
             return normalized, offsets
         finally:
             normalized_free(&out)
