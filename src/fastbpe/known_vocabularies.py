@@ -8,8 +8,7 @@ Sources: tiktoken 0.14.0 (`tiktoken_ext/openai_public.py`, `tiktoken/model.py`),
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from fastbpe.model import Buffer
@@ -96,8 +95,7 @@ def _qwen2() -> dict[str, int]:
     return {_END: 151643, "<|im_start|>": 151644, "<|im_end|>": 151645}
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownFile:
+class KnownFile(NamedTuple):
     """A published file of ranks in the `.tiktoken` format, or one of GPT-2's two files.
 
     Attributes:
@@ -130,8 +128,7 @@ class KnownFile:
         return hashlib.sha256(bytes(data).replace(b"\r\n", b"\n")).hexdigest() == self.sha256
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownVocabulary:
+class KnownVocabulary(NamedTuple):
     """A published vocabulary.
 
     Attributes:

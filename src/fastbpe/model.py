@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -28,6 +27,8 @@ PAIR = -2  # in a template: position of the second text
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in the order in which transformers adds their tokens
 
 N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary that fastbpe makes
+
+_NONE: Mapping[Any, Any] = {}  # nobody changes it: fields are Mappings
 
 NEXT = -1  # id of an AddedToken: the next free one
 
@@ -94,8 +95,7 @@ class AddedToken(NamedTuple):
     single_word: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Model:
+class Model(NamedTuple):
     """Byte-level vocabulary with everything that decides ids.
 
     Attributes:
@@ -138,13 +138,14 @@ class Model:
     added_tokens: Sequence[AddedToken] = ()
     template: tuple[Sequence[int], Sequence[int]] = ((), ())
     pair_template: Sequence[int] = (TEXT, PAIR)
-    roles: Mapping[str, str] = field(default_factory=dict)
-    huggingface: Mapping[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, str] = _NONE
+    huggingface: Mapping[str, Any] = _NONE
     chat: Chat | None = None
     fingerprint: str = ""
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = _NONE
 
-    __repr__ = fields_repr
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
     def list_tokens(self) -> list[bytes]:
         """Return the token of each ordinary id; b"" for other ids."""
@@ -161,7 +162,6 @@ class Model:
         return list(_MERGE.iter_unpack(self.merges))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Spec:
     """Group of options of a sentencepiece model. `spec[name]` is the value that is set, or the default.
 
@@ -171,12 +171,27 @@ class Spec:
         unknown: bytes – fields that fastbpe does not know, as in the file.
     """
 
-    values: Mapping[str, Any]
-    defaults: Mapping[str, Any]
-    unknown: bytes = b""
+    __slots__ = ("defaults", "unknown", "values")
+
+    def __init__(self, *, values: Mapping[str, Any], defaults: Mapping[str, Any], unknown: bytes = b"") -> None:
+        self.values, self.defaults, self.unknown = values, defaults, unknown
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name] if name in self.values else self.defaults[name]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spec):
+            return NotImplemented
+        return (self.values, self.defaults, self.unknown) == (other.values, other.defaults, other.unknown)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Spec(values={self.values!r}, defaults={self.defaults!r}, unknown={self.unknown!r})"
+
+    def with_values(self, values: Mapping[str, Any]) -> Spec:
+        """Return the same group with other values."""
+        return Spec(values=values, defaults=self.defaults, unknown=self.unknown)
 
 
 class PieceType(IntEnum):
@@ -190,8 +205,7 @@ class PieceType(IntEnum):
     BYTE = 6
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conventions:
+class Conventions(NamedTuple):
     """Differences of the library tokenizers from sentencepiece, as a tokenizer.json states them.
 
     Attributes:
@@ -215,8 +229,30 @@ class Conventions:
     symbols: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class CodePointModel:
+class _CodePointFields(NamedTuple):
+    piece_bytes: bytes
+    piece_ends: bytes
+    scores: bytes
+    types: bytes
+    trainer: Spec
+    normalizer: Spec
+    denormalizer: Spec | None = None
+    self_test_data: bytes | None = None
+    unknown: bytes = b""
+    piece_extras: Mapping[int, bytes] = _NONE
+    serialized: bytes = b""
+    name: str | None = None
+    training: Mapping[str, Any] = _NONE
+    merges: Buffer = b""
+    added_tokens: Sequence[AddedToken] = ()
+    template: tuple[Sequence[int], Sequence[int]] | None = None
+    pair_template: Sequence[int] | None = None
+    roles: Mapping[str, str] = _NONE
+    chat: Chat | None = None
+    conventions: Conventions | None = None
+
+
+class CodePointModel(_CodePointFields):
     """Code-point vocabulary with everything that decides ids: content of a sentencepiece `.model` of type BPE.
 
     Attributes:
@@ -240,27 +276,6 @@ class CodePointModel:
         conventions: a tokenizer.json's; None: sentencepiece's. With them, pieces of type USER_DEFINED are
             found if they are added tokens, and never merged.
     """
-
-    piece_bytes: bytes
-    piece_ends: bytes
-    scores: bytes
-    types: bytes
-    trainer: Spec
-    normalizer: Spec
-    denormalizer: Spec | None = None
-    self_test_data: bytes | None = None
-    unknown: bytes = b""
-    piece_extras: Mapping[int, bytes] = field(default_factory=dict)
-    serialized: bytes = b""
-    name: str | None = None
-    training: Mapping[str, Any] = field(default_factory=dict)
-    merges: Buffer = b""
-    added_tokens: Sequence[AddedToken] = ()
-    template: tuple[Sequence[int], Sequence[int]] | None = None
-    pair_template: Sequence[int] | None = None
-    roles: Mapping[str, str] = field(default_factory=dict)
-    chat: Chat | None = None
-    conventions: Conventions | None = None
 
     __repr__ = fields_repr
 

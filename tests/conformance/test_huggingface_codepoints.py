@@ -3,7 +3,6 @@
 import io
 import json
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,7 +50,7 @@ def test_tokenizer_json_becomes_a_model_with_equal_ids() -> None:
     model = read_llama.parse(file, "file")
     assert model.n_pieces == 32011
     assert not model.merges
-    assert theirs(file, lines()) == sentencepieces(model_file.dump(replace(model, added_tokens=())), lines())
+    assert theirs(file, lines()) == sentencepieces(model_file.dump(model._replace(added_tokens=())), lines())
     with pytest.raises(FormatError, match="cannot hold the added token '</s>'"):
         model_file.dump(model)
     assert theirs(write_llama.dump(model), lines()) == theirs(file, lines())
@@ -142,7 +141,7 @@ def test_mistral_v3_converts_both_ways(add_dummy_prefix: bool) -> None:
     model = model_file.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")
     if not add_dummy_prefix:
         values = {**model.normalizer.values, "add_dummy_prefix": False}
-        model = replace(model, normalizer=replace(model.normalizer, values=values), serialized=b"")
+        model = model._replace(normalizer=model.normalizer.with_values(values), serialized=b"")
     data = model_file.dump(model)
     symbols = [f"[REFERENCE_DOC_{i}]" for i in (0, 1, 10, 19)]
     texts = with_symbols([*symbols, "[INST]", "[REFERENCE_DOC_1"])
@@ -162,7 +161,7 @@ def test_character_without_a_piece_is_refused() -> None:
     types = bytearray(model.types)
     types[model.pieces.index(b"a")] = PieceType.CONTROL
     with pytest.raises(FormatError, match="which has a character that is not a piece"):
-        write_llama.dump(replace(model, types=bytes(types), serialized=b""))
+        write_llama.dump(model._replace(types=bytes(types), serialized=b""))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,4 +158,4 @@ def test_export_of_denormalization_rules_is_refused() -> None:
     model = model_file.parse(trained(["ab abc b"] * 5, vocab_size=20, normalization_rule_name="identity"), "model")
     rules = specs.make(specs.NORMALIZER, {"precompiled_charsmap": peer_charsmap("nfkc")})
     with pytest.raises(FormatError, match="cannot hold rules for decoded text as sentencepiece means it"):
-        write_llama.dump(replace(model, denormalizer=rules, serialized=b""))
+        write_llama.dump(model._replace(denormalizer=rules, serialized=b""))

@@ -6,7 +6,6 @@ import json
 import pickle
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -583,7 +582,7 @@ def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
                 model = detect.read(data)
                 tables = build_tables(model.tokens, model.merges) if model.tokens else dict(model.tables or {})
                 kept = (bytes(tables["token_bytes"]), bytes(tables["token_ends"]))
-                out.append((*kept, replace(model, tokens=None, tables=None)))
+                out.append((*kept, model._replace(tokens=None, tables=None)))
             except FormatError as error:
                 out.append(str(error))
     return out

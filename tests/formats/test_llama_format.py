@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -196,7 +195,7 @@ def test_pieces_unknown_to_sentencepiece_load_but_are_not_exported() -> None:
     assert again.encode("\0 ab") == tokenizer.encode("\0 ab")
     assert again.fingerprint == tokenizer.fingerprint
     with pytest.raises(FormatError, match=r"as a \.model file: piece 264, .* holds a NUL"):
-        model_file.dump(replace(model, merges=b"", added_tokens=()))
+        model_file.dump(model._replace(merges=b"", added_tokens=()))
 
 
 CANNOT = [
@@ -232,12 +231,12 @@ def test_model_file_export_keeps_the_types_of_pieces() -> None:
     assert model_file.parse(model_file.dump(parsed()), "file").types == parsed().types
 
 
-@pytest.mark.parametrize("value", [1, {}, {"prefix": "first"}, {**asdict(Conventions()), "strips": 1}])
+@pytest.mark.parametrize("value", [1, {}, {"prefix": "first"}, {**Conventions()._asdict(), "strips": 1}])
 def test_native_file_with_invalid_conventions_raises_format_error(value: Any) -> None:
     with pytest.raises(FormatError, match="file: its header has no valid 'conventions'"):
         native_extras._read_conventions(value, "file")
 
 
 def test_conventions_of_older_native_files_are_read() -> None:
-    values = {name: value for name, value in asdict(Conventions(splits=True)).items() if name != "symbols"}
+    values = {name: value for name, value in Conventions(splits=True)._asdict().items() if name != "symbols"}
     assert native_extras._read_conventions(values, "file") == Conventions(splits=True)

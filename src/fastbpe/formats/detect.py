@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,7 @@ def _read_folder(
                 f"{where}: add_prefix_space is not supported for the class that tokenizer_config.json names, "
                 "which would put a space before each piece"
             )
-        model = replace(model, prefix_space=True)
+        model = model._replace(prefix_space=True)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
     return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare)
 
@@ -138,7 +137,7 @@ def _parse(
             return model
         if not isinstance(model, Model):
             raise _holds(where, "special tokens", "special_tokens")
-        return replace(model, special_tokens=special_tokens, fingerprint="")
+        return model._replace(special_tokens=special_tokens, fingerprint="")
     if bytes(data[: len(sequences.MAGIC)]) == sequences.MAGIC:
         raise FormatError(
             f"{where}: a tokenizer of sequences of integers, not of text; fastbpe.load(path) makes it"
@@ -166,7 +165,7 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         model = minbpe.parse(data, where, special_tokens=special_tokens)
-        return replace(model, pattern=as_regex(model.pattern)) if isinstance(model.pattern, str) else model
+        return model._replace(pattern=as_regex(model.pattern)) if isinstance(model.pattern, str) else model
     if _is_sentencepiece(data) or where.endswith(".model"):
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
@@ -221,7 +220,7 @@ def _read_huggingface(
         raise FormatError(f"{where}: holds what splits text; load it without pattern=")
     is_llama = _is_llama_kind(data)
     if named is not None and named.settings is not None and is_llama != (not named.settings.pattern):
-        named = replace(named, settings=None)  # transformers takes the file as it is
+        named = named._replace(settings=None)  # transformers takes the file as it is
     if not is_llama:
         return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named)
     if special_tokens is not None:

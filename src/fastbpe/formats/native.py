@@ -10,7 +10,6 @@ layout: then the tables are built from the tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
@@ -84,7 +83,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
 
 
 def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
-    return replace(model, added_tokens=(), merges=b"", conventions=None)
+    return model._replace(added_tokens=(), merges=b"", conventions=None)
 
 
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
@@ -111,7 +110,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
-        return replace(model, name=header["name"], training=header["training"], merges=merges, **extras)
+        return model._replace(name=header["name"], training=header["training"], merges=merges, **extras)
     n_special = len(header["special_tokens"])
     if n_special > limits.MAX_SPECIAL_TOKENS:
         raise FormatError(f"{where}: {n_special} special tokens: the limit is {limits.MAX_SPECIAL_TOKENS}")

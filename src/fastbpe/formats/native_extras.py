@@ -6,7 +6,6 @@ All of it is checked while it is read: a checksum does not prove who wrote a fil
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, fields
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -215,7 +214,7 @@ def _read_template(top: Part) -> tuple[Sequence[int], Sequence[int]]:
 
 def _described_conventions(conventions: Conventions) -> dict[str, Any]:
     """Return the conventions as a dict, without `symbols` if it is False: older readers do not know it."""
-    values = asdict(conventions)
+    values = conventions._asdict()
     return values if conventions.symbols else {name: values[name] for name in values if name != "symbols"}
 
 
@@ -224,7 +223,7 @@ def _read_conventions(values: Any, where: str) -> Conventions | None:
 
     if values is None:
         return None
-    kinds = {field.name: bool if field.type == "bool" else str for field in fields(Conventions)}
+    kinds = {name: type(value) for name, value in Conventions()._asdict().items()}
     if isinstance(values, dict):
         values = {"symbols": False, **values}
     if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:

@@ -10,7 +10,6 @@ import binascii
 import re
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -141,10 +140,9 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
             following = max(following, i) if i > last else following
             numbered[token.content] = token._replace(id=i if i < n_tokens and i >= 0 else following)
             following += i >= n_tokens or i < 0
-    added = replace(named, is_older=False).add([*numbered.values()], ids.get, n_tokens)
+    added = named._replace(is_older=False).add([*numbered.values()], ids.get, n_tokens)
     special, others = vocabulary.plain_special(added, ids.get, {*ids.values()})
-    return replace(
-        model,
+    return model._replace(
         special_tokens=special,
         added_tokens=others,
         huggingface={**model.huggingface, **vocabulary.kept_parts(added)},

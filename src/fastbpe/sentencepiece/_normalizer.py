@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
@@ -69,7 +68,7 @@ class SentencePieceNormalizer:
         read = _spec(message)
         flags = zip(_FLAGS, (add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces), strict=True)
         given = {name: _flag(name, value) for name, value in flags if value is not None}
-        self._spec = replace(read, values={**read.values, **spec, **given})
+        self._spec = read.with_values({**read.values, **spec, **given})
         self._normalizer = self._make()
 
     def _make(self) -> Normalizer:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastbpe.formats import tiktoken
 from fastbpe.known_vocabularies import GPT2_IDS, GPT2_MERGES, OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
@@ -16,8 +15,7 @@ _SITE = OPENAI_SITE
 _GPT2_MERGES, _GPT2_IDS = str(GPT2_MERGES.url), str(GPT2_IDS.url)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Published:
+class Published(NamedTuple):
     """One encoding. Calling it returns the arguments of `Encoding`, as the constructors of plug-ins do.
 
     Attributes:
@@ -61,7 +59,7 @@ class Published:
             url = str(self.file.url)
             data = read_file_cached(url, self.file.sha256)
             model = tiktoken.parse(data, url, pattern=self.pattern, special_tokens=self.special_tokens)
-        return replace(model, name=self.name, pattern=PATTERNS[self.pattern])
+        return model._replace(name=self.name, pattern=PATTERNS[self.pattern])
 
 
 def _published(name: str, n_vocab: int | None = None) -> Published:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import VocabularyError
@@ -87,7 +87,7 @@ def list_encoding_names() -> list[str]:
 def _find_constructors() -> dict[str, Constructor]:
     global ENCODING_CONSTRUCTORS
     if ENCODING_CONSTRUCTORS is None:
-        found: dict[str, Constructor] = {**published.ENCODING_CONSTRUCTORS}
+        found = {**cast("dict[str, Constructor]", published.ENCODING_CONSTRUCTORS)}
         with _known_as_tiktoken():
             for name in _available_plugin_modules():
                 _add(name, found)

@@ -7,7 +7,6 @@ model holds pieces: control symbols are its special tokens, user-defined pieces 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from struct import pack
 
@@ -207,8 +206,7 @@ def add_to_bytes(model: Model, new: Sequence[AddedToken]) -> Model:
     """Give a byte-level model with more tokens."""
     special = {token.content: token.id for token in new if token.special}
     with_rules = [token for token in new if not token.special or any(token[3:])]
-    return replace(
-        model,
+    return model._replace(
         special_tokens={**model.special_tokens, **special},
         added_tokens=sorted((*model.added_tokens, *with_rules), key=attrgetter("id")),
         fingerprint="",
@@ -238,8 +236,7 @@ def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argumen
     piece_bytes, piece_ends = pack_pieces([*pieces, *texts])
     kinds = bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED for token in behind])
     with_rules = [] if model.conventions is None else [t for t in new if not t.special or any(t[3:])]
-    return replace(
-        model,
+    return model._replace(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=model.scores + pack("<f", 0.0) * len(behind),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from dataclasses import astuple, replace
 from typing import Any
 
 from fastbpe.errors import VocabularyError
@@ -75,7 +74,7 @@ def fingerprint_of(model: CodePointModel) -> str:
     if model.added_tokens:
         options.append([tuple(token) for token in model.added_tokens])
     if model.conventions is not None:
-        options.append(astuple(model.conventions)[: None if model.conventions.symbols else -1])
+        options.append(model.conventions[: None if model.conventions.symbols else -1])
     digest = hashlib.sha256(repr(("codepoint", options)).encode())
     for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
         digest.update(part)
@@ -112,8 +111,8 @@ def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str
     for role in {*roles} & {"bos", "eos", "pad"}:
         if model.types[ids[roles[role]]] == PieceType.CONTROL:
             options |= {f"{role}_id": ids[roles[role]], f"{role}_piece": roles[role]}
-    return replace(
-        model, roles={**model.roles, **roles}, trainer=replace(model.trainer, values=options), serialized=b""
+    return model._replace(
+        roles={**model.roles, **roles}, trainer=model.trainer.with_values(options), serialized=b""
     )
 
 

@@ -8,8 +8,7 @@ import re
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
@@ -34,8 +33,7 @@ _BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a s
 _NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """Objects that encode and decode with a code-point model.
 
     vocabulary: vocabulary of symbols: the pieces, and characters without a piece.
@@ -134,7 +132,7 @@ def by_scores(model: CodePointModel) -> CodePointModel:
     types = bytearray(model.types)
     for i in apart:
         types[i] = PieceType.USER_DEFINED
-    return replace(model, scores=scores, types=bytes(types), merges=b"")
+    return model._replace(scores=scores, types=bytes(types), merges=b"")
 
 
 def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:

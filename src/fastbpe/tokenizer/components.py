@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
@@ -32,7 +31,7 @@ def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, 
     """
     if not model.pre_tokenizers:
         name, pattern = resolve_pattern(model.pattern)
-        return replace(model, pattern=pattern), name, pattern, make_splitter(pattern)
+        return model._replace(pattern=pattern), name, pattern, make_splitter(pattern)
     from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
     from fastbpe.splitting.to_regex import EmptyMatchError
     from fastbpe.tokenizer import published_spelling
@@ -42,17 +41,17 @@ def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, 
     if not is_regex and published_spelling.is_cl100k(steps, vocabulary):
         # The pieces are those of the file, which tells words from them; the pattern gives the same ids.
         pattern = PATTERNS["cl100k"]
-        model = replace(model, pattern=pattern, pre_tokenizers=())
+        model = model._replace(pattern=pattern, pre_tokenizers=())
         return model, "cl100k", pattern, make_splitter(published_spelling.CL100K)
     if not is_regex:
-        return replace(model, pattern=None), None, None, make_sequence(steps)
+        return model._replace(pattern=None), None, None, make_sequence(steps)
     pattern = published_spelling.as_named(pattern)
     name = next((name for name, text in PATTERNS.items() if text == pattern), None)
     try:
         splitter = make_splitter(pattern)
     except EmptyMatchError:  # as a pattern of fastbpe it would not get on
-        return replace(model, pattern=None), None, None, make_sequence(steps)
-    return replace(model, pattern=pattern, pre_tokenizers=()), name, pattern, splitter
+        return model._replace(pattern=None), None, None, make_sequence(steps)
+    return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter
 
 
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:

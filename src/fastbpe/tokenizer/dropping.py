@@ -7,7 +7,6 @@ it is must keep its ids. The result says on which texts of the probe ids differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import chain, islice
 
 from fastbpe.errors import FormatError
@@ -51,7 +50,7 @@ def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
     if change is None:
         raise FormatError('drop="normalizer": this tokenizer has none; leave drop= out')
     kept = {name: value for name, value in source.huggingface.items() if name != "normalizer"}
-    plain: Model = replace(source, normalizers=(), huggingface=kept, fingerprint="")
+    plain: Model = source._replace(normalizers=(), huggingface=kept, fingerprint="")
     return tokenizer._remake(plain), change
 
 
@@ -63,7 +62,7 @@ def _of_code_points(tokenizer: Exportable, source: CodePointModel) -> tuple[Expo
     dropped = ("name", "precompiled_charsmap", "normalization_rule_tsv")
     values = {name: value for name, value in spec.values.items() if name not in dropped}
     values |= {"name": "identity", "remove_extra_whitespaces": False}
-    plain = replace(source, normalizer=replace(spec, values=values), serialized=b"")
+    plain = source._replace(normalizer=spec.with_values(values), serialized=b"")
     return tokenizer._remake(plain), lambda text: normalizer.normalize(text.encode()).decode()
 
 

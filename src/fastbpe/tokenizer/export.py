@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
@@ -162,8 +161,8 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
     if merges_by_rank(vocabulary, model):
         return vocabulary.tokens()
     tiktoken.check_tokens(vocabulary.tokens(), what)
-    ranked = replace(
-        model, tokens=vocabulary.tokens(), tables=None, merges=b"", merges_rule="ranks", whole_piece_first=True
+    ranked = model._replace(
+        tokens=vocabulary.tokens(), tables=None, merges=b"", merges_rule="ranks", whole_piece_first=True
     )
     raise FormatError(
         f"this vocabulary merges by a list of pairs; {what} holds ranks only, which would give other ids"
@@ -201,7 +200,7 @@ def _huggingface(tokenizer: Exportable) -> Files:
 
 def _gguf(tokenizer: Exportable) -> Files:
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
-    components.check_plain(replace(model, added_tokens=()), "a GGUF file")
+    components.check_plain(model._replace(added_tokens=()), "a GGUF file")
     names = pre_tokenizers.names_of(model.pattern)
     if not names:
         known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
@@ -261,7 +260,7 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
     lost = [i for i in unmade(vocabulary, made) if is_text(tokens[i])] if vocabulary.whole_piece_first else []
     if lost:
         some = ", ".join(f"{tokens[i]!r} ({i})" for i in lost[:3])
-        merging = replace(model, whole_piece_first=False)
+        merging = model._replace(whole_piece_first=False)
         raise FormatError(
             f"no merges make {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they occur only "
             f"as whole pieces, which a list of merges cannot say{_witness(tokenizer, merging)}; export it as "

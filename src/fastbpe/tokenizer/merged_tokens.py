@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
@@ -11,8 +11,7 @@ from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts
 
 
-@dataclass(frozen=True)
-class MergedTokens:
+class MergedTokens(NamedTuple):
     """Tokens by id, and the tables that make them.
 
     tokens: bytes of each id in normalized text.

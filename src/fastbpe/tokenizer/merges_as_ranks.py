@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.merges_as_ranks import follows_ranks, last_merges, left_apart, rank_merges
@@ -31,14 +30,14 @@ def by_ranks(model: Model) -> Model:
         if ranked is None and _is_in_order(model):
             look_ups = build_look_ups(tables["token_bytes"], tables["token_ends"], model.merges)
             if not follows_ranks(_listed(look_ups, model), model.merges):
-                return replace(model, tokens=None, tables=look_ups)
+                return model._replace(tokens=None, tables=look_ups)
             ranked = build_look_ups(tables["token_bytes"], tables["token_ends"])
     except VocabularyError:  # making a tokenizer of it will raise the same
         return model
     if ranked is None:
         return model
-    return replace(
-        model, tokens=None, tables=ranked, merges=b"", merges_rule="ranks", whole_piece_first=True, fingerprint=""
+    return model._replace(
+        tokens=None, tables=ranked, merges=b"", merges_rule="ranks", whole_piece_first=True, fingerprint=""
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_tables
@@ -91,8 +90,7 @@ class ByteMerging:
             merges, made = self._listed(tokens, new)
         if merges is not None:
             tables = build_tables(tokens, merges)
-        full = replace(
-            model,
+        full = model._replace(
             tables=tables,
             merges=merges or b"",
             merges_rule="ranks" if merges is None else "merges",

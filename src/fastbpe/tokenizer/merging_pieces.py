@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, pairwise
 
 from fastbpe.errors import SpecialTokenError, VocabularyError
@@ -144,13 +143,12 @@ def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> Cod
     values = dict(a.trainer.values)
     if "vocab_size" in values:
         values["vocab_size"] = len(ids)
-    return replace(
-        a,
+    return a._replace(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=struct.pack(f"<{len(scores)}f", *scores),
         types=a.types + bytes([PieceType.NORMAL]) * len(new),
-        trainer=replace(a.trainer, values=values),
+        trainer=a.trainer.with_values(values),
         self_test_data=None,
         serialized=b"",
         name=None,

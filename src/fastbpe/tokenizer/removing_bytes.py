@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from fastbpe._core.merge.merge_piece import recover_merges
@@ -146,8 +145,7 @@ class ByteRemoval:
         ordinary = {new_ids[i]: token for i, token in enumerate(kept) if token}
         tokens = [ordinary.get(i, b"") for i in range(max(ordinary) + 1)]
         model = renumbered(self._model, self._special.ids, new_ids)
-        return replace(
-            model,
+        return model._replace(
             tokens=None,
             tables=build_tables(tokens, merges),
             merges=merges or b"",
@@ -171,8 +169,7 @@ def renumbered(model: Model, special_tokens: Mapping[str, int], new_ids: Mapping
     def new(ids: Iterable[int]) -> tuple[int, ...]:
         return tuple(i if i < 0 else new_ids[i] for i in ids)
 
-    return replace(
-        model,
+    return model._replace(
         special_tokens={name: new_ids[i] for name, i in special_tokens.items() if i in new_ids},
         added_tokens=[token._replace(id=new_ids[token.id]) for token in model.added_tokens if token.id in new_ids],
         template=(new(before), new(behind)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from struct import iter_unpack
 
 from fastbpe._utils.arguments import integer
@@ -134,8 +133,7 @@ def _built(
         return tuple(i if i < 0 else new_ids[i] for i in ids)
 
     template, pair_template = model.template, model.pair_template
-    return replace(
-        model,
+    return model._replace(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=b"".join([scores[4 * i : 4 * i + 4] for i in kept]),
@@ -163,7 +161,7 @@ def _renumbered(model: CodePointModel, new_ids: Mapping[int, int]) -> Spec:
             values[f"{role}_id"] = new_ids.get(old, -1)
     if "vocab_size" in values:
         values["vocab_size"] = len(new_ids)
-    return replace(model.trainer, values=values)
+    return model.trainer.with_values(values)
 
 
 def kept_always(model: CodePointModel) -> dict[int, str]:

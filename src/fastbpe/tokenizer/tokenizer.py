@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
@@ -135,7 +134,7 @@ class Tokenizer(Encoder):
             **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes, code_points=None
         )
         model, self._pattern_name, self._pattern, self._splitter = components.splitting(model, self._vocabulary)
-        self._model = replace(model, tokens=None, tables=None)
+        self._model = model._replace(tokens=None, tables=None)
         front, normalize = components.front(model)
         self._special = SpecialTokens(
             model.special_tokens,
@@ -1888,7 +1887,7 @@ class Tokenizer(Encoder):
         """Make a tokenizer with other tokens for some roles."""
         checked = own_tokens.check_roles(roles, self._special.ids.__contains__)
         model = self._full_model()
-        return Tokenizer(replace(model, roles={**model.roles, **checked}), cache_bytes=self._cache_bytes)
+        return Tokenizer(model._replace(roles={**model.roles, **checked}), cache_bytes=self._cache_bytes)
 
     def without_tokens(
         self, tokens: Iterable[int | str | bytes], *, keep_ids: bool = False
@@ -2212,7 +2211,7 @@ class Tokenizer(Encoder):
 
     def _with_added(self, new: Sequence[AddedToken], argument: str) -> Tokenizer:
         """Make a tokenizer with more tokens."""
-        model = replace(self._model, tables=self._vocabulary.sections())
+        model = self._model._replace(tables=self._vocabulary.sections())
         return type(self)(adding.add_to_bytes(model, new), cache_bytes=self._cache_bytes)
 
     def _remover(self) -> Remover[Any]:
@@ -2243,8 +2242,7 @@ class Tokenizer(Encoder):
         return spelled_bytes(self._vocabulary, {token.id for token in self._special.added})
 
     def _full_model(self) -> Model:
-        return replace(
-            self._model,
+        return self._model._replace(
             tables=self._vocabulary.sections(),
             special_tokens=self._special.ids,
             fingerprint=self.fingerprint,

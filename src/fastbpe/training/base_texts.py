@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
@@ -62,8 +62,7 @@ class Twin:
 
     def __init__(self, base: Tokenizer) -> None:
         self._first = base.n_vocab
-        model: Model = replace(
-            model_of(base),
+        model: Model = model_of(base)._replace(
             tokens=[b""] * self._first + [bytes([byte]) for byte in range(N_BYTES)],
             tables=None,
             pattern=None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -78,8 +78,7 @@ class BaseVocabulary:
             model = renumbered(
                 model, model.special_tokens, kept | {i: at_end.pop(n) for n, i in self.moved.items()}
             )
-        return replace(
-            model,
+        return model._replace(
             tokens=tokens,
             tables=None,
             merges=listed,
@@ -159,7 +158,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         names={*base.special_tokens, *(token.content for token in base.added_tokens), *options.special_tokens},
         moved=moved,
         vocabulary=vocabulary,
-        model=replace(model_of(base), special_tokens=base.special_tokens),
+        model=model_of(base)._replace(special_tokens=base.special_tokens),
         texts=None if is_plain(base) else texts_of_base(base, options.special_tokens),
     )
 

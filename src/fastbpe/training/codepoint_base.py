@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
@@ -157,8 +156,7 @@ class CodePointBase:
             triples = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
             listed = bytes(model.merges) + pack_merges(triples)
         values = {**model.trainer.values, "vocab_size": model.n_pieces + len(new)}
-        return replace(
-            model,
+        return model._replace(
             piece_bytes=piece_bytes,
             piece_ends=piece_ends,
             scores=model.scores + struct.pack(f"<{len(new)}f", *packed),

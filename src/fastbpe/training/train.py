@@ -378,7 +378,7 @@ def _train_code_points(
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER - 1)
     facts = {} if start is None else {"base": start.fingerprint}
-    return CodePointTokenizer(replace(model, training={"library": __version__, **asdict(report), **facts}))
+    return CodePointTokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
 
 
 def _train_sequences(

@@ -5,7 +5,6 @@ import pickle
 import re
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -136,8 +135,8 @@ def test_merge_lists_change_the_fingerprint() -> None:
     listed = with_merges()
     assert listed.encode("abc") == [257]
     ranked = make(RANKS, pattern="cl100k")
-    whole_first = Tokenizer(replace(listed._model, tokens=[*BYTES, b"ab", b"abc"], whole_piece_first=False))
-    one_merge = Tokenizer(replace(listed._model, tokens=[*BYTES, b"ab", b"abc"], merges=listed._model.merges[:12]))
+    whole_first = Tokenizer(listed._model._replace(tokens=[*BYTES, b"ab", b"abc"], whole_piece_first=False))
+    one_merge = Tokenizer(listed._model._replace(tokens=[*BYTES, b"ab", b"abc"], merges=listed._model.merges[:12]))
     assert len({each.fingerprint for each in (listed, ranked, whole_first, one_merge)}) == 4
 
 

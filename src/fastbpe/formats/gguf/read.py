@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from fastbpe.errors import FormatError
@@ -258,8 +257,8 @@ def _code_points(keys: _Keys) -> CodePointModel:
     )
     unknowns = [i for i in unknowns if types[i] == PieceType.UNKNOWN]
     special = model_file.special_tokens(piece_bytes, piece_ends, unknowns)
-    checked = model_file.parse(model_file.dump(replace(model, added_tokens=special)), keys.where)
+    checked = model_file.parse(model_file.dump(model._replace(added_tokens=special)), keys.where)
     templates = around(before, behind)
     if templates == checked.templates:
         return checked
-    return replace(checked, template=(before, behind), pair_template=templates.pair)
+    return checked._replace(template=(before, behind), pair_template=templates.pair)

@@ -9,7 +9,6 @@ transformers ignore the two older files.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,8 +47,10 @@ class Definition(NamedTuple):
         return AddedToken(self.content, NEXT, special, normalized, *self[3:6])
 
 
-@dataclass(frozen=True)
-class NamedTokens:
+_NONE: Mapping[Any, Any] = {}  # nobody changes it: fields are Mappings
+
+
+class NamedTokens(NamedTuple):
     """Tokens and roles that the files beside a tokenizer name.
 
     Attributes:
@@ -62,8 +63,8 @@ class NamedTokens:
         settings: those of the class that the folder names; None: of a class without settings of its own.
     """
 
-    decoder: Mapping[int, Definition] = field(default_factory=dict)
-    named: Mapping[str, Definition] = field(default_factory=dict)
+    decoder: Mapping[int, Definition] = _NONE
+    named: Mapping[str, Definition] = _NONE
     extra: Sequence[Definition] = ()
     silenced: Collection[str] = ()
     has_extra: bool = False

@@ -11,7 +11,6 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from fastbpe._utils.optional_imports import find_orjson
@@ -68,7 +67,7 @@ def parse(
     if special_tokens is None:
         return model
     others = [token for token in model.added_tokens if not token.special]
-    return replace(model, special_tokens=dict(special_tokens), added_tokens=others)
+    return model._replace(special_tokens=dict(special_tokens), added_tokens=others)
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None = None) -> Model | None:

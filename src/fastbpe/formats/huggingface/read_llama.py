@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -92,7 +91,7 @@ def _model(
     if METASPACE not in vocabulary:
         model.fail(f"{METASPACE!r}, which stands for a space, is not a token", "vocab")
     if PieceType.BYTE in types:  # no character is unknown, so `fuses` changes nothing
-        conventions = replace(conventions, fuses=True)
+        conventions = conventions._replace(fuses=True)
     more, more_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
     n_bytes = len(piece_bytes)
     piece_bytes += more

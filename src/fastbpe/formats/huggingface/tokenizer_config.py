@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,7 +51,7 @@ def with_own_tokens(
     if chat is not None:
         chat = chat._replace(tokens={f"{role}_token": token for role, token in named.roles.items()})
     if roles or chat:
-        model = replace(model, roles={**model.roles, **roles}, chat=chat)
+        model = model._replace(roles={**model.roles, **roles}, chat=chat)
     if isinstance(model, Model) and named.settings is not None and named.settings.puts_around:
         return _between(model, where, is_bare=is_bare)
     is_bytes = isinstance(model, Model)
@@ -70,8 +69,8 @@ def with_own_tokens(
     before = (bos,) if adds[0] and bos is not None else ()
     behind = (eos,) if adds[1] and eos is not None else ()
     if isinstance(model, Model):
-        return replace(model, template=(before, behind), pair_template=around(before, behind).pair)
-    return replace(model, template=(before, behind))
+        return model._replace(template=(before, behind), pair_template=around(before, behind).pair)
+    return model._replace(template=(before, behind))
 
 
 def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
@@ -84,7 +83,7 @@ def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
     return (
         model
         if not is_bare
-        else replace(model, template=((cls,), (sep,)), pair_template=(cls, TEXT, sep, sep, PAIR, sep))
+        else model._replace(template=((cls,), (sep,)), pair_template=(cls, TEXT, sep, sep, PAIR, sep))
     )
 
 

@@ -8,7 +8,6 @@ is normalized by itself, as transformers does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
@@ -36,16 +35,16 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     if PieceType.UNKNOWN in model.types:
         own["unk"] = names[model.types.index(PieceType.UNKNOWN)]
     roles = {f"{role}_token": Definition(name) for role, name in own.items() if role not in named.silenced}
-    named = replace(named, named={**roles, **named.named})
+    named = named._replace(named={**roles, **named.named})
     if not named.has_extra:  # transformers then takes the control symbols for extra_special_tokens
-        named = replace(named, extra=[Definition(name) for name in controls])
+        named = named._replace(extra=[Definition(name) for name in controls])
     if named.settings is None:
         model = _renamed(model, named)
     ids = {piece.decode("utf-8", "surrogateescape"): i for i, piece in enumerate(model.pieces)}
     if model.normalizer["add_dummy_prefix"] and named.settings is None:
         decoder = {i: token._replace(normalized=False) for i, token in named.decoder.items()}
-        named = replace(named, decoder=decoder)
-    added = replace(named, settings=None, is_older=False).add((), ids.get, model.n_pieces)
+        named = named._replace(decoder=decoder)
+    added = named._replace(settings=None, is_older=False).add((), ids.get, model.n_pieces)
     new = [token for token in added if token.id >= model.n_pieces]
     if all(_is_plain(token, model) for token in added):
         return _with_pieces(model, new)
@@ -63,7 +62,7 @@ def _renamed(model: CodePointModel, named: NamedTokens) -> CodePointModel:
     if new == model.pieces:
         return model
     piece_bytes, piece_ends = pack_pieces(new)
-    return replace(model, piece_bytes=piece_bytes, piece_ends=piece_ends, serialized=b"")
+    return model._replace(piece_bytes=piece_bytes, piece_ends=piece_ends, serialized=b"")
 
 
 def _is_plain(token: AddedToken, model: CodePointModel) -> bool:
@@ -76,8 +75,7 @@ def _with_pieces(model: CodePointModel, new: Sequence[AddedToken]) -> CodePointM
     if not new:
         return model
     piece_bytes, piece_ends = pack_pieces([*model.pieces, *(token.content.encode() for token in new)])
-    return replace(
-        model,
+    return model._replace(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=model.scores + bytes(4 * len(new)),
@@ -118,8 +116,7 @@ def _with_flags(
     for token in added:
         if not token.special and types[token.id] == PieceType.CONTROL:
             types[token.id] = PieceType.USER_DEFINED
-    return replace(
-        made,
+    return made._replace(
         types=bytes(types),
         conventions=Conventions(strips=spec["add_dummy_prefix"] or spec["remove_extra_whitespaces"]),
         added_tokens=added,
