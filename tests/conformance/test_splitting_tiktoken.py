@@ -187,7 +187,7 @@ def test_character_class_has_the_members_of_tiktoken(escape):
     assert matched(escape, text) == "".join(find_pieces(compile_regex(escape), text))
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [name for name in unicode_tables.BINARY_PROPERTIES.split() if name[-1] == ":"])
 def test_binary_property_has_the_members_of_tiktoken_and_tokenizers(name):
     tokenizers = pytest.importorskip("tokenizers")
@@ -199,7 +199,7 @@ def test_binary_property_has_the_members_of_tiktoken_and_tokenizers(name):
         assert "".join(piece for piece, _ in peer.pre_tokenize_str(text)) == found
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CATEGORIES)
 def test_category_has_the_members_of_tiktoken(name):
     assert matched(rf"\p{{{name}}}", "".join(ANY)) == "".join(CharSet.category(name))
@@ -221,10 +221,10 @@ def test_case_folding_equals_tiktoken():
     everything = "".join(ANY)
     cased = "".join(c for c in everything if len(CharSet.of(c).case_closure()) > 1)
     assert matched(f"(?i:{as_class(CharSet.of(cased))})", everything) == cased
-    for character in some(cased, 100):
+    for character in some(cased, 40):
         partners = CharSet.of(character).case_closure()
         assert matched(f"(?i:{character})", cased) == "".join(partners)
-    for start in some(range(0, 0x110000, 0x1000), 20):
+    for start in some(range(0, 0x110000, 0x1000), 8):
         block = CharSet.from_ranges([(start, start + 0xFFF)])
         if block:
             assert matched(f"(?i:{as_class(block)})", everything) == "".join(block.case_closure())
