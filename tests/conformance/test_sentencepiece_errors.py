@@ -264,3 +264,13 @@ def test_other_missing_names_have_the_plain_error(processor: spm.SentencePiecePr
     with pytest.raises(AttributeError) as info:
         processor.encod  # type: ignore[attr-defined]  # noqa: B018
     assert str(info.value) == "'SentencePieceProcessor' object has no attribute 'encod'"
+
+
+@pytest.mark.parametrize("kind", [int, str, bytes])
+def test_batch_with_ids_around_each_text_equals_sentencepiece(
+    kind: Any, processor: spm.SentencePieceProcessor
+) -> None:
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=processor.serialized_model_proto())
+    for options in ({"add_bos": True}, {"add_eos": True}, {"reverse": True}):
+        expected = theirs.encode(["a low", "", "new"], out_type=kind, **options)
+        assert processor.encode(["a low", "", "new"], out_type=kind, **options) == expected

@@ -203,8 +203,7 @@ cdef class Methods:
             ids = _finished(model, ids, kind, plain, first, last, reverse)
             if ids is None:
                 return None
-            if kind is not int:
-                hide(ids)
+            hide(ids)
             texts.append(ids)
             yield_gil_after(<size_t> len(ids), &n_held)
         show_all(texts)
