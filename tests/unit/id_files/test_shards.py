@@ -126,9 +126,10 @@ def test_manifest_says_what_the_shard_was_made_of(code_tokenizer: Tokenizer, cor
         assert manifest[name]
         for described in manifest[name]:
             data = (folder / described["path"]).read_bytes()
-            assert described == {
-                "path": described["path"], "size": len(data), "sha256": hashlib.sha256(data).hexdigest()
-            }  # fmt: skip
+            part = described.pop("part", {"start": 0, "end": len(data), "unit": "bytes"})  # of a divided file
+            hashed = hashlib.sha256(data[part["start"] : part["end"]]).hexdigest()
+            assert described == {"path": described["path"], "size": len(data), "sha256": hashed}
+            assert part["unit"] == "bytes"
 
 
 def test_finished_shard_is_not_encoded_again(code_tokenizer: Tokenizer, corpus: Path, tmp_path: Path) -> None:
