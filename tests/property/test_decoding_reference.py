@@ -223,8 +223,11 @@ def test_objects_with_index_are_accepted_as_ids(tokenizer: Tokenizer) -> None:
     class Int(int):
         pass
 
-    ids: list[Any] = [97, True, Index(), Int(99), np.uint8(100), Index(), 2**30 - 2**30]
+    ids: list[Any] = [97, 1, Index(), Int(99), np.uint8(100), Index(), 2**30 - 2**30]
     assert tokenizer.decode_bytes(ids) == b"a\x01bcdb\0"
+    for call in (tokenizer.decode_bytes, tokenizer.decode, tokenizer.decode_tokens_bytes):
+        with pytest.raises(TypeError, match="True at position 1 is bool"):
+            call([97, True])
 
 
 def test_list_changed_by_another_thread_never_crashes(tokenizer: Tokenizer) -> None:
