@@ -10,7 +10,7 @@ import pytest
 from cluster.conftest import Cluster
 from helpers.doc_blocks import DOCS, blocks_of, run_blocks
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the engines
+pytestmark = [pytest.mark.sample(1), pytest.mark.filterwarnings("ignore")]  # of the engines
 
 PACKAGES = {"spark": "pyspark", "ray": "ray"}
 PAGES = {

@@ -12,7 +12,7 @@ import fastbpe
 from cluster.conftest import Cluster
 from fastbpe import Tokenizer
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the engines
+pytestmark = [pytest.mark.sample(2), pytest.mark.filterwarnings("ignore")]  # of the engines
 
 RNG = random.Random(5)
 WORDS = ["".join(RNG.choices("abcdeéя新👍 1", k=RNG.randint(1, 7))) for _ in range(400)]

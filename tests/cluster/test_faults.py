@@ -14,7 +14,7 @@ from cluster.conftest import Cluster
 from fastbpe import FormatError, OptionError, TrainingError
 from fastbpe.errors import SpecError
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the engines
+pytestmark = [pytest.mark.sample(1), pytest.mark.filterwarnings("ignore")]  # of the engines
 
 TEXTS = [f"low lower {i % 17} lowest {i}" for i in range(600)]
 

@@ -16,6 +16,7 @@ from fastbpe.errors import WorkerError
 from helpers.child_processes import run_python
 
 pytestmark = [
+    pytest.mark.sample(1),  # one of the engines, another one each day
     pytest.mark.filterwarnings("ignore"),  # of the engines
     pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read the used memory from"),
 ]
