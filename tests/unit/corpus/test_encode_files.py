@@ -28,6 +28,7 @@ from fastbpe._core.ids.little_endian import pack_ids
 from fastbpe.corpus import encode_files, sources
 from fastbpe.corpus.sinks import TABLES, Sink, ids_path
 from helpers.child_processes import run_python
+from helpers.sampling import rounds
 from helpers.shared_data import standard_library
 
 TEXTS = ["one two\n", "", "drei vier<|endoftext|>", "пять 👍", *standard_library(4000).split("\n\n")]
@@ -686,7 +687,7 @@ def test_runs_killed_at_any_moment_end_with_the_same_bytes(
     code_tokenizer.encode_files(inputs, tmp_path / "once" / f"out{suffix}", document_end="<|endoftext|>")
     wanted = {path.name: path.read_bytes() for path in (tmp_path / "once").iterdir()}
     n_killed = 0
-    for seed in range(3):
+    for seed in rounds(1, 3):
         folder = tmp_path / f"killed{seed}"
         folder.mkdir()
         said = run_python(
@@ -695,7 +696,7 @@ def test_runs_killed_at_any_moment_end_with_the_same_bytes(
         n_killed += int(said)
         found = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
         assert found == wanted, f"seed {seed}"
-    assert n_killed > 5
+    assert n_killed > 1
 
 
 MEMORY = """
