@@ -193,7 +193,7 @@ def one_row(tokenizer: Tokenizer, kind: Any) -> Any:
 
 
 def test_memory_limit_of_spark_is_an_error_that_names_the_shard(
-    spark: Cluster, tokenizer: Tokenizer, tmp_path: Path
+    spark: Cluster, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`spark.executor.pyspark.memory` becomes this property of each job, and the limit of its Python workers."""
     from pyspark.sql import SparkSession
@@ -201,6 +201,8 @@ def test_memory_limit_of_spark_is_an_error_that_names_the_shard(
     session = SparkSession.getActiveSession()
     assert session is not None
     context, table = session.sparkContext, table_of_texts(spark)
+    # Workers with another environment are new ones: those of earlier tests have free memory within their limit.
+    monkeypatch.setitem(context.environment, "FASTBPE_TEST_WORKERS", "new")
 
     def used(_: Any) -> Any:
         import pyarrow
