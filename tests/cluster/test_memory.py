@@ -201,7 +201,7 @@ def test_memory_limit_of_spark_is_an_error_that_names_the_shard(
     session = SparkSession.getActiveSession()
     assert session is not None
     context, table = session.sparkContext, table_of_texts(spark)
-    # Workers with another environment are new ones: those of earlier tests have free memory within their limit.
+    # Another environment makes Spark start new workers. Old workers keep freed memory, into which the text fits.
     monkeypatch.setitem(context.environment, "FASTBPE_TEST_WORKERS", "new")
 
     def used(_: Any) -> Any:

@@ -38,7 +38,7 @@ class Corpus:
     def given(
         cls, source: Source | None, *, separator: str | None, text_field: str, format: str | None
     ) -> Corpus | None:
-        """Return the corpus of a call that needs none; None: there is none.
+        """Return the corpus of a call whose corpus is optional; None if source is None.
 
         Raises:
             OptionError: an option of reading is given without a corpus.

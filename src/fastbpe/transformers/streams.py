@@ -161,7 +161,7 @@ class DecodeStream:
 
 
 def _ids_of(id: Any) -> list[int]:
-    """Return the ids of a step that tokenizers has taken: one, or those of a list or an array."""
+    """List the ids of a step. `id` is an id, a list or an array, and tokenizers has accepted it."""
     try:
         return [index(id)]
     except TypeError:

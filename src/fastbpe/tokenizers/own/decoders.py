@@ -435,7 +435,7 @@ class DecodeStream:
 
 
 def _ids_of(id: Any) -> list[int]:
-    """Return the ids of a step, of which there may be one or several."""
+    """List the ids of a step. `id` is an id or a sequence of ids."""
     try:
         return [token_id(id)]
     except (OverflowError, TypeError):
