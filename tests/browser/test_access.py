@@ -114,6 +114,30 @@ def test_arrow_keys_reach_tokens_that_are_not_drawn(page: Page, tokenizers: dict
         until(lambda: f"token {number} of {n}" in detail.inner_text())  # noqa: B023
 
 
+def test_end_key_before_the_tokens_are_drawn_reaches_the_last(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    """Pressed while the page waits for its tokens, when the list is still as short as the text before."""
+    page.evaluate(
+        """() => {
+          const ask = window.fetch;
+          const released = new Promise((release) => (window.releaseTokens = release));
+          window.fetch = async (url, ...rest) => {
+            if (String(url).includes("api/tokens")) await released;
+            return ask(url, ...rest);
+          };
+        }"""
+    )
+    text = "print(number)\n" * 3000
+    page.locator("#text").fill(text)
+    n = tokenizers["code"].count(text)
+    panel = page.locator(".panel").first
+    panel.locator("strong").get_by_text(f"{n:,} tokens", exact=True).wait_for()
+    panel.locator(".view").focus()
+    page.keyboard.press("End")
+    page.evaluate("window.releaseTokens()")
+    until(lambda: f"token {n} of {n}" in panel.locator(".detail").inner_text())
+    until(panel.locator("bdi.active").is_visible)
+
+
 def test_tabs_follow_the_arrow_keys(page: Page) -> None:
     page.get_by_role("tab", name="Text").focus()
     for name in (*VIEWS[1:], VIEWS[0]):

@@ -221,7 +221,10 @@ export class TokenView {
     this.active = i;
     if (!byId(`${this.prefix}-${i}`)) {
       const block = this.blocks.findIndex(({ last }) => i < last);
-      this.list.scrollTop = this.heights.before(block);
+      const before = this.heights.before(block);
+      // The list may still be as short as the text before: a place beyond its end would be lost.
+      this.bottom.style.height = `${before + this.list.clientHeight}px`;
+      this.list.scrollTop = before;
       await this.draw();
     }
     this.mark();
