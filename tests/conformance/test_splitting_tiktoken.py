@@ -221,10 +221,10 @@ def test_case_folding_equals_tiktoken():
     everything = "".join(ANY)
     cased = "".join(c for c in everything if len(CharSet.of(c).case_closure()) > 1)
     assert matched(f"(?i:{as_class(CharSet.of(cased))})", everything) == cased
-    for character in some(cased, 40):
+    for character in some(cased, 16):
         partners = CharSet.of(character).case_closure()
         assert matched(f"(?i:{character})", cased) == "".join(partners)
-    for start in some(range(0, 0x110000, 0x1000), 8):
+    for start in some(range(0, 0x110000, 0x1000), 4):
         block = CharSet.from_ranges([(start, start + 0xFFF)])
         if block:
             assert matched(f"(?i:{as_class(block)})", everything) == "".join(block.case_closure())
