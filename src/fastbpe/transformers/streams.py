@@ -135,12 +135,12 @@ class DecodeStream:
         text: str | None = None
         if token is not None and not (tokenizer.mode == "codepoint" and _BYTE.fullmatch(token)):
             before = self._recent()[-1:]
-            lists = [before, [*before, id], [id]]
+            decode, skips = engine.original.decode, bool(self._skips)
             try:
-                with as_errors():
-                    start, whole, single = engine.original.decode_batch(
-                        lists, skip_special_tokens=bool(self._skips)
-                    )
+                with as_errors():  # one by one: decode_batch would wake threads for three lists
+                    start = decode(before, skip_special_tokens=skips)
+                    whole = decode([*before, id], skip_special_tokens=skips)
+                    single = decode([id], skip_special_tokens=skips)
             except BackendPanic:
                 return None
             if start and whole.startswith(start) and _REPLACEMENT not in whole:
