@@ -114,7 +114,9 @@ def test_arrow_keys_reach_tokens_that_are_not_drawn(page: Page, tokenizers: dict
         until(lambda: f"token {number} of {n}" in detail.inner_text())  # noqa: B023
 
 
-def test_end_key_before_the_tokens_are_drawn_reaches_the_last(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+def test_end_key_before_the_tokens_are_drawn_reaches_the_last(
+    page: Page, tokenizers: dict[str, Tokenizer]
+) -> None:
     """Pressed while the page waits for its tokens, when the list is still as short as the text before."""
     page.evaluate(
         """() => {
