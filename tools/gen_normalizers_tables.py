@@ -23,7 +23,7 @@ from itertools import groupby
 from pathlib import Path
 
 import tokenizers
-from tokenizers import normalizers, pre_tokenizers
+from tokenizers import normalizers
 
 from fastbpe._core.normalize.charsmap_builder import build_trie
 
@@ -99,12 +99,6 @@ def bert(**options: bool) -> normalizers.Normalizer:
     """Return a BertNormalizer of these steps alone."""
     off = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False)
     return normalizers.BertNormalizer(**{**off, **options})
-
-
-def has_no_script(character: str) -> bool:
-    """Tell whether UnicodeScripts keeps a character with what is before it, whatever that is."""
-    split = pre_tokenizers.UnicodeScripts().pre_tokenize_str
-    return all(len(split(before + character)) == 1 for before in ("a", "\u6f22"))
 
 
 MARK, CONSONANT, LINKER, ZWJ = "\u0301", "\u0915", "\u094d", "\u200d"
@@ -243,11 +237,6 @@ def generate() -> str:
         ),
         constant("NMT_REMOVED", "Characters that Nmt removes.", becomes(normalizers.Nmt(), "")),
         constant("NMT_SPACES", "Characters that Nmt makes a space.", becomes(normalizers.Nmt(), " ")),
-        constant(
-            "NO_SCRIPT",
-            "Characters that UnicodeScripts puts into no script.",
-            (shown(*run) for run in runs(c for c in CODE_POINTS if c != 0x20 and has_no_script(chr(c)))),
-        ),
         *[
             constant(name, comment, (shown(*run) for run in runs(found)))
             for name, (comment, found) in graphemes().items()

@@ -20,11 +20,14 @@ from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.oniguruma import from_oniguruma
 from fastbpe.splitting.steps import (
     Behavior,
+    BertPreTokenizer,
     ByteLevel,
     Digits,
+    FixedLength,
     Punctuation,
     Split,
     Step,
+    UnicodeScripts,
     Whitespace,
     WhitespaceSplit,
     make_sequence,
@@ -68,6 +71,9 @@ STEPS: list[Step] = [
     ByteLevel(use_regex=False),
     Whitespace(),
     WhitespaceSplit(),
+    BertPreTokenizer(),
+    UnicodeScripts(),
+    *(FixedLength(length=length) for length in (1, 2, 5)),
 ]
 #: Sequences of published tokenizers.
 FALCON: list[Step] = [
@@ -89,7 +95,9 @@ def peer(step: Step):
         return peers.Punctuation(step.behavior)
     if isinstance(step, ByteLevel):
         return peers.ByteLevel(add_prefix_space=False, use_regex=step.use_regex)
-    return peers.Whitespace() if isinstance(step, Whitespace) else peers.WhitespaceSplit()
+    if isinstance(step, FixedLength):
+        return peers.FixedLength(step.length)
+    return getattr(peers, type(step).__name__)()
 
 
 def stand_ins() -> dict[str, int]:
@@ -159,10 +167,20 @@ def test_steps_split_all_short_texts_as_tokenizers(step: Step) -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("step", STEPS, ids=repr)
 def test_steps_split_every_code_point_as_tokenizers(step: Step) -> None:
-    characters = code_points(isinstance(step, (Digits, Punctuation)))
-    for context in ("a", "1", " ", ".") if FULL else ("a", "."):
+    characters = code_points(isinstance(step, (Digits, Punctuation, BertPreTokenizer, UnicodeScripts)))
+    for context in ("a", "1", " ", ".", "漢", "\u0301") if FULL else ("a", "."):
         assert_same([step], [context + context.join(characters[at : at + 50_000]) + context
                              for at in range(0, len(characters), 50_000)])  # fmt: skip
+
+
+@pytest.mark.sample(20)
+@pytest.mark.parametrize("block", range(0, 0x110000, 0x1000))
+def test_scripts_of_neighbours_join_and_part_as_in_tokenizers(block: int) -> None:
+    points = [c for c in range(block, block + 0x1000) if c in ANY]
+    chooser = random.Random(f"{SEED} {block}")
+    others = "a.漢か\u30fc\u0301 1ا가\u0378"
+    texts = ("".join(chr(c) + chooser.choice(others) for c in points) for _ in range(3))
+    assert_same([UnicodeScripts()], [*texts, "".join(map(chr, points))])
 
 
 def test_sequences_of_steps_split_as_tokenizers() -> None:

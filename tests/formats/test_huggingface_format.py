@@ -401,8 +401,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         r"normalizer\.normalizers\[1\]: the normalizer 'Newer'",
     ),
     "a pre-tokenizer": (
-        changed(lambda made: made.update(pre_tokenizer=sequence({"type": "UnicodeScripts"}, BYTE_LEVEL))),
-        r"pre_tokenizer\.pretokenizers\[0\]: the pre-tokenizer 'UnicodeScripts' is not supported",
+        changed(lambda made: made.update(pre_tokenizer=sequence({"type": "Newer"}, BYTE_LEVEL))),
+        r"pre_tokenizer\.pretokenizers\[0\]: the pre-tokenizer 'Newer' is not supported",
+    ),
+    "a length of nothing": (
+        changed(
+            lambda made: made.update(pre_tokenizer=sequence({"type": "FixedLength", "length": 0}, BYTE_LEVEL))
+        ),
+        r"pre_tokenizer\.pretokenizers\[0\]\.length: must be 1 or more characters, not 0",
     ),
     "a behavior": (
         changed(lambda made: made.update(pre_tokenizer=sequence(split("a", behavior="Merged"), BYTE_LEVEL))),

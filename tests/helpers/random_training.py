@@ -13,8 +13,9 @@ from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType, Spec
+from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import codepoint_train
-from fastbpe.training.codepoint_counting import SentenceSource, scripts
+from fastbpe.training.codepoint_counting import SentenceSource
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions
 
@@ -178,7 +179,8 @@ def _twin(
         "allow_whitespace_only_pieces",
         "pretokenization_delimiter",
     ]
-    table = scripts()
+    # The twin's numbers: 0 is Common and none, 1 is Inherited.
+    table = script_numbers().translate(bytes.maketrans(bytes([NONE, COMMON, INHERITED]), bytes([0, 0, 1])))
     kept = [sentence.rstrip(b"\r\n") for sentence in sentences]
     kept = [s for s in kept if s and len(s) <= trainer["max_sentence_length"] and "▅".encode() not in s]
     made = reference.Normalizer(

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
+from fastbpe._core.split.by_character import FixedLength
 from fastbpe._core.split.scanner import Scanner, WordScanner, paths
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe.model import PieceType, pack_pieces
@@ -14,6 +15,7 @@ from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import chain, engine_of
 from fastbpe.splitting.named import NAMED
 from fastbpe.splitting.recognise import recognise
+from fastbpe.splitting.scripts import make_script_splitter
 from fastbpe.splitting.to_regex import compile_regex
 
 NAMES = [name for name in NAMED if name != "llama4"]  # llama4 is o200k
@@ -78,8 +80,9 @@ def difference(name: str, wanted: list[int], splitter: Splitter, text: str) -> s
 
 
 def all_splitters() -> list[Splitter]:
-    """The scanners and engines of all patterns, and the scanners of the words of a code-point vocabulary."""
-    made: list[Splitter] = []
+    """The scanners and engines of all patterns, the splitters by character, and the scanners of the words of a
+    code-point vocabulary."""
+    made: list[Splitter] = [make_script_splitter(), FixedLength(1), FixedLength(3)]
     for pattern in (PATTERNS[name] or "" for name in NAMES):
         made += [*scanners(pattern), *engines(pattern)]
     pieces = ["<unk>", "▁", "a", "ab", "▁a", "กข", "ああ", "é", "😀a"]

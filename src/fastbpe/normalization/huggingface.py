@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
 from typing import Any, Protocol
@@ -350,11 +350,6 @@ def _unpacked(name: str) -> dict[int, str | None]:
 def accents() -> Mapping[int, str | None]:
     """Return the table of StripAccents: code point → None for each character that it removes."""
     return _removed("ACCENTS")
-
-
-def without_script() -> Collection[int]:
-    """Return the code points without a script in tokenizers, but for the space."""
-    return _removed("NO_SCRIPT")
 
 
 @cache

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
+from fastbpe._core.split.by_character import FixedLength as FixedLengthSplitter
 from fastbpe._core.split.composite import Regrouped, StandIns
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._utils.suggestions import choose_one_of
@@ -24,6 +25,7 @@ from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.empty_matches import make_empty_splitter
 from fastbpe.splitting.make import chain, make_splitter
 from fastbpe.splitting.oniguruma import from_oniguruma
+from fastbpe.splitting.scripts import make_script_splitter
 from fastbpe.splitting.to_regex import EmptyMatchError
 
 Behavior: TypeAlias = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
@@ -98,7 +100,41 @@ class WhitespaceSplit:
     """`WhitespaceSplit()`: text between white space, which is removed."""
 
 
-Step: TypeAlias = Split | Digits | Punctuation | ByteLevel | Whitespace | WhitespaceSplit
+@dataclass(frozen=True)
+class BertPreTokenizer:
+    """`BertPreTokenizer()`: text between white space, which is removed, and each punctuation mark alone."""
+
+
+@dataclass(frozen=True)
+class UnicodeScripts:
+    """`UnicodeScripts()`: text of one script. Spaces and what has no script belong to the text before them.
+
+    Those at the start of the text are removed. See `scripts`.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedLength:
+    """`FixedLength(length)`: pieces of `length` characters, the last one the rest."""
+
+    length: int = 5
+
+
+Step: TypeAlias = (
+    Split
+    | Digits
+    | Punctuation
+    | ByteLevel
+    | Whitespace
+    | WhitespaceSplit
+    | BertPreTokenizer
+    | UnicodeScripts
+    | FixedLength
+)
+#: Steps without options.
+_PLAIN: Mapping[str, type[Whitespace | WhitespaceSplit | BertPreTokenizer | UnicodeScripts]] = {
+    cls.__name__: cls for cls in (Whitespace, WhitespaceSplit, BertPreTokenizer, UnicodeScripts)
+}
 
 _BEHAVIORS: Mapping[str, Behavior] = {
     "Isolated": "isolated",
@@ -131,10 +167,10 @@ def step_of(described: Mapping[str, Any]) -> Step:
             return Punctuation(behavior=_BEHAVIORS[behavior])
         case {"type": "ByteLevel", "use_regex": use_regex}:
             return ByteLevel(use_regex=use_regex)
-        case {"type": "Whitespace"}:
-            return Whitespace()
-        case {"type": "WhitespaceSplit"}:
-            return WhitespaceSplit()
+        case {"type": "FixedLength", "length": length}:
+            return FixedLength(length=length)
+        case {"type": kind} if kind in _PLAIN:
+            return _PLAIN[kind]()
     raise PatternError(f"the pre-tokenizer {described!r:.80} is not known to this fastbpe; upgrade it")
 
 
@@ -199,7 +235,14 @@ def _splitter(step: Step) -> Splitter:
         return make_splitter(PATTERNS["gpt2"] if step.use_regex else None)
     if isinstance(step, Whitespace):
         return make_splitter(r"\w+|[^\w\s]+", drop_unmatched=True)
-    return make_splitter(r"\S+", drop_unmatched=True)
+    if isinstance(step, WhitespaceSplit):
+        return make_splitter(r"\S+", drop_unmatched=True)
+    if isinstance(step, BertPreTokenizer):
+        mark = _class(_punctuation())
+        return make_splitter(rf"{mark}|[^\s{mark}]+", drop_unmatched=True)
+    if isinstance(step, UnicodeScripts):
+        return make_script_splitter()
+    return FixedLengthSplitter(step.length)
 
 
 def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitter:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
@@ -19,11 +18,11 @@ from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import SpecError
+from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import counting_threads
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
 from fastbpe.training.options import ReadingOptions
-from fastbpe.training.script_table import SCRIPT_RUNS
 from fastbpe.training.spill import Spill, limited_tables
 
 BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece holds it
@@ -94,17 +93,6 @@ class Pretokenizer(NamedTuple):
     is_checked: bool = True
 
 
-@lru_cache
-def scripts() -> bytes:
-    """Return the script of each code point, one byte for each: 0 Common, 1 Inherited, 2 and more other scripts.
-
-    >>> scripts()[ord("a")] == scripts()[ord("z")] != scripts()[ord("я")]
-    True
-    """
-    runs = (run.split(".") for run in SCRIPT_RUNS.split())
-    return b"".join(bytes([int(script, 36)]) * int(n, 36) for script, n in runs).ljust(_N_CODE_POINTS, b"\0")
-
-
 def character_classes(options: CodePointOptions) -> bytes:
     """Return the class of each code point, one byte for each: it tells which neighbours may be in the same word.
 
@@ -119,10 +107,13 @@ def character_classes(options: CodePointOptions) -> bytes:
         together = bytearray([_INHERITED]) * _N_CODE_POINTS
         together[_METASPACE_CODE_POINT] = _METASPACE
         return bytes(together)
-    numbers = [_FIRST_SCRIPT, _INHERITED, *range(_FIRST_SCRIPT + 1, 258)]
-    if not trainer["split_by_unicode_script"]:
-        numbers = [_INHERITED] * 256
-    classes = bytearray(scripts().translate(bytes(numbers[:252]) + bytes(4)))
+    if trainer["split_by_unicode_script"]:
+        of_scripts = bytearray(range(_FIRST_SCRIPT, 256)).ljust(256, b"\0")
+        of_scripts[NONE] = of_scripts[COMMON]
+        of_scripts[INHERITED] = _INHERITED
+    else:
+        of_scripts = bytearray([_INHERITED]) * 256
+    classes = bytearray(script_numbers().translate(of_scripts))
     for code_point in _DIGITS:
         if trainer["split_digits"]:
             classes[code_point] = _ALONE

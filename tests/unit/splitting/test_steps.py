@@ -8,6 +8,8 @@ import fastbpe
 from fastbpe import FormatError, PatternError, Tokenizer
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import pieces as pieces_in_characters
+from fastbpe._core.split.by_character import ByScript
+from fastbpe._core.split.by_character import FixedLength as FixedLengthSplitter
 from fastbpe._core.split.composite import Regrouped, Sequence, StandIns
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
@@ -16,10 +18,13 @@ from fastbpe.patterns import PATTERNS, resolve_pattern
 from fastbpe.splitting import MAX_STEPS, make_splitter
 from fastbpe.splitting.oniguruma import from_oniguruma
 from fastbpe.splitting.steps import (
+    BertPreTokenizer,
     ByteLevel,
     Digits,
+    FixedLength,
     Punctuation,
     Split,
+    UnicodeScripts,
     Whitespace,
     WhitespaceSplit,
     as_pattern,
@@ -120,8 +125,29 @@ def test_behaviors_join_pieces_of_long_texts() -> None:
     assert make_sequence([Split(pattern=str(PATTERNS["qwen2"]), behavior="removed")]).pieces(text) == []
 
 
+def test_scripts_begin_pieces_and_fixed_lengths_end_them() -> None:
+    texts = {"  ab c漢字か.": "ab c|漢字か|.", "\u0378a ": "a ", " ": "", "ー漢": "ー漢", "1a\u0301": "1|a|\u0301"}
+    for text, expected in texts.items():
+        assert "|".join(pieces(make_sequence([UnicodeScripts()]), text)) == expected
+    assert pieces(make_sequence([FixedLength(length=2)]), "aé漢字1") == ["aé", "漢字", "1"]
+    assert pieces(make_sequence([FixedLength(length=2**64 - 1)]), "aé漢") == ["aé漢"]
+    assert pieces(make_sequence([BertPreTokenizer()]), "a.b!? é\u3000c$") == [*"a.b!?", "é", "c", "$"]
+    assert repr(make_sequence([UnicodeScripts(), FixedLength()])) == "by script, then every 5 characters"
+    with pytest.raises(ValueError, match="a length of 1 or more"):
+        make_sequence([FixedLength(length=0)])
+
+
+def test_quiet_bytes_of_scripts_make_one_piece() -> None:
+    splitter = make_sequence([UnicodeScripts()])
+    quiet = splitter.quiet_bytes()
+    assert quiet is not None
+    every = bytes(byte for byte in range(256) if quiet[byte]).decode()
+    assert len(every) == 52
+    assert all(len(splitter.pieces(one + other)) == 1 for one in every for other in every)
+
+
 def test_uninitialized_splitters_raise_type_error() -> None:
-    for kind in (Sequence, Regrouped, StandIns):
+    for kind in (Sequence, Regrouped, StandIns, ByScript, FixedLengthSplitter):
         with pytest.raises(TypeError):
             kind.__new__(kind)
     with pytest.raises(TypeError):

@@ -37,7 +37,13 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "Whitespace": {},
     "WhitespaceSplit": {},
     "CharDelimiterSplit": {"delimiter": str},
+    "BertPreTokenizer": {},
+    "UnicodeScripts": {},
+    "FixedLength": {},
 }
+
+
+_MAX_LENGTH = (1 << 64) - 1
 
 
 class Part:
@@ -129,6 +135,10 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
             made["behavior"] = step.get("behavior", str, "Isolated")
             if made["behavior"] not in _BEHAVIORS:
                 step.fail(f"{made['behavior']!r} is not one of {', '.join(_BEHAVIORS)}", "behavior")
+        elif made["type"] == "FixedLength":
+            made["length"] = step.get("length", int, 5)
+            if not 0 < made["length"] <= _MAX_LENGTH:
+                step.fail(f"must be 1 or more characters, not {made['length']}", "length")
     return out, prefix_space
 
 

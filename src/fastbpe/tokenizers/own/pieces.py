@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -13,10 +13,9 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe.formats.byte_level import text_of
 from fastbpe.splitting.empty_matches import split_spans
 from fastbpe.splitting.oniguruma import from_oniguruma
-from fastbpe.splitting.steps import Punctuation, Split, Step, WhitespaceSplit, make_sequence, step_of
+from fastbpe.splitting.steps import Split, make_sequence, step_of
 from fastbpe.splitting.to_regex import EmptyMatchError, compile_regex
 from fastbpe.tokenizers.own import components
-from fastbpe.tokenizers.own.scripts import script_starts
 
 Span = tuple[int, int]
 
@@ -79,9 +78,6 @@ def spans_with_empty(text: str, step: Mapping[str, Any]) -> list[Span] | None:
 def _apply(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
     if step["type"] == "Metaspace":
         return _metaspace(piece, step)
-    if step["type"] in _CUTS:
-        starts = [*_CUTS[step["type"]](piece.text, step), len(piece.text)]
-        return [piece.part(start, end) for start, end in pairwise(starts)]
     if step["type"] != "ByteLevel":
         return [piece.part(*span) for span in pieces(_splitter(components.compact(step)), piece.text)]
     if step["add_prefix_space"] and not piece.text.startswith(" "):
@@ -94,25 +90,7 @@ def _apply(piece: Piece, step: Mapping[str, Any]) -> list[Piece]:
 
 @lru_cache(maxsize=64)
 def _splitter(described: bytes) -> Splitter:
-    """Return the splitter of a step, or of the steps that it stands for."""
-    step = json.loads(described)
-    steps: list[Step] = (
-        [WhitespaceSplit(), Punctuation()] if step["type"] == "BertPreTokenizer" else [step_of(step)]
-    )
-    return make_sequence(steps)
-
-
-def _lengths(text: str, step: Mapping[str, Any]) -> Iterable[int]:
-    if not step["length"]:
-        raise ValueError("FixedLength: a piece of length 0")
-    return range(0, len(text), step["length"])
-
-
-#: Steps that are told by the places where their pieces begin.
-_CUTS: Mapping[str, Callable[[str, Mapping[str, Any]], Iterable[int]]] = {
-    "FixedLength": _lengths,
-    "UnicodeScripts": lambda text, _: script_starts(text),
-}
+    return make_sequence([step_of(json.loads(described))])
 
 
 def _shown(piece: Piece) -> Piece:

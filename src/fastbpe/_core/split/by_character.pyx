@@ -1,0 +1,84 @@
+"""Splitters that count characters or look up each one: FixedLength and UnicodeScripts of tokenizers."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport uint8_t, uint32_t
+
+from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
+
+cdef enum:
+    N_BLOCKS = 0x1100  # blocks of 256 code points
+    ANY = 0  # number of the script of characters that go with any
+
+
+@cython.final
+cdef class FixedLength(Splitter):
+    """Splitter whose pieces have `length` characters, the last one the rest.
+
+    length: int – at least 1.
+    """
+
+    cdef readonly size_t length
+
+    def __cinit__(self, size_t length):
+        if not length:
+            raise ValueError("a piece of 0 characters; give a length of 1 or more")
+        self.length = length
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t n_chars = 0
+        while True:
+            at += fb_char_bytes(data[at])
+            if at >= n:  # above n after a character that is cut off, in bytes that are not UTF-8
+                ends_add(ends, n)
+                return n
+            n_chars += 1
+            if n_chars == self.length:
+                ends_add(ends, at)
+                n_chars = 0
+
+    def __repr__(self):
+        return f"every {self.length} characters"
+
+
+@cython.final
+cdef class ByScript(Splitter):
+    """Splitter that begins a piece where the script changes. Text before the first one with a script is a gap.
+
+    index: bytes – for each block of 256 code points, the number of its row.
+    rows: bytes – rows of 256 numbers, the script of each code point; 0: the character goes with what is before it.
+    """
+
+    cdef tuple _owners
+    cdef const uint8_t* _index
+    cdef const uint8_t* _rows
+
+    def __cinit__(self, bytes index not None, bytes rows not None):
+        if len(index) != N_BLOCKS or len(rows) < 256 * (max(index) + 1):
+            raise ValueError(f"an index of {len(index)} blocks, and {len(rows)} scripts")
+        self._owners = index, rows
+        self._index = <const uint8_t*> PyBytes_AS_STRING(index)
+        self._rows = <const uint8_t*> PyBytes_AS_STRING(rows)
+
+    def quiet_bytes(self):
+        """Return bool by byte: it is an ASCII letter, and all of these have one script."""
+        return bytes([byte < 128 and chr(byte).isalpha() for byte in range(256)])
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t n_bytes
+        cdef uint32_t c
+        cdef uint8_t script, last = ANY
+        while at < n:
+            c = fb_char_within(data + at, n - at, &n_bytes)
+            script = self._rows[<size_t> self._index[c >> 8] << 8 | (c & 0xFF)]
+            if script != last and script != ANY:
+                if at:
+                    ends_add(ends, at | (UNMATCHED if last == ANY else 0))
+                last = script
+            at += n_bytes
+        ends_add(ends, n | (UNMATCHED if last == ANY else 0))
+        return n
+
+    def __repr__(self):
+        return "by script"
