@@ -7,27 +7,26 @@ decoding does not take; the results are the same.
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
-from itertools import groupby
 from typing import Any, ClassVar
 
-from fastbpe.formats.huggingface.vocabulary import decoded
-from fastbpe.normalization.huggingface import make_change
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.decoders import canonical
+from fastbpe.normalization.decoder_steps import REPLACEMENT, Step, make_steps
 from fastbpe.tokenizers.own.components import (
     Component,
     Steps,
     character,
     field,
-    finder,
+    needs_tokenizers,
     number,
     of_type,
     pattern,
     sequence,
     token_id,
 )
-from fastbpe.tokenizers.own.pre_tokenizers import metaspace_values, scheme
+from fastbpe.tokenizers.own.pre_tokenizers import scheme
 
 __all__ = [
     "CTC",
@@ -43,9 +42,6 @@ __all__ = [
     "Strip",
     "WordPiece",
 ]
-
-_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
-_REPLACEMENT = "\ufffd"
 
 
 class Decoder(Component):
@@ -69,8 +65,18 @@ class Decoder(Component):
     #: Decoder written in Python; None: it is one of the subclasses.
     written: Any = None
 
+    #: (JSON, steps made of it), for the next call.
+    _made: tuple[dict[str, Any], list[Step]] | None = None
+
     def chain(self, tokens: list[str]) -> list[str]:
         """Return the tokens as this step leaves them."""
+        if self.written is None:
+            state = self.state()
+            if self._made is None or self._made[0] != state:
+                self._made = state, make_steps(state)
+            for step in self._made[1]:
+                tokens = step(tokens)
+            return tokens
         made = self.written.decode_chain(tokens)
         if isinstance(made, str):
             raise TypeError("Can't extract `str` to `Vec`")
@@ -118,10 +124,6 @@ class ByteLevel(Decoder):
     def __init__(self, **ignored: Any) -> None:
         self._set(**self.defaults)
 
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the text of the bytes, in a list of one."""
-        return [b"".join(map(decoded, tokens)).decode("utf-8", "replace")]
-
 
 class ByteFallback(Decoder):
     """Turns tokens for bytes, such as <0x0A>, to text."""
@@ -131,24 +133,6 @@ class ByteFallback(Decoder):
     def __init__(self) -> None:
         self._set()
 
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens with a token for each run of bytes, or for each byte of a run that is not UTF-8."""
-        made: list[str] = []
-        run = bytearray()
-        for token in [*tokens, None]:
-            found = None if token is None else _BYTE.fullmatch(token)
-            if found is not None:
-                run.append(int(found[1], 16))
-                continue
-            if run:
-                try:
-                    made.append(run.decode())
-                except UnicodeDecodeError:
-                    made += [_REPLACEMENT] * len(run)
-                run.clear()
-            made += [] if token is None else [token]
-        return made
-
 
 class Fuse(Decoder):
     """Joins all tokens to one."""
@@ -157,10 +141,6 @@ class Fuse(Decoder):
 
     def __init__(self) -> None:
         self._set()
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return a list of one."""
-        return ["".join(tokens)]
 
 
 class Strip(Decoder):
@@ -182,19 +162,6 @@ class Strip(Decoder):
     start = field("start", "Most of them at the start.", number)
     stop = field("stop", "Most of them at the end.", number)
 
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens without these characters."""
-        content = re.escape(self.content)
-        start = re.compile(f"{content}{{0,{self.start}}}")
-        made = []
-        for token in tokens:
-            found = start.match(token)
-            begin, end = found.end() if found else 0, len(token)
-            while end > begin and len(token) - end < self.stop and token[end - 1] == self.content:
-                end -= 1
-            made.append(token[begin:end])
-        return made
-
 
 class Replace(Decoder):
     """Replaces a text, or matches of a `Regex`, in each token.
@@ -209,12 +176,6 @@ class Replace(Decoder):
 
     def __init__(self, pattern: Any, content: str) -> None:
         self._set(pattern=_pattern(pattern), content=content)
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens with replacements."""
-        change = make_change([self.state()])
-        assert change is not None
-        return [*map(change, tokens)]
 
 
 _pattern = pattern
@@ -235,19 +196,9 @@ class Metaspace(Decoder):
     def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
         self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)
 
-    @classmethod
-    def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
-        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
-        return super().from_state(metaspace_values(described))
-
     replacement = field("replacement", "The character that stands for spaces.", character)
     prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.", scheme)
     split = field("split", "Without effect here.")
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens with spaces."""
-        first = " " if self.prepend_scheme == "never" else ""
-        return [token.replace(self.replacement, " " if i else first) for i, token in enumerate(tokens)]
 
 
 class BPEDecoder(Decoder):
@@ -265,11 +216,6 @@ class BPEDecoder(Decoder):
 
     suffix = field("suffix", "Text at the end of words.")
 
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens with spaces."""
-        last = len(tokens) - 1
-        return [token.replace(self.suffix, " " if i < last else "") for i, token in enumerate(tokens)]
-
 
 class Sequence(Steps, Decoder):
     """Decoders, one after another.
@@ -285,34 +231,6 @@ class Sequence(Steps, Decoder):
         self._take(decoders_py)
         if any(step.written is not None for step in self._steps):
             raise ValueError("a decoder written in Python cannot be a step of a Sequence")
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens as the last step leaves them."""
-        for step in self._steps:
-            tokens = step.chain(tokens)
-        return tokens
-
-
-#: English that WordPiece and CTC join again, in order.
-_JOINED = (
-    (" .", "."),
-    (" ?", "?"),
-    (" !", "!"),
-    (" ,", ","),
-    (" ' ", "'"),
-    (" n't", "n't"),
-    (" 'm", "'m"),
-    (" do not", " don't"),
-    (" 's", "'s"),
-    (" 've", "'ve"),
-    (" 're", "'re"),
-)
-
-
-def _cleaned(text: str) -> str:
-    for apart, joined in _JOINED:
-        text = text.replace(apart, joined)
-    return text
 
 
 class WordPiece(Decoder):
@@ -331,15 +249,6 @@ class WordPiece(Decoder):
 
     prefix = field("prefix", "Text before a part that goes on with a word.")
     cleanup = field("cleanup", "Leave spaces out before punctuation.")
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens with spaces, or without the prefix."""
-        prefix = self.prefix
-        made = [
-            token if not i else token[len(prefix) :] if token.startswith(prefix) else f" {token}"
-            for i, token in enumerate(tokens)
-        ]
-        return [*map(_cleaned, made)] if self.cleanup else made
 
 
 class CTC(Decoder):
@@ -361,13 +270,6 @@ class CTC(Decoder):
     word_delimiter_token = field("word_delimiter_token", "Text between words.")
     cleanup = field("cleanup", "Make that a space, and leave spaces out before punctuation.")
 
-    def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens that are left."""
-        made = [token.replace(self.pad_token, "") for token, _ in groupby(tokens)]
-        if self.cleanup:
-            made = [_cleaned(token).replace(self.word_delimiter_token, " ") for token in made]
-        return [token for token in made if token]
-
 
 _KNOWN: tuple[Any, ...] = (
     ByteLevel,
@@ -379,8 +281,23 @@ _KNOWN: tuple[Any, ...] = (
     BPEDecoder,
     WordPiece,
     CTC,
+    Sequence,
 )
-find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "decoder")
+_CLASSES: Mapping[str, Any] = {cls.kind: cls for cls in _KNOWN}
+
+
+def find(described: Any) -> Any:
+    """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+    try:
+        state = canonical(described)
+    except FormatError:
+        kind = described.get("type") if isinstance(described, Mapping) else None
+        if isinstance(kind, str) and kind not in _CLASSES:
+            needs_tokenizers(f"the decoder {kind!r}")
+        raise
+    return _CLASSES[state["type"]].from_state(state)
+
+
 Sequence.find = staticmethod(find)
 
 
@@ -411,11 +328,11 @@ class DecodeStream:
         new = _ids_of(id)
         if not self._prefix and self._ids:
             text = tokenizer.decode(self._ids, self._skips)
-            if not text.endswith(_REPLACEMENT):
+            if not text.endswith(REPLACEMENT):
                 self._prefix, self._n_prefix = text, len(self._ids)
         self._ids += new
         text = tokenizer.decode(self._ids, self._skips)
-        if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(_REPLACEMENT):
+        if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(REPLACEMENT):
             return None
         if not text.startswith(self._prefix):
             raise Exception("Invalid prefix encountered while decoding stream")  # the class that tokenizers raises

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.formats.huggingface.decoders import metaspace
 from fastbpe.tokenizers.own.components import (
     Component,
     Indexed,
@@ -250,12 +251,6 @@ def scheme(value: Any) -> str:
     return str(value)
 
 
-def metaspace_values(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a Metaspace; old files have add_prefix_space in place of prepend_scheme."""
-    old = "always" if described.get("add_prefix_space", True) else "never"
-    return {"split": True, **described, "prepend_scheme": described.get("prepend_scheme", old)}
-
-
 class Metaspace(PreTokenizer):
     """Lets U+2581 stand for spaces, and splits before each.
 
@@ -274,7 +269,7 @@ class Metaspace(PreTokenizer):
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
         """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
-        return super().from_state(metaspace_values(described))
+        return super().from_state(metaspace(described, "pre_tokenizer"))
 
     replacement = field("replacement", "The character that stands for spaces.", character)
     prepend_scheme = field("prepend_scheme", "Texts that get a space.", scheme)

@@ -1,0 +1,157 @@
+"""Decoder of a tokenizer.json, as plain data: the options of each step, checked as tokenizers 0.23 checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from fastbpe.errors import FormatError
+
+#: Options of each kind of step, in the order in which tokenizers writes them.
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "BPEDecoder": {"suffix": "text"},
+    "ByteLevel": {"add_prefix_space": "flag", "trim_offsets": "flag", "use_regex": "flag"},
+    "WordPiece": {"prefix": "text", "cleanup": "flag"},
+    "Metaspace": {"replacement": "character", "prepend_scheme": "scheme", "split": "flag"},
+    "CTC": {"pad_token": "text", "word_delimiter_token": "text", "cleanup": "flag"},
+    "Replace": {"pattern": "pattern", "content": "text"},
+    "Fuse": {},
+    "Strip": {"content": "character", "start": "number", "stop": "number"},
+    "ByteFallback": {},
+}
+SCHEMES = ("always", "first", "never")
+_UNTYPED = ("BPEDecoder", "WordPiece", "CTC", "Replace", "Strip")  # kinds that tokenizers knows by their options
+_KINDS = {
+    "text": "text",
+    "flag": "true or false",
+    "character": "one character",
+    "number": "an integer from 0 to 2**64 - 1",
+    "pattern": '{"String": text} or {"Regex": text}',
+    "scheme": f"one of {', '.join(SCHEMES)}",
+}
+_MAX_DEPTH = 60  # of sequences within sequences: beyond it, tokenizers refuses the file
+
+
+def flattened(described: Any, place: str = "decoder") -> list[dict[str, Any]] | None:
+    """List the steps of a decoder, without sequences around them; None if there is no decoder.
+
+    Args:
+        described: the JSON of the decoder.
+        place: file and place of it, for errors.
+
+    Raises:
+        FormatError: tokenizers would refuse it.
+
+    >>> flattened({"type": "Sequence", "decoders": [{"type": "Fuse"}]}), flattened(None)
+    ([{'type': 'Fuse'}], None)
+    """
+    return None if described is None else _flat(canonical(described, place))
+
+
+def _flat(step: dict[str, Any]) -> list[dict[str, Any]]:
+    if step["type"] != "Sequence":
+        return [step]
+    return [one for inner in step["decoders"] for one in _flat(inner)]
+
+
+def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[str, Any]:
+    """Write the JSON of a decoder as tokenizers writes it.
+
+    Args:
+        described, place: as in `flattened`.
+        depth: of sequences around it.
+
+    tokenizers knows some kinds by their options if the type is missing or unknown.
+
+    >>> canonical({"suffix": "</w>"})
+    {'type': 'BPEDecoder', 'suffix': '</w>'}
+    """
+    if isinstance(described, Mapping):
+        kind = described.get("type")
+        if kind == "Sequence":
+            steps = described.get("decoders")
+            if not isinstance(steps, list) or depth > _MAX_DEPTH:
+                _fail(place, f"a Sequence needs a list 'decoders', not more than {_MAX_DEPTH} deep")
+            inner = [canonical(step, f"{place}.decoders[{i}]", depth + 1) for i, step in enumerate(steps)]
+            return {"type": "Sequence", "decoders": inner}
+        if isinstance(kind, str) and kind in OPTIONS:
+            if kind == "Metaspace":
+                return metaspace(described, place)
+            defaults = {"use_regex": True} if kind == "ByteLevel" else {}
+            return _checked(kind, {**defaults, **described}, place)
+        found = _by_options(described)
+    elif isinstance(described, list):
+        found = _by_order(described)
+    else:
+        found = None
+    if found is None:
+        _fail(place, f"{described!r:.60} is no decoder; tokenizers knows {', '.join(OPTIONS)} and Sequence")
+    return found
+
+
+def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Write the JSON of a Metaspace, a decoder or a pre-tokenizer, as tokenizers writes it.
+
+    Args:
+        described: the JSON of it. Old files have add_prefix_space, which must not contradict prepend_scheme.
+        place: file and place of it, for errors.
+    """
+    adds = described.get("add_prefix_space")
+    if adds is not None and not isinstance(adds, bool):
+        _fail(f"{place}.add_prefix_space", f"in Metaspace it must be true or false, not {adds!r:.60}")
+    if described.get("str_rep") is not None and not isinstance(described["str_rep"], str):
+        _fail(f"{place}.str_rep", f"in Metaspace it must be text, not {described['str_rep']!r:.60}")
+    scheme = described.get("prepend_scheme", "always")
+    if adds is False and scheme != "never":
+        _fail(f"{place}.add_prefix_space", f"false is not what the prepend_scheme {scheme!r:.60} says")
+    split = described.get("split")
+    given = {**described, "prepend_scheme": scheme, "split": True if split is None else split}
+    return _checked("Metaspace", given, place)
+
+
+def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Take the options of a kind. Raises FormatError for a value that does not suit."""
+    for name, option in OPTIONS[kind].items():
+        if not _is(option, given.get(name)):
+            _fail(f"{place}.{name}", f"in {kind} it must be {_KINDS[option]}, not {given.get(name)!r:.60}")
+    return {"type": kind, **{name: given[name] for name in OPTIONS[kind]}}
+
+
+def _by_options(described: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Find the first kind without need of a type that has all its options."""
+    for kind in _UNTYPED:
+        options = OPTIONS[kind]
+        if all(_is(option, described.get(name)) for name, option in options.items()):
+            return {"type": kind, **{name: described[name] for name in options}}
+    return None
+
+
+def _by_order(values: Sequence[Any]) -> dict[str, Any] | None:
+    """Find the first kind without need of a type whose options are these values."""
+    for kind in _UNTYPED:
+        if len(OPTIONS[kind]) == len(values):
+            found = _by_options(dict(zip(OPTIONS[kind], values, strict=True)))
+            if found is not None and found["type"] == kind:
+                return found
+    return None
+
+
+def _is(option: str, value: Any) -> bool:
+    """Tell whether a value suits an option."""
+    if option == "flag":
+        return isinstance(value, bool)
+    if option == "number":
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
+    if option == "pattern":
+        return (
+            isinstance(value, Mapping)
+            and list(value) in (["String"], ["Regex"])
+            and all(isinstance(text, str) for text in value.values())
+        )
+    if not isinstance(value, str):
+        return False
+    return option == "text" or (len(value) == 1 if option == "character" else value in SCHEMES)
+
+
+def _fail(place: str, problem: str) -> NoReturn:
+    raise FormatError(f"{place}: {problem}")

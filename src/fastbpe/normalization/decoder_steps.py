@@ -1,0 +1,299 @@
+"""Decoders of Hugging Face's tokenizers: steps that change a list of tokens, which are joined at the end.
+
+Each step is made of its JSON (`formats.huggingface.decoders`). Compared with tokenizers 0.23 on random lists.
+Where tokenizers panics (a Strip whose two ends meet), a step leaves out what it can.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from fastbpe.formats.huggingface.decoders import flattened
+from fastbpe.formats.huggingface.vocabulary import decoded
+from fastbpe.normalization.huggingface import make_change
+
+REPLACEMENT = "\ufffd"
+_BYTE = re.compile("<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a sign, too
+
+
+class Step:
+    """Step of a decoder."""
+
+    def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
+        """Change a list of tokens.
+
+        Args:
+            tokens: the tokens, as the step before leaves them.
+            errors: error handler for bytes that are not UTF-8; "replace" gives what tokenizers gives.
+        """
+        raise NotImplementedError
+
+
+class EachToken(Step):
+    """Step that changes each token by itself.
+
+    Attributes:
+        knows_first: the first token changes in another way.
+        knows_last: the last token changes in another way.
+    """
+
+    knows_first: bool = False
+    knows_last: bool = False
+
+    def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
+        """Change tokens as if each were the first (or not), and the last (or not)."""
+        raise NotImplementedError
+
+    def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
+        if not self.knows_first and not self.knows_last:
+            return self.forms(tokens, False, False)
+        if len(tokens) < 2:
+            return self.forms(tokens, True, True)
+        return [
+            *self.forms(tokens[:1], True, False),
+            *self.forms(tokens[1:-1], False, False),
+            *self.forms(tokens[-1:], False, True),
+        ]
+
+
+class Spaced(EachToken):
+    """Puts a space before each token but the first: decoding without a decoder."""
+
+    knows_first = True
+
+    def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
+        return [*tokens] if first else [f" {token}" for token in tokens]
+
+
+class BPEDecoder(EachToken):
+    """Turns the suffix of words to a space, and to nothing in the last token."""
+
+    knows_last = True
+
+    def __init__(self, suffix: str) -> None:
+        self.suffix = suffix
+
+    def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
+        space = "" if last else " "
+        return [token.replace(self.suffix, space) for token in tokens]
+
+
+class WordPiece(EachToken):
+    """Takes the prefix from parts of words, and puts a space before other tokens but the first."""
+
+    knows_first = True
+
+    def __init__(self, prefix: str, cleanup: bool) -> None:
+        self.prefix, self.cleanup = prefix, cleanup
+
+    def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
+        prefix, n = self.prefix, len(self.prefix)
+        if not first:
+            tokens = [token[n:] if token.startswith(prefix) else f" {token}" for token in tokens]
+        return [*map(joined_english, tokens)] if self.cleanup else [*tokens]
+
+
+class Metaspace(EachToken):
+    """Turns a character to spaces, and to nothing in the first token unless the scheme is "never"."""
+
+    def __init__(self, replacement: str, prepend_scheme: str) -> None:
+        self.replacement = replacement
+        self.knows_first = prepend_scheme != "never"
+
+    def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
+        space = "" if first and self.knows_first else " "
+        return [token.replace(self.replacement, space) for token in tokens]
+
+
+class Replace(EachToken):
+    """Replaces a text, or matches of a regular expression, in each token.
+
+    Args:
+        text: the text; "": the content stands around each character. None: `change` does it.
+        content: text in its place.
+        change: function that changes a token.
+    """
+
+    def __init__(self, text: str | None, content: str, change: Callable[[str], str]) -> None:
+        self.text, self.content, self._change = text, content, change
+
+    def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
+        if self.text:
+            text, content = self.text, self.content
+            return [token.replace(text, content) for token in tokens]
+        return [self._change(token) for token in tokens]
+
+
+class Strip(EachToken):
+    """Leaves a character out at both ends of each token, up to a number at each."""
+
+    def __init__(self, content: str, start: int, stop: int) -> None:
+        self.content, self.start, self.stop = content, start, stop
+
+    def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
+        content = self.content
+        made = []
+        for token in tokens:
+            begin = min(len(token) - len(token.lstrip(content)), self.start)
+            token = token[begin:]
+            n = min(len(token) - len(token.rstrip(content)), self.stop)
+            made.append(token[: len(token) - n])
+        return made
+
+
+class Fuse(Step):
+    """Joins all tokens to one."""
+
+    def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
+        return ["".join(tokens)]
+
+
+class ByteLevel(Step):
+    """Turns GPT-2's characters to the text of their bytes, in a list of one."""
+
+    def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
+        return [b"".join(map(self.of, tokens)).decode("utf-8", errors)]
+
+    @staticmethod
+    def of(token: str) -> bytes:
+        """Return the bytes of a token. Bytes that an earlier step could not decode are surrogates in it."""
+        try:
+            return decoded(token)
+        except UnicodeEncodeError:
+            return token.encode("utf-8", "surrogateescape")
+
+
+class ByteFallback(Step):
+    """Turns each run of tokens for bytes, such as <0x0A>, to their text; one U+FFFD a byte if it is not UTF-8."""
+
+    @staticmethod
+    def is_byte(token: str) -> bool:
+        """Tell whether a token stands for a byte."""
+        return len(token) == 6 and _BYTE.fullmatch(token) is not None
+
+    def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
+        made: list[str] = []
+        for is_byte, group in groupby(tokens, self.is_byte):
+            if is_byte:
+                made += self.texts(byte_values(group), errors)
+            else:
+                made += group
+        return made
+
+    @staticmethod
+    def texts(run: bytes, errors: str) -> list[str]:
+        """Decode a run of bytes to tokens."""
+        try:
+            return [run.decode("utf-8", "strict" if errors == "replace" else errors)]
+        except UnicodeDecodeError:
+            if errors != "replace":
+                raise
+            return [REPLACEMENT] * len(run)
+
+
+def byte_values(tokens: Any) -> bytes:
+    """Return the bytes that tokens such as <0x0A> stand for."""
+    return bytes(int(token[3:5], 16) for token in tokens)
+
+
+class CTC(Step):
+    """Leaves repeated tokens and padding out, and makes delimiters spaces.
+
+    Args:
+        pad_token, word_delimiter_token: texts of padding, and between words.
+        cleanup: join English again, too, and make the delimiters spaces.
+    """
+
+    def __init__(self, pad_token: str, word_delimiter_token: str, cleanup: bool) -> None:
+        self.pad, self.delimiter, self.cleanup = pad_token, word_delimiter_token, cleanup
+
+    def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
+        return self.texts([token for token, _ in groupby(tokens)])
+
+    def texts(self, tokens: Sequence[str]) -> list[str]:
+        """Change tokens of which no two neighbours are equal."""
+        made = [token.replace(self.pad, "") for token in tokens]
+        if self.cleanup:
+            made = [joined_english(token).replace(self.delimiter, " ") for token in made]
+        return [token for token in made if token]
+
+
+#: English that WordPiece and CTC join again, in order.
+JOINED: Sequence[tuple[str, str]] = (
+    (" .", "."),
+    (" ?", "?"),
+    (" !", "!"),
+    (" ,", ","),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+)
+
+
+def joined_english(text: str) -> str:
+    """Leave spaces out before punctuation and English short forms."""
+    if " " in text:
+        for apart, together in JOINED:
+            text = text.replace(apart, together)
+    return text
+
+
+def make_steps(decoder: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> list[Step]:
+    """Make the steps of a decoder.
+
+    Args:
+        decoder: its JSON, or a list of the JSON of its steps; None: tokens are joined by spaces.
+
+    Raises:
+        FormatError: tokenizers would refuse it.
+        PatternError: the pattern of a Replace cannot be used.
+
+    >>> steps = make_steps({"type": "BPEDecoder", "suffix": "</w>"})
+    >>> apply(steps, ["a", "b</w>", "c</w>"])
+    'ab c'
+    """
+    if decoder is None:
+        return [Spaced()]
+    listed = decoder if isinstance(decoder, Mapping) else {"type": "Sequence", "decoders": [*decoder]}
+    return [_make(step) for step in flattened(listed) or ()]
+
+
+def apply(steps: Sequence[Step], tokens: Sequence[str], errors: str = "replace") -> str:
+    """Decode tokens to text. Takes the arguments of `Step`."""
+    for step in steps:
+        tokens = step(tokens, errors)
+    return "".join(tokens)
+
+
+_CLASSES: Mapping[str, Callable[..., Step]] = {
+    "BPEDecoder": BPEDecoder,
+    "WordPiece": WordPiece,
+    "CTC": CTC,
+    "Strip": Strip,
+    "Fuse": Fuse,
+    "ByteFallback": ByteFallback,
+}
+
+
+def _make(described: Mapping[str, Any]) -> Step:
+    options = {name: value for name, value in described.items() if name != "type"}
+    match described["type"]:
+        case "ByteLevel":
+            return ByteLevel()
+        case "Metaspace":
+            return Metaspace(options["replacement"], options["prepend_scheme"])
+        case "Replace":
+            text, content = options["pattern"].get("String"), options["content"]
+            pattern = {"Regex": ""} if text == "" else options["pattern"]
+            change = make_change([{"type": "Replace", "pattern": pattern, "content": content}])
+            assert change is not None
+            return Replace(text, content, change)
+        case kind:
+            return _CLASSES[kind](**options)
