@@ -26,6 +26,8 @@ class StreamDecoder:
         byte_ids: frozenset of int – ids of byte tokens, decoded as tokenizers does: consecutive ones together; if
             their bytes are not UTF-8, each is U+FFFD. None: `errors` decides.
         first_texts: dict of int to bytes – ids that have another text at the beginning of a text, and that text.
+        steps: object with `push`, `finish` and `__copy__` that does all the work, for decoders of tokenizers that
+            change more than single tokens; None: the stream decodes by itself.
 
     >>> from fastbpe import Tokenizer
     >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
@@ -44,6 +46,7 @@ class StreamDecoder:
         space_keepers: frozenset[int] = ...,
         byte_ids: frozenset[int] | None = None,
         first_texts: dict[int, bytes] | None = None,
+        steps: Any = None,
     ) -> Self: ...
     def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
         """Give the text that an id, or a sequence of ids, completes; "" if it completes none.

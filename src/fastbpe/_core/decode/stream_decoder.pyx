@@ -16,6 +16,7 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
 from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, TokenSlot, Sums, copy_tokens, slot_token
 
+import copy
 import operator
 
 cdef extern from *:
@@ -53,6 +54,8 @@ cdef class StreamDecoder:
         byte_ids: frozenset of int – ids of byte tokens, decoded as tokenizers does: consecutive ones together; if
             their bytes are not UTF-8, each is U+FFFD. None: `errors` decides.
         first_texts: dict of int to bytes – ids that have another text at the beginning of a text, and that text.
+        steps: object with `push`, `finish` and `__copy__` that does all the work, for decoders of tokenizers that
+            change more than single tokens; None: the stream decodes by itself.
 
     >>> from fastbpe import Tokenizer
     >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
@@ -73,11 +76,13 @@ cdef class StreamDecoder:
     cdef frozenset _space_keepers
     cdef frozenset _byte_ids
     cdef dict _first_texts
+    cdef object _steps
     cdef State _state
 
     def __cinit__(
         self, IdReader reader not None, str errors not None, unknown_ids="raise", *, bint joins=True, leading=None,
         frozenset space_keepers not None=frozenset(), frozenset byte_ids=None, dict first_texts=None,
+        steps=None,
     ):
         self._reader = reader
         self._errors = errors.encode()
@@ -89,6 +94,7 @@ cdef class StreamDecoder:
         self._space_keepers = space_keepers
         self._byte_ids = byte_ids
         self._first_texts = first_texts or {}
+        self._steps = steps
         self._begin()
 
     cdef void _begin(self) noexcept:
@@ -110,16 +116,13 @@ cdef class StreamDecoder:
         >>> stream.push(97), stream.push([98, 0xC3]), stream.push(0xA9)
         ('a', 'b', 'é')
         """
+        if self._steps is not None:
+            return self._push_steps(ids)
         if type(ids) is int:
             return self._push_one(ids)
         if type(ids) is list and len(<list> ids) == 1 and type((<list> ids)[0]) is int:
             return self._push_one((<list> ids)[0])
-        if isinstance(ids, bool):
-            raise TypeError(f"an id must be an integer, not the bool {ids}")
-        try:
-            token_id = operator.index(ids)
-        except TypeError:
-            token_id = None
+        token_id = _as_id(ids)
         if token_id is not None:
             return self._push_one(token_id)
         cdef State before = self._state
@@ -138,6 +141,8 @@ cdef class StreamDecoder:
         ('', '�')
         """
         cdef str text
+        if self._steps is not None:
+            return self._steps.finish()
         if self._byte_ids is not None:
             text = self._first(REPLACEMENT * self._state.n_kept)
         else:
@@ -149,7 +154,7 @@ cdef class StreamDecoder:
         cdef StreamDecoder other = StreamDecoder(
             self._reader, self._errors.decode(), self._unknown_ids, joins=self._joins,
             leading=bool(self._strips_all) if self._strips else None, space_keepers=self._space_keepers,
-            byte_ids=self._byte_ids, first_texts=self._first_texts,
+            byte_ids=self._byte_ids, first_texts=self._first_texts, steps=copy.copy(self._steps),
         )
         other._state = self._state
         return other
@@ -164,9 +169,16 @@ cdef class StreamDecoder:
         )
 
     def __repr__(self):
+        if self._steps is not None:
+            return f"<fastbpe.StreamDecoder of {self._steps!r}>"
         cdef bytes kept = (<const char*> self._state.kept)[:self._state.n_kept]
         waiting = f"{kept!r} of a character that is not complete" if kept else "no bytes"
         return f"<fastbpe.StreamDecoder that holds {waiting}>"
+
+    cdef str _push_steps(self, object ids):
+        """Return the text that an id or a sequence of ids completes, by the steps."""
+        token_id = _as_id(ids)
+        return self._steps.push(ids if token_id is None else [token_id])
 
     cdef str _push_one(self, object token_id):
         """Return the text that one id completes."""
@@ -330,3 +342,13 @@ cdef class StreamDecoder:
             return text
         self._state.is_start = False
         return text[1:] if text[0] == " " else text
+
+
+cdef object _as_id(object ids):
+    """Return an id of any integer type as an int; None for a sequence of ids. Raises TypeError for a bool."""
+    if isinstance(ids, bool):
+        raise TypeError(f"an id must be an integer, not the bool {ids}")
+    try:
+        return operator.index(ids)
+    except TypeError:
+        return None

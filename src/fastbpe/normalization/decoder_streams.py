@@ -1,0 +1,278 @@
+"""Decoders of Hugging Face's tokenizers over tokens that come one by one: text goes out as soon as it is certain.
+
+A list of steps is a chain of stages. A stage takes items and gives items: tokens, and after the first Fuse or
+ByteLevel parts of the one text that is left. All items of a stage, with those of `finish`, are what its step makes
+of the whole list. The state of a stage is immutable values, so that `copy.copy` saves it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import copy
+from collections.abc import Sequence
+
+from fastbpe.normalization import decoder_steps as steps_of
+from fastbpe.normalization.decoder_steps import EachToken, Step
+
+_N_BYTE_NAME = 6  # characters of <0x0A>
+
+
+class Stage:
+    """Stage of a chain; this one passes everything on."""
+
+    def push(self, items: list[str]) -> list[str]:
+        """Take items, and give those that are certain now."""
+        return items
+
+    def finish(self) -> list[str]:
+        """Give the rest."""
+        return []
+
+
+class Chain:
+    """Chain of the stages of steps.
+
+    Args:
+        steps: the steps of a decoder.
+        errors: error handler for bytes that are not UTF-8.
+
+    >>> from fastbpe.normalization.decoder_steps import make_steps
+    >>> chain = Chain(make_steps({"type": "BPEDecoder", "suffix": "</w>"}), "replace")
+    >>> chain.push(["a</w>", "b</w>"]), chain.push(["c</w>"]), chain.finish()
+    ('a b', ' c', '')
+    """
+
+    def __init__(self, steps: Sequence[Step], errors: str) -> None:
+        self.stages: list[Stage] = []
+        is_text = False  # one text is left: items are parts of it
+        for i, step in enumerate(steps):
+            if is_text:
+                self.stages += _text_stages(step, errors)
+                continue
+            is_text = isinstance(step, (steps_of.Fuse, steps_of.ByteLevel))
+            joins = all(isinstance(later, steps_of.Fuse) for later in steps[i + 1 : i + 2])
+            self.stages.append(_token_stage(step, errors, joins=joins))
+            if isinstance(self.stages[-1], _Ends):
+                is_text = True
+
+    def push(self, tokens: list[str]) -> str:
+        """Give the text that tokens complete."""
+        for stage in self.stages:
+            tokens = stage.push(tokens)
+        return "".join(tokens)
+
+    def finish(self) -> str:
+        """Give the rest of the text."""
+        items: list[str] = []
+        for stage in self.stages:
+            items = [*stage.push(items), *stage.finish()]
+        return "".join(items)
+
+    def __copy__(self) -> Chain:
+        made = Chain.__new__(Chain)
+        made.stages = [*map(copy.copy, self.stages)]
+        return made
+
+
+# Stages of tokens
+
+
+def _token_stage(step: Step, errors: str, *, joins: bool) -> Stage:
+    """Make the stage of a step that changes tokens. joins: the tokens that it makes are only joined."""
+    match step:
+        case EachToken():
+            return _Ends(step) if joins and step.knows_last else _Tokens(step)
+        case steps_of.ByteFallback():
+            return _Runs(errors)
+        case steps_of.ByteLevel():
+            return _Bytes(errors)
+        case steps_of.CTC():
+            return _Changes(step)
+        case _:
+            return Stage()
+
+
+class _Tokens(Stage):
+    """Changes each token by itself. The last one waits if its place matters."""
+
+    def __init__(self, step: EachToken) -> None:
+        self._step = step
+        self._is_first = True
+        self._held: tuple[str, ...] = ()
+
+    def push(self, items: list[str]) -> list[str]:
+        if self._step.knows_last:
+            items = [*self._held, *items]
+            self._held = tuple(items[-1:])
+            items = items[:-1]
+        if not items or not self._is_first:
+            return self._step.forms(items, False, False)
+        self._is_first = False
+        return [*self._step.forms(items[:1], True, False), *self._step.forms(items[1:], False, False)]
+
+    def finish(self) -> list[str]:
+        return self._step.forms(self._held, self._is_first, True)
+
+
+class _Ends(Stage):
+    """Changes each token by itself, and gives at once the beginning that it has as the last token, too."""
+
+    def __init__(self, step: EachToken) -> None:
+        self._step = step
+        self._is_first = True
+        self._rest = ("", "")  # of the token before: if it is not the last one, and if it is
+
+    def push(self, items: list[str]) -> list[str]:
+        made: list[str] = []
+        for token in items:
+            [inner] = self._step.forms([token], self._is_first, False)
+            [last] = self._step.forms([token], self._is_first, True)
+            n = next((n for n, pair in enumerate(zip(inner, last, strict=False)) if pair[0] != pair[1]), len(last))
+            made += [self._rest[0], inner[:n]]
+            self._rest = inner[n:], last[n:]
+            self._is_first = False
+        return made
+
+    def finish(self) -> list[str]:
+        return [self._rest[1]]
+
+
+class _Runs(Stage):
+    """Decodes runs of tokens for bytes. A run waits for its end, since any byte may make it no UTF-8."""
+
+    def __init__(self, errors: str) -> None:
+        self._errors = errors
+        self._run = b""
+
+    def push(self, items: list[str]) -> list[str]:
+        made: list[str] = []
+        for token in items:
+            if steps_of.ByteFallback.is_byte(token):
+                self._run += steps_of.byte_values([token])
+            else:
+                made += [*self.finish(), token]
+                self._run = b""
+        return made
+
+    def finish(self) -> list[str]:
+        return steps_of.ByteFallback.texts(self._run, self._errors) if self._run else []
+
+
+class _Bytes(Stage):
+    """Decodes the bytes of ByteLevel. Up to three, which may become a character, wait."""
+
+    def __init__(self, errors: str) -> None:
+        self._errors = errors
+        self._held = b""
+
+    def push(self, items: list[str]) -> list[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")(self._errors)
+        made = decoder.decode(self._held + b"".join(map(steps_of.ByteLevel.of, items)))
+        self._held = decoder.getstate()[0]
+        return [made]
+
+    def finish(self) -> list[str]:
+        return [self._held.decode("utf-8", self._errors)]
+
+
+class _Changes(Stage):
+    """Leaves repeated tokens out, as CTC does."""
+
+    def __init__(self, step: steps_of.CTC) -> None:
+        self._step = step
+        self._last: str | None = None
+
+    def push(self, items: list[str]) -> list[str]:
+        made = [token for before, token in zip([self._last, *items], items, strict=False) if token != before]
+        self._last = items[-1] if items else self._last
+        return self._step.texts(made)
+
+
+# Stages of the one text
+
+
+def _text_stages(step: Step, errors: str) -> list[Stage]:
+    """Make the stages of a step that changes the one text. Some steps need all of it."""
+    match step:
+        case steps_of.Fuse():
+            return []
+        case steps_of.Strip(content=content, start=start, stop=stop):
+            return [_Strip(content, start, stop)]
+        case steps_of.Replace(text=str(text), content=content) if text:
+            return [_Replace(text, content)]
+        case steps_of.Metaspace(replacement=replacement, knows_first=drops):
+            return [_Replace(replacement, "" if drops else " ")]
+        case steps_of.BPEDecoder(suffix=suffix):
+            return [_Replace(suffix, "")] if suffix else []
+        case steps_of.WordPiece(cleanup=cleanup):
+            return _joined_english() if cleanup else []
+        case steps_of.CTC(pad=pad, delimiter=delimiter, cleanup=cleanup) if delimiter or not cleanup:
+            made: list[Stage] = [_Replace(pad, "")] if pad else []
+            return [*made, *_joined_english(), _Replace(delimiter, " ")] if cleanup else made
+        case steps_of.ByteFallback():
+            return [_Whole(step, errors, most=_N_BYTE_NAME)]
+        case _:
+            return [_Whole(step, errors)]
+
+
+def _joined_english() -> list[Stage]:
+    return [_Replace(apart, together) for apart, together in steps_of.JOINED]
+
+
+class _Strip(Stage):
+    """Leaves a character out at both ends, up to a number at each."""
+
+    def __init__(self, content: str, start: int, stop: int) -> None:
+        self._content, self._start, self._stop = content, start, stop
+        self._held = ""
+
+    def push(self, items: list[str]) -> list[str]:
+        text = "".join(items)
+        if self._start:
+            n = min(len(text) - len(text.lstrip(self._content)), self._start)
+            self._start = self._start - n if n == len(text) else 0
+            text = text[n:]
+        text = self._held + text
+        n = len(text) - min(len(text) - len(text.rstrip(self._content)), self._stop)
+        self._held = text[n:]
+        return [text[:n]]
+
+
+class _Replace(Stage):
+    """Replaces a text. The beginning of one at the end waits."""
+
+    def __init__(self, text: str, content: str) -> None:
+        self._text, self._content = text, content
+        self._held = ""
+
+    def push(self, items: list[str]) -> list[str]:
+        text = self._text
+        data = self._held + "".join(items)
+        *before, rest = data.split(text)
+        n = next((n for n in range(min(len(text) - 1, len(rest)), 0, -1) if text.startswith(rest[-n:])), 0)
+        self._held = rest[len(rest) - n :]
+        return [self._content.join([*before, rest[: len(rest) - n]])]
+
+    def finish(self) -> list[str]:
+        return [self._held]
+
+
+class _Whole(Stage):
+    """Changes the whole text. most: a text of more characters stays as it is; None: any text may change."""
+
+    def __init__(self, step: Step, errors: str, *, most: int | None = None) -> None:
+        self._step, self._errors, self._most = step, errors, most
+        self._held = ""
+        self._passes = False
+
+    def push(self, items: list[str]) -> list[str]:
+        if self._passes:
+            return items
+        self._held += "".join(items)
+        if self._most is None or len(self._held) <= self._most:
+            return []
+        self._passes = True
+        return [self._held]
+
+    def finish(self) -> list[str]:
+        return [] if self._passes else self._step([self._held], self._errors)

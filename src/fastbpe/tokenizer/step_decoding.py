@@ -1,0 +1,444 @@
+"""Decoding by the decoder of a tokenizer.json, for vocabularies whose tokens are texts.
+
+Most decoders change each token by itself, the first and the last perhaps in another way. For these the core's
+`Decoder` gets the bytes that each id has within a text, and the two ends are mended. A token for a byte has the
+byte itself, or, if more steps follow, a byte that is never UTF-8: a list of ids with such a token, and any list
+with a decoder of another kind, is decoded step by step.
+"""
+
+from __future__ import annotations
+
+import copy
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import accumulate, compress, pairwise
+from operator import index
+from typing import Any, NamedTuple
+
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.decode.stream_decoder import StreamDecoder
+from fastbpe._core.decode.tokenizer_methods import check_errors
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.caching import cached_property
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
+from fastbpe._utils.threads import usable_threads
+from fastbpe.errors import InvalidTokenError, note_place
+from fastbpe.model import Buffer
+from fastbpe.normalization.decoder_steps import (
+    REPLACEMENT,
+    ByteFallback,
+    ByteLevel,
+    EachToken,
+    Fuse,
+    Step,
+    apply,
+    byte_values,
+    make_steps,
+)
+from fastbpe.normalization.decoder_streams import Chain
+
+Ids = Sequence[int] | Buffer
+
+_NEVER_UTF8 = b"\xff"
+_NO_SLOTS = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
+_TAKES_ANOTHER_WAY = UnicodeDecodeError, InvalidTokenError
+
+
+class _Plan(NamedTuple):
+    """Decoder as a table of bytes.
+
+    each: steps that change each token by itself, perhaps with ByteFallback between them.
+    as_bytes: step at their end that makes bytes of tokens; None: there is none, or more steps follow it.
+    after: steps over the one text that is left.
+    """
+
+    each: list[Step]
+    as_bytes: ByteLevel | ByteFallback | None
+    after: list[Step]
+
+    @property
+    def knows_ends(self) -> bool:
+        """The first or last token may change in another way."""
+        return any(isinstance(step, EachToken) and (step.knows_first or step.knows_last) for step in self.each)
+
+
+def _plan(steps: Sequence[Step]) -> _Plan | None:
+    """Find the table that does what steps do; None: there is none."""
+    each: list[Step] = []
+    after: list[Step] = []
+    left = [*steps]
+    while left and isinstance(left[0], (EachToken, ByteFallback)):
+        each.append(left.pop(0))
+    plan = _Plan(each, None, after)
+    if left and isinstance(left[0], ByteLevel):
+        if plan.knows_ends or any(isinstance(step, ByteFallback) for step in each):
+            return None
+        return _Plan(each, left[0], left[1:])
+    if left and not isinstance(left[0], Fuse):
+        return None
+    after += left[1:]
+    if each and isinstance(each[-1], ByteFallback) and not plan.knows_ends:
+        inner = each[:-1]
+        if not any(isinstance(step, ByteFallback) for step in inner):
+            return _Plan(inner, each[-1], after)
+    return plan
+
+
+class StepDecoding:
+    """Decoding of ids as the decoder of a tokenizer.json does it.
+
+    `decode` and the like take the arguments of `Tokenizer.decode`, and `skip`: leave special tokens out before any
+    step. With errors="replace" the text is that of tokenizers. An id without a token, if unknown_ids is "replace",
+    stands for the token U+FFFD.
+
+    Args:
+        steps: the steps of the decoder, as JSON; None: no decoder, so tokens are joined by spaces.
+        tokens: UTF-8 of each id's token, as the file spells it, or as an added token is written. b"": the id has
+            no token.
+        special: ids that skip_special_tokens leaves out.
+        empty: ids whose token is the empty text.
+
+    Raises:
+        FormatError: tokenizers would refuse the decoder.
+        PatternError: the pattern of a Replace cannot be used.
+
+    >>> steps = [{"type": "BPEDecoder", "suffix": "</w>"}]
+    >>> decoding = StepDecoding(steps, [b"a", b"b</w>", b"<s>"], special=[2])
+    >>> decoding.decode([0, 1, 1, 2], skip=True), decoding.decode_bytes([0, 1, 2])
+    ('ab b', b'ab <s>')
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Mapping[str, Any]] | None,
+        tokens: Sequence[bytes],
+        special: Collection[int] = (),
+        *,
+        empty: Collection[int] = (),
+    ) -> None:
+        self._steps = make_steps(steps)
+        self._tokens = tokens
+        self._special = frozenset(special)
+        self._empty = frozenset(empty)
+        self._table = _plan(self._steps)
+
+    # Decoding
+
+    def decode(
+        self,
+        ids: Ids,
+        errors: DecodeErrors = "replace",
+        num_threads: int | None = None,
+        unknown_ids: UnknownIds = "raise",
+        skip: bool = False,
+    ) -> str:
+        """Decode ids to text."""
+        _check(errors, num_threads)
+        ids = _listed(ids)
+        if self._table is not None:
+            with suppress(*_TAKES_ANOTHER_WAY):
+                return self._quickly([ids], errors, num_threads, unknown_ids, skip)[0]
+        return self._slowly(ids, errors, unknown_ids, skip)
+
+    def decode_batch(
+        self,
+        batch: Iterable[Ids],
+        errors: DecodeErrors = "replace",
+        num_threads: int | None = None,
+        unknown_ids: UnknownIds = "raise",
+        skip: bool = False,
+    ) -> list[str]:
+        """Decode each sequence of ids."""
+        _check(errors, num_threads)
+        listed = [*map(_listed, batch)]
+        if self._table is not None:
+            with suppress(KeyError, TypeError, ValueError):
+                return self._quickly(listed, errors, num_threads, unknown_ids, skip)
+        self._spelled.tokens((), unknown_ids)  # an error even if the batch is empty
+        made: list[str] = []
+        for ids in listed:
+            try:
+                made.append(self.decode(ids, errors, num_threads, unknown_ids, skip))
+            except (KeyError, TypeError, ValueError) as error:
+                note_place(error, f"batch[{len(made)}]")
+                raise
+        return made
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Decode ids to bytes: the UTF-8 of their text, or the bytes that ByteLevel or ByteFallback find."""
+        ids = _listed(ids)
+        if self._table is not None and self._table.as_bytes is not None and not self._table.after:
+            return self._decoder.decode_bytes(ids)
+        return self.decode(ids, "surrogateescape").encode("utf-8", "surrogateescape")
+
+    def decode_single_token_bytes(self, token_id: int) -> bytes:
+        """Give the bytes that an id adds within a text, or has alone if they depend on the ids beside it.
+
+        Raises InvalidTokenError (a KeyError) if the id has no token.
+        """
+        if type(token_id) is bool:
+            raise TypeError("ids must be integers, not bool")
+        found = (self._spelled if self._table is None else self._decoder).token(token_id)
+        return self.decode_bytes([token_id]) if self._table is None or found == _NEVER_UTF8 else found
+
+    def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
+        """Give the bytes that each id adds to the text of all. Joined, they are what `decode_bytes` gives.
+
+        If more steps follow ByteFallback, the id behind a run of bytes has those of the run, too.
+        """
+        ids = _listed(ids)
+        if self._table is not None and self._table.as_bytes is not None and not self._table.after:
+            return self._decoder.tokens(ids)
+        text, starts = self._with_starts(ids, "surrogateescape")
+        return [
+            text[start:end].encode("utf-8", "surrogateescape") for start, end in pairwise([*starts, len(text)])
+        ]
+
+    def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
+        """Decode ids, and tell for each the position in the text of the first character that it adds to."""
+        ids = _listed(ids)
+        if self._table is not None and self._table.as_bytes is not None and not self._table.after:
+            text, offsets = self._decoder.decode_with_offsets(ids)
+            if isinstance(self._table.as_bytes, ByteLevel) or text == self.decode(ids):
+                return text, offsets
+        return self._with_starts(ids, "replace")
+
+    def stream(
+        self, errors: DecodeErrors = "replace", unknown_ids: UnknownIds = "raise", skip: bool = False
+    ) -> StreamDecoder:
+        """Make a stream that decodes ids as they come. Its texts, end to end, are the text of all ids.
+
+        Text goes out as soon as no id can change it: a run of tokens for bytes waits for its end, and steps that
+        need the whole text wait for `finish`.
+        """
+        check_errors(errors)
+        table = self._table
+        is_plain = (
+            table is not None
+            and not table.knows_ends
+            and not table.after
+            and (
+                isinstance(table.as_bytes, ByteLevel)
+                or (table.as_bytes is None and not any(isinstance(step, ByteFallback) for step in table.each))
+            )
+            and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]
+        )
+        reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
+        steps = None if is_plain else _StepStream(self, errors, unknown_ids, skip)
+        return StreamDecoder(reader, errors, unknown_ids, steps=steps)
+
+    # By the table
+
+    @cached_property
+    def _known(self) -> Sequence[int]:
+        """1 for each id with a token, else 0."""
+        known = bytearray(map(bool, self._tokens))
+        for i in self._empty:
+            known[i] = 1
+        return known
+
+    @cached_property
+    def _inner(self) -> list[bytes]:
+        """Bytes of each id within a text."""
+        texts = self._bytes_of([token.decode() for token in compress(self._tokens, self._known)])
+        made = [b""] * len(self._tokens)
+        for i, text in zip(compress(range(len(made)), self._known), texts, strict=True):
+            made[i] = text
+        return made
+
+    @cached_property
+    def _parts(self) -> bool:
+        """Some token is nothing, but ends a run of bytes: bytes on both sides of it never make one character."""
+        if self._table is None or not isinstance(self._table.as_bytes, ByteFallback):
+            return False
+        return any(not self._inner[i] for i in compress(range(len(self._tokens)), self._known))
+
+    @cached_property
+    def _decoder(self) -> Decoder:
+        """Decoder of the bytes of each id within a text."""
+        return self._made(self._inner, joins=not self._parts)
+
+    @cached_property
+    def _skipping(self) -> Decoder:
+        """Decoder that leaves special tokens out."""
+        return self._made(self._inner, self._special, joins=True) if self._special else self._decoder
+
+    @cached_property
+    def _spelled(self) -> Decoder:
+        """Decoder of the tokens as the file spells them."""
+        return self._made(self._tokens)
+
+    def _made(self, texts: Sequence[bytes], left_out: Collection[int] = (), *, joins: bool = True) -> Decoder:
+        """Make a decoder of the bytes of each id. left_out: ids that become nothing."""
+        nothing = [i for i in compress(range(len(texts)), self._known) if not texts[i] or i in left_out]
+        vocabulary = Vocabulary(
+            token_bytes=b"".join(texts),
+            token_ends=array("I", accumulate(map(len, texts))).tobytes(),
+            pieces=_NO_SLOTS,
+            pairs=_NO_SLOTS,
+            drops_bytes=True,
+        )
+        return Decoder(vocabulary, [(i, b"") for i in nothing], joins=joins)
+
+    def _forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str | None]:
+        """Change tokens by the table's steps, as if each were the first or last; None: it stands for a byte."""
+        assert self._table is not None
+        made: list[str] = [*tokens]
+        of_bytes: set[int] = set()
+        for step in self._table.each:
+            if isinstance(step, EachToken):
+                made = step.forms(made, first, last)
+            else:
+                of_bytes.update(i for i, token in enumerate(made) if ByteFallback.is_byte(token))
+        return [None if i in of_bytes else token for i, token in enumerate(made)] if of_bytes else [*made]
+
+    def _bytes_of(self, tokens: Sequence[str]) -> list[bytes]:
+        """Make the bytes that tokens have within a text."""
+        assert self._table is not None
+        forms = self._forms(tokens, False, False)
+        match self._table.as_bytes:
+            case ByteLevel():
+                return [ByteLevel.of(form or "") for form in forms]
+            case ByteFallback():
+                return [
+                    byte_values([form]) if ByteFallback.is_byte(form) else form.encode()
+                    for form in forms
+                    if form is not None
+                ]
+        return [_NEVER_UTF8 if form is None else form.encode() for form in forms]
+
+    def _quickly(
+        self,
+        batch: list[Ids],
+        errors: DecodeErrors,
+        num_threads: int | None,
+        unknown_ids: UnknownIds,
+        skip: bool,
+    ) -> list[str]:
+        """Decode sequences of ids by the table.
+
+        Raises:
+            UnicodeDecodeError: one needs the steps.
+            InvalidTokenError: an id has no token, and is not to be skipped.
+        """
+        assert self._table is not None
+        decoder, filtered = self._decoder, batch
+        if skip and self._special:
+            if self._parts:
+                filtered = [[i for i in map(index, ids) if i not in self._special] for ids in batch]
+            else:
+                decoder = self._skipping
+        handler: DecodeErrors = errors if isinstance(self._table.as_bytes, ByteLevel) else "strict"
+        rule: UnknownIds = "raise" if unknown_ids == "replace" else unknown_ids
+        if len(batch) == 1:
+            texts = [decoder.decode(filtered[0], handler, num_threads, rule)]
+        else:
+            texts = decoder.decode_batch(filtered, handler, num_threads, rule)
+        if self._table.knows_ends:
+            texts = [self._mended(text, ids, skip) for text, ids in zip(texts, batch, strict=True)]
+        if self._table.after:
+            texts = [apply(self._table.after, [text], errors) for text in texts]
+        return texts
+
+    def _mended(self, text: str, ids: Ids, skip: bool) -> str:
+        """Give the first and the last token of a text their own forms."""
+        n = len(ids)
+        first = next((at for at in range(n) if self._stays(ids[at], skip)), -1)
+        if first < 0:
+            return text
+        last = next(at for at in range(n - 1, -1, -1) if self._stays(ids[at], skip))
+        head, tail = self._token(ids[first]), self._token(ids[last])
+        if first == last:
+            return _text_of(self._forms([head], True, True))
+        before = len(_text_of(self._forms([head], False, False)))
+        behind = len(text) - len(_text_of(self._forms([tail], False, False)))
+        begin, end = self._forms([head], True, False), self._forms([tail], False, True)
+        return f"{_text_of(begin)}{text[before:behind]}{_text_of(end)}"
+
+    def _stays(self, token_id: int, skip: bool) -> bool:
+        """Tell whether an id has a token that is not left out."""
+        i = index(token_id)
+        return 0 <= i < len(self._tokens) and bool(self._known[i]) and not (skip and i in self._special)
+
+    def _token(self, token_id: int) -> str:
+        return self._tokens[token_id].decode()
+
+    # By the steps
+
+    def _slowly(self, ids: Ids, errors: DecodeErrors, unknown_ids: UnknownIds, skip: bool) -> str:
+        """Decode ids by all steps."""
+        return apply(self._steps, self._spelling(ids, unknown_ids, skip), errors)
+
+    def _spelling(self, ids: Ids, unknown_ids: UnknownIds, skip: bool) -> list[str]:
+        """List the tokens of ids, as the file spells them."""
+        if unknown_ids == "skip":
+            ids = self._spelled.known(ids)
+        tokens = self._spelled.tokens(ids, unknown_ids)
+        if skip and self._special:
+            tokens = [token for i, token in zip(map(index, ids), tokens, strict=True) if i not in self._special]
+        return [token.decode() for token in tokens]
+
+    def _with_starts(self, ids: Ids, errors: DecodeErrors) -> tuple[str, list[int]]:
+        """Decode ids, and list for each the length of the text before it, as far as it is certain there."""
+        table, tokens, n = self._table, self._spelling(ids, "raise", False), len(ids)
+        if table is not None and table.as_bytes is None and not table.after:
+            forms = [self._forms([token], i == 0, i == n - 1)[0] for i, token in enumerate(tokens)]
+            if None not in forms:
+                texts = [form or "" for form in forms]
+                return "".join(texts), [*accumulate(map(len, texts), initial=0)][:n]
+        stream = self.stream(errors)
+        parts = [stream.push(token_id) for token_id in ids]
+        return "".join([*parts, stream.finish()]), [*accumulate(map(len, parts), initial=0)][: len(parts)]
+
+
+class _StepStream:
+    """Stream of the steps of a decoder, for `StreamDecoder`."""
+
+    def __init__(self, decoding: StepDecoding, errors: DecodeErrors, unknown_ids: UnknownIds, skip: bool) -> None:
+        self._decoding = decoding
+        self._errors: DecodeErrors = errors
+        self._unknown_ids: UnknownIds = unknown_ids
+        self._skip = skip
+        self._chain = Chain(decoding._steps, errors)
+
+    def push(self, ids: Ids) -> str:
+        """Give the text that ids complete. An error leaves the stream unchanged."""
+        tokens = self._decoding._spelling(ids, self._unknown_ids, self._skip)
+        chain = copy.copy(self._chain)
+        text = chain.push(tokens)
+        self._chain = chain
+        return text
+
+    def finish(self) -> str:
+        """Give the rest, and begin a new text."""
+        text = self._chain.finish()
+        self._chain = Chain(self._decoding._steps, self._errors)
+        return text
+
+    def __repr__(self) -> str:
+        return f"{len(self._decoding._steps)} steps of a tokenizer.json"
+
+    def __copy__(self) -> _StepStream:
+        made = _StepStream.__new__(_StepStream)
+        made.__dict__.update(self.__dict__, _chain=copy.copy(self._chain))
+        return made
+
+
+def _text_of(forms: list[str | None]) -> str:
+    """Give the text of one token. Raises UnicodeDecodeError if it stands for a byte: the steps decode it."""
+    if forms[0] is None:
+        raise UnicodeDecodeError("utf-8", _NEVER_UTF8, 0, 1, "a token for a byte")
+    return forms[0]
+
+
+def _listed(ids: Ids) -> Ids:
+    """List ids that have no length. The core refuses what is no sequence."""
+    return ids if hasattr(ids, "__len__") or not hasattr(ids, "__iter__") else [*ids]
+
+
+def _check(errors: DecodeErrors, num_threads: int | None) -> None:
+    if errors != "replace":
+        check_errors(errors)
+    if num_threads is not None:
+        usable_threads(num_threads)
