@@ -249,6 +249,15 @@ def test_table_and_steps_give_the_same_text(steps: list[dict[str, Any]] | None) 
         assert quick.decode_bytes(ids) == slow.decode_bytes(ids)
 
 
+@pytest.mark.parametrize("steps", [LLAMA, CHATGLM, [TO_SPACE, BYTES], [TO_SPACE, *BPE], [TO_SPACE]])
+@pytest.mark.parametrize("odd", [[], ["\0"], ["", "a\0▁"]])
+def test_tables_of_many_tokens_hold_each_token(steps: list[dict[str, Any]], odd: list[str]) -> None:
+    tokens = [f"▁{number}▁" for number in range(400)] + ["<0xC3>", "<0xA9>", "<0xZZ>", *odd]
+    quick = StepDecoding(steps, [token.encode() for token in tokens], empty=[len(tokens) - 2] if odd[1:] else [])
+    ids = [0, 5, *range(399, len(tokens)), 7]
+    assert quick.decode(ids) == apply(make_steps(steps), [tokens[i] for i in ids])
+
+
 def test_lists_of_steps_on_single_tokens_become_tables() -> None:
     for steps in (BPE, None, [], LLAMA, CHATGLM, [BYTES], [WORDS], [METASPACE], [TO_SPACE, BYTES, STRIP]):
         assert step_decoding._plan(make_steps(steps)) is not None

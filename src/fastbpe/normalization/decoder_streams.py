@@ -28,6 +28,11 @@ class Stage:
         """Give the rest."""
         return []
 
+    def __copy__(self) -> Stage:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
 
 class Chain:
     """Chain of the stages of steps.
@@ -127,7 +132,7 @@ class _Ends(Stage):
         for token in items:
             [inner] = self._step.forms([token], self._is_first, False)
             [last] = self._step.forms([token], self._is_first, True)
-            n = next((n for n, pair in enumerate(zip(inner, last, strict=False)) if pair[0] != pair[1]), len(last))
+            n = len(last) if inner.startswith(last) else _n_equal(inner, last)
             made += [self._rest[0], inner[:n]]
             self._rest = inner[n:], last[n:]
             self._is_first = False
@@ -135,6 +140,12 @@ class _Ends(Stage):
 
     def finish(self) -> list[str]:
         return [self._rest[1]]
+
+
+def _n_equal(one: str, other: str) -> int:
+    """Count the characters that two texts have in common at the beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 class _Runs(Stage):

@@ -42,6 +42,8 @@ Ids = Sequence[int] | Buffer
 
 _NEVER_UTF8 = b"\xff"
 _NO_SLOTS = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
+_MAX_ENDS = 1 << 12  # first and last tokens that are kept
+_NEVER_RAISE = frozenset({"replace", "ignore", "backslashreplace", "surrogateescape"})
 _TAKES_ANOTHER_WAY = UnicodeDecodeError, InvalidTokenError
 
 
@@ -51,38 +53,32 @@ class _Plan(NamedTuple):
     each: steps that change each token by itself, perhaps with ByteFallback between them.
     as_bytes: step at their end that makes bytes of tokens; None: there is none, or more steps follow it.
     after: steps over the one text that is left.
+    knows_ends: the first or last token may change in another way.
+    has_bytes: tokens for bytes are not in the table.
     """
 
     each: list[Step]
     as_bytes: ByteLevel | ByteFallback | None
     after: list[Step]
-
-    @property
-    def knows_ends(self) -> bool:
-        """The first or last token may change in another way."""
-        return any(isinstance(step, EachToken) and (step.knows_first or step.knows_last) for step in self.each)
+    knows_ends: bool = False
+    has_bytes: bool = False
 
 
 def _plan(steps: Sequence[Step]) -> _Plan | None:
     """Find the table that does what steps do; None: there is none."""
     each: list[Step] = []
-    after: list[Step] = []
     left = [*steps]
     while left and isinstance(left[0], (EachToken, ByteFallback)):
         each.append(left.pop(0))
-    plan = _Plan(each, None, after)
+    knows_ends = any(isinstance(step, EachToken) and (step.knows_first or step.knows_last) for step in each)
+    n_fallbacks = sum(isinstance(step, ByteFallback) for step in each)
     if left and isinstance(left[0], ByteLevel):
-        if plan.knows_ends or any(isinstance(step, ByteFallback) for step in each):
-            return None
-        return _Plan(each, left[0], left[1:])
+        return None if knows_ends or n_fallbacks else _Plan(each, left[0], left[1:])
     if left and not isinstance(left[0], Fuse):
         return None
-    after += left[1:]
-    if each and isinstance(each[-1], ByteFallback) and not plan.knows_ends:
-        inner = each[:-1]
-        if not any(isinstance(step, ByteFallback) for step in inner):
-            return _Plan(inner, each[-1], after)
-    return plan
+    if n_fallbacks == 1 and isinstance(each[-1], ByteFallback) and not knows_ends:
+        return _Plan(each[:-1], each[-1], left[1:])
+    return _Plan(each, None, left[1:], knows_ends, n_fallbacks > 0)
 
 
 class StepDecoding:
@@ -122,6 +118,7 @@ class StepDecoding:
         self._special = frozenset(special)
         self._empty = frozenset(empty)
         self._table = _plan(self._steps)
+        self._ends: dict[tuple[int, bool, bool], tuple[int, str]] = {}
 
     # Decoding
 
@@ -135,10 +132,13 @@ class StepDecoding:
     ) -> str:
         """Decode ids to text."""
         _check(errors, num_threads)
-        ids = _listed(ids)
+        if type(ids) is not list:
+            ids = _listed(ids)
         if self._table is not None:
-            with suppress(*_TAKES_ANOTHER_WAY):
+            try:
                 return self._quickly([ids], errors, num_threads, unknown_ids, skip)[0]
+            except _TAKES_ANOTHER_WAY:
+                pass
         return self._slowly(ids, errors, unknown_ids, skip)
 
     def decode_batch(
@@ -218,10 +218,8 @@ class StepDecoding:
             table is not None
             and not table.knows_ends
             and not table.after
-            and (
-                isinstance(table.as_bytes, ByteLevel)
-                or (table.as_bytes is None and not any(isinstance(step, ByteFallback) for step in table.each))
-            )
+            and not table.has_bytes
+            and not isinstance(table.as_bytes, ByteFallback)
             and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]
         )
         reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
@@ -241,7 +239,11 @@ class StepDecoding:
     @cached_property
     def _inner(self) -> list[bytes]:
         """Bytes of each id within a text."""
-        texts = self._bytes_of([token.decode() for token in compress(self._tokens, self._known)])
+        known = [*compress(self._tokens, self._known)]
+        names = b"\0".join(known).decode().split("\0")
+        texts = self._bytes_of(names if len(names) == len(known) else [token.decode() for token in known])
+        if len(texts) == len(self._tokens):
+            return texts
         made = [b""] * len(self._tokens)
         for i, text in zip(compress(range(len(made)), self._known), texts, strict=True):
             made[i] = text
@@ -252,7 +254,7 @@ class StepDecoding:
         """Some token is nothing, but ends a run of bytes: bytes on both sides of it never make one character."""
         if self._table is None or not isinstance(self._table.as_bytes, ByteFallback):
             return False
-        return any(not self._inner[i] for i in compress(range(len(self._tokens)), self._known))
+        return b"" in [*compress(self._inner, self._known)]
 
     @cached_property
     def _decoder(self) -> Decoder:
@@ -271,7 +273,8 @@ class StepDecoding:
 
     def _made(self, texts: Sequence[bytes], left_out: Collection[int] = (), *, joins: bool = True) -> Decoder:
         """Make a decoder of the bytes of each id. left_out: ids that become nothing."""
-        nothing = [i for i in compress(range(len(texts)), self._known) if not texts[i] or i in left_out]
+        nothing = [i for i, text in enumerate(texts) if not text and self._known[i]]
+        nothing += [i for i in left_out if 0 <= i < len(texts) and self._known[i]]
         vocabulary = Vocabulary(
             token_bytes=b"".join(texts),
             token_ends=array("I", accumulate(map(len, texts))).tobytes(),
@@ -297,16 +300,18 @@ class StepDecoding:
         """Make the bytes that tokens have within a text."""
         assert self._table is not None
         forms = self._forms(tokens, False, False)
-        match self._table.as_bytes:
-            case ByteLevel():
-                return [ByteLevel.of(form or "") for form in forms]
-            case ByteFallback():
-                return [
-                    byte_values([form]) if ByteFallback.is_byte(form) else form.encode()
-                    for form in forms
-                    if form is not None
-                ]
-        return [_NEVER_UTF8 if form is None else form.encode() for form in forms]
+        if isinstance(self._table.as_bytes, ByteLevel):
+            return [ByteLevel.of(form or "") for form in forms]
+        texts = [form or "" for form in forms]
+        made = "\0".join(texts).encode().split(b"\0")
+        if len(made) != len(texts):
+            made = [text.encode() for text in texts]
+        if self._table.as_bytes is not None:
+            for i in [i for i, text in enumerate(texts) if text[:3] == "<0x"]:
+                made[i] = byte_values([texts[i]]) if ByteFallback.is_byte(texts[i]) else made[i]
+        elif self._table.has_bytes:
+            made = [_NEVER_UTF8 if form is None else text for form, text in zip(forms, made, strict=True)]
+        return made
 
     def _quickly(
         self,
@@ -336,33 +341,50 @@ class StepDecoding:
         else:
             texts = decoder.decode_batch(filtered, handler, num_threads, rule)
         if self._table.knows_ends:
-            texts = [self._mended(text, ids, skip) for text, ids in zip(texts, batch, strict=True)]
+            all_stay = unknown_ids != "skip" and not (skip and self._special)
+            texts = [
+                self._mended(text, ids, skip, all_stay=all_stay) for text, ids in zip(texts, batch, strict=True)
+            ]
         if self._table.after:
             texts = [apply(self._table.after, [text], errors) for text in texts]
         return texts
 
-    def _mended(self, text: str, ids: Ids, skip: bool) -> str:
-        """Give the first and the last token of a text their own forms."""
-        n = len(ids)
-        first = next((at for at in range(n) if self._stays(ids[at], skip)), -1)
-        if first < 0:
-            return text
-        last = next(at for at in range(n - 1, -1, -1) if self._stays(ids[at], skip))
-        head, tail = self._token(ids[first]), self._token(ids[last])
-        if first == last:
-            return _text_of(self._forms([head], True, True))
-        before = len(_text_of(self._forms([head], False, False)))
-        behind = len(text) - len(_text_of(self._forms([tail], False, False)))
-        begin, end = self._forms([head], True, False), self._forms([tail], False, True)
-        return f"{_text_of(begin)}{text[before:behind]}{_text_of(end)}"
+    def _mended(self, text: str, ids: Ids, skip: bool, *, all_stay: bool) -> str:
+        """Give the first and the last token of a text their own forms. all_stay: no id is left out."""
+        first, last = 0, len(ids) - 1
+        if not all_stay:
+            while first <= last and not self._stays(ids[first], skip):
+                first += 1
+            while first < last and not self._stays(ids[last], skip):
+                last -= 1
+        if first >= last:
+            return text if first > last else self._end(ids[first], True, True)[1]
+        ends = self._ends
+        before, begin = ends.get((ids[first], True, False)) or self._end(ids[first], True, False)
+        behind, end = ends.get((ids[last], False, True)) or self._end(ids[last], False, True)
+        return f"{begin}{text[before : len(text) - behind]}{end}"
+
+    def _end(self, token_id: int, first: bool, last: bool) -> tuple[int, str]:
+        """Return (characters of a token within a text, its text as the first or last one).
+
+        Raises UnicodeDecodeError if it stands for a byte: the steps decode it.
+        """
+        i = index(token_id)
+        found = self._ends.get((i, first, last))
+        if found is None:
+            token = self._tokens[i].decode()
+            [inner], [end] = self._forms([token], False, False), self._forms([token], first, last)
+            if inner is None or end is None:
+                raise UnicodeDecodeError("utf-8", _NEVER_UTF8, 0, 1, "a token for a byte")
+            if len(self._ends) >= _MAX_ENDS:
+                self._ends.clear()
+            found = self._ends[i, first, last] = len(inner), end
+        return found
 
     def _stays(self, token_id: int, skip: bool) -> bool:
         """Tell whether an id has a token that is not left out."""
         i = index(token_id)
         return 0 <= i < len(self._tokens) and bool(self._known[i]) and not (skip and i in self._special)
-
-    def _token(self, token_id: int) -> str:
-        return self._tokens[token_id].decode()
 
     # By the steps
 
@@ -395,6 +417,8 @@ class StepDecoding:
 class _StepStream:
     """Stream of the steps of a decoder, for `StreamDecoder`."""
 
+    __slots__ = ("_chain", "_decoding", "_errors", "_skip", "_unknown_ids")
+
     def __init__(self, decoding: StepDecoding, errors: DecodeErrors, unknown_ids: UnknownIds, skip: bool) -> None:
         self._decoding = decoding
         self._errors: DecodeErrors = errors
@@ -405,6 +429,8 @@ class _StepStream:
     def push(self, ids: Ids) -> str:
         """Give the text that ids complete. An error leaves the stream unchanged."""
         tokens = self._decoding._spelling(ids, self._unknown_ids, self._skip)
+        if self._errors in _NEVER_RAISE:
+            return self._chain.push(tokens)
         chain = copy.copy(self._chain)
         text = chain.push(tokens)
         self._chain = chain
@@ -420,16 +446,9 @@ class _StepStream:
         return f"{len(self._decoding._steps)} steps of a tokenizer.json"
 
     def __copy__(self) -> _StepStream:
-        made = _StepStream.__new__(_StepStream)
-        made.__dict__.update(self.__dict__, _chain=copy.copy(self._chain))
+        made = _StepStream(self._decoding, self._errors, self._unknown_ids, self._skip)
+        made._chain = copy.copy(self._chain)
         return made
-
-
-def _text_of(forms: list[str | None]) -> str:
-    """Give the text of one token. Raises UnicodeDecodeError if it stands for a byte: the steps decode it."""
-    if forms[0] is None:
-        raise UnicodeDecodeError("utf-8", _NEVER_UTF8, 0, 1, "a token for a byte")
-    return forms[0]
 
 
 def _listed(ids: Ids) -> Ids:
