@@ -16,8 +16,8 @@ import tokenizers as stock
 
 import fastbpe.tokenizers as face
 from helpers.sampling import SEED, rounds
-from helpers.tokenizer_json import dumped, random_text, with_post_processor
-from helpers.tokenizers_calls import TEMPLATE, compare_calls, random_llama_document, usable_document
+from helpers.tokenizer_json import TEMPLATE, dumped, random_text, with_post_processor
+from helpers.tokenizers_calls import compare_calls, random_llama_document, usable_document
 from helpers.tokenizers_twins import Twins
 from helpers.transformers_grid import FILES, MADE, TEXTS, json_of, random_texts
 

@@ -16,9 +16,8 @@ import tokenizers as stock
 
 from fastbpe.tokenizers import own
 from helpers.sampling import SEED, rounds
-from helpers.tokenizer_json import dumped, random_text, with_post_processor, without_some_bytes
+from helpers.tokenizer_json import TEMPLATE, dumped, random_text, with_post_processor, without_some_bytes
 from helpers.tokenizers_calls import (
-    TEMPLATE,
     compare_calls,
     random_llama_document,
     usable_document,

@@ -6,7 +6,6 @@ import base64
 import itertools
 import json
 import random
-import struct
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,13 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 import fastbpe
-from fastbpe._core.normalize.charsmap_builder import build_trie
 from fastbpe.errors import FormatError
 from fastbpe.normalization import huggingface_tables
 from fastbpe.normalization.huggingface import _characters
 from fastbpe.normalization.precompiled import Precompiled
 from fastbpe.normalization.sentencepiece_rules import RULE_NAMES, charsmap
 from fastbpe.tokenizers import own
+from helpers.random_pipelines import packed
 from helpers.sampling import LONG, SEED, rounds
 from helpers.tokenizer_json import added, dumped, small
 from helpers.tokenizers_twins import OwnTwins
@@ -34,17 +33,6 @@ NAMES = [name for name in RULE_NAMES if name != "identity"]
 CLASSES = [*"\r\n\tab", *"\u0301\u0300\u0309\u200d\u200c\ufe0f\U0001f3fb", *"\u0903\u093e\u0600\u0d4e", *"é漢¼"]
 CLASSES += [*"\u1100\u1161\u11a8\uac00\uac01\U00016d63", *"\U0001f1e6\U0001f1e7©☃☀\U0001f600"]
 CLASSES += [*"\u0915\u0916\u0995\u1000", *"\u094d\u09cd\u1039\u17d2\u093c"]
-
-
-def packed(rules: dict[str, str]) -> bytes:
-    """Return the charsmap of rules."""
-    sources = sorted(rules, key=str.encode)
-    targets, starts = b"", []
-    for source in sources:
-        starts.append(len(targets))
-        targets += rules[source].encode() + b"\0"
-    trie = build_trie(sources, starts)
-    return struct.pack("<I", len(trie)) + trie + targets
 
 
 def both(data: bytes) -> tuple[Any, Any]:

@@ -28,6 +28,22 @@ LLAMA3 = (
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 
+TEMPLATE = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "a", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 1}}],
+    "pair": [
+        {"Sequence": {"id": "A", "type_id": 0}},
+        {"SpecialToken": {"id": "a", "type_id": 2}},
+        {"Sequence": {"id": "B", "type_id": 1}},
+        {"SpecialToken": {"id": "b", "type_id": 1}},
+    ],
+    "special_tokens": {
+        "a": {"id": "a", "ids": [64], "tokens": ["a"]},
+        "b": {"id": "b", "ids": [65, 66], "tokens": ["b", "c"]},
+    },
+}
+
+
 def stand_ins() -> list[str]:
     """The character that stands for each byte in GPT-2's files."""
     shown = [""] * 256

@@ -46,21 +46,6 @@ BAD_CALLS: list[Callable[[Any], Any]] = [
     lambda t: t.id_to_token("a"),
 ]
 
-TEMPLATE = {
-    "type": "TemplateProcessing",
-    "single": [{"SpecialToken": {"id": "a", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 1}}],
-    "pair": [
-        {"Sequence": {"id": "A", "type_id": 0}},
-        {"SpecialToken": {"id": "a", "type_id": 2}},
-        {"Sequence": {"id": "B", "type_id": 1}},
-        {"SpecialToken": {"id": "b", "type_id": 1}},
-    ],
-    "special_tokens": {
-        "a": {"id": "a", "ids": [64], "tokens": ["a"]},
-        "b": {"id": "b", "ids": [65, 66], "tokens": ["b", "c"]},
-    },
-}
-
 
 def random_settings(rng: random.Random) -> Callable[[Any], None]:
     """Return a function that gives a tokenizer random settings."""

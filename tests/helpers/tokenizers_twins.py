@@ -43,7 +43,7 @@ def plain(value: Any, rng: random.Random | None = None) -> Any:
     names = [*PROPERTIES]
     if rng is not None:
         random.Random(rng.random()).shuffle(names)
-    found = {name: getattr(value, name) for name in names}
+    found: dict[Any, Any] = {name: getattr(value, name) for name in names}
     found["len"] = len(value)
     found["repr"] = repr(value)
     found["overflowing"] = [plain(part) for part in value.overflowing]

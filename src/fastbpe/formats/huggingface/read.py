@@ -88,8 +88,11 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         top.fail("it has no 'model'")
     check_model(model)
     steps, prefix_space = parts.pre_tokenizers(top.part("pre_tokenizer"))
-    if not any(step["type"] == "ByteLevel" for step in steps):
+    n_byte_level = sum(step["type"] == "ByteLevel" for step in steps)
+    if not n_byte_level:
         top.fail("no ByteLevel pre-tokenizer: only byte-level vocabularies are supported", "pre_tokenizer")
+    if n_byte_level > 1:
+        top.fail("two ByteLevel steps: the second would show bytes of bytes; leave one out", "pre_tokenizer")
     parts.check_byte_decoder(top.part("decoder"))
     whole_piece_first = model.get("ignore_merges", bool, False)
     tokens, tables = None, None
@@ -110,6 +113,8 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         listed = vocabulary_.read_merges(model, vocabulary)
         tokens, merges, misses_bytes = vocabulary_.lay_out(model, vocabulary, listed, added, whole_piece_first)
         ordinary = {i for i in _ids(added, vocabulary) if i < len(tokens) and tokens[i]}
+    if misses_bytes:
+        _check_byte_fallback(model, vocabulary)
     special, others = vocabulary_.plain_special(added, vocabulary.get, ordinary)
     parts.warn_of_settings(top)
     around = templates.read(top.part("post_processor"))
@@ -203,3 +208,13 @@ def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
     """Return the ids of the added tokens, and of the ordinary tokens that are written like them."""
     alike = {vocabulary.get(text_of(token.content.encode()), -1) for token in added}
     return {token.id for token in added} | alike - {-1}
+
+
+def _check_byte_fallback(model: Part, vocabulary: _Vocabulary) -> None:
+    """Refuse byte_fallback where the stand-in of a byte without a token may become the tokens of its own bytes."""
+    if model.get("byte_fallback", bool, False):
+        for byte in range(256):
+            if vocabulary.get(f"<0x{byte:02X}>", -1) >= 0:
+                model.fail(
+                    f"not supported in a vocabulary that lacks bytes and has <0x{byte:02X}>", "byte_fallback"
+                )
