@@ -13,8 +13,8 @@ import pytest
 
 from fastbpe.errors import FormatError, InvalidTokenError, PatternError
 from fastbpe.formats.huggingface.decoders import canonical, flattened
+from fastbpe.normalization.decoder_plans import find_plan
 from fastbpe.normalization.decoder_steps import apply, make_steps
-from fastbpe.tokenizer import step_decoding
 from fastbpe.tokenizer.step_decoding import StepDecoding
 
 BPE: list[dict[str, Any]] = [{"type": "BPEDecoder", "suffix": "</w>"}]
@@ -52,6 +52,12 @@ CASES: list[tuple[list[dict[str, Any]] | None, list[str], str]] = [
     ([FALLBACK, FUSE], ["<0xE2>", "▁", "<0x96>", "<0x81>"], "\ufffd▁\ufffd\ufffd"),
     (CHATGLM, ["▁a", "▁b", "<0xE2>", "<0x96>", "<0x81>", "c"], "a b c"),
     (CHATGLM, ["<0xFF>", "<0xFE>", "▁a"], "\ufffd\ufffd a"),
+    (CHATGLM, ["<0xE2>", "<0x96>", "<0x81>"], ""),
+    (CHATGLM, ["▁a", "<0xFF>", "<0xFE>"], "a\ufffd\ufffd"),
+    ([FALLBACK, WORDS], ["<0xFF>", "<0xFE>", "a", "<0x41>", "<0x42>", "##a"], "\ufffd \ufffd a ABa"),
+    ([FALLBACK, *BPE], ["a</w>", "<0x3C>", "<0x2F>", "<0x77>", "<0x3E>"], "a "),
+    ([FALLBACK, *BPE], ["<0x3C>", "<0x2F>", "<0x77>", "<0x3E>", "a</w>"], " a"),
+    ([FALLBACK, METASPACE, FUSE, {**STRIP, "start": 0, "stop": 1}], ["▁a", "<0x20>", "<0x20>"], "a "),
     ([BYTES], ["Ġa", "Ã", "©", "é b", "Ã"], " aéé b\ufffd"),
     ([BYTES, {**TO_SPACE, "pattern": {"String": "</w>"}}], ["a</w>", "b</", "w>"], "a b "),
     ([TO_SPACE, FUSE, BYTES], ["Ã", "©"], "é"),
@@ -260,9 +266,9 @@ def test_tables_of_many_tokens_hold_each_token(steps: list[dict[str, Any]], odd:
 
 def test_lists_of_steps_on_single_tokens_become_tables() -> None:
     for steps in (BPE, None, [], LLAMA, CHATGLM, [BYTES], [WORDS], [METASPACE], [TO_SPACE, BYTES, STRIP]):
-        assert step_decoding._plan(make_steps(steps)) is not None
+        assert find_plan(make_steps(steps)) is not None
     for steps in ([CTC], [WORDS, BYTES], [FALLBACK, BYTES], [FALLBACK, CTC]):
-        assert step_decoding._plan(make_steps(steps)) is None
+        assert find_plan(make_steps(steps)) is None
 
 
 REFUSED: list[tuple[Any, str]] = [

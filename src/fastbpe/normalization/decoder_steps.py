@@ -49,14 +49,18 @@ class EachToken(Step):
         raise NotImplementedError
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
+        return self.part(tokens, True, True)
+
+    def part(self, tokens: Sequence[str], begins: bool, ends: bool) -> list[str]:
+        """Change tokens of a list: those at its beginning (or not), and at its end (or not)."""
         if not self.knows_first and not self.knows_last:
             return self.forms(tokens, False, False)
         if len(tokens) < 2:
-            return self.forms(tokens, True, True)
+            return self.forms(tokens, begins, ends)
         return [
-            *self.forms(tokens[:1], True, False),
+            *self.forms(tokens[:1], begins, False),
             *self.forms(tokens[1:-1], False, False),
-            *self.forms(tokens[-1:], False, True),
+            *self.forms(tokens[-1:], False, ends),
         ]
 
 

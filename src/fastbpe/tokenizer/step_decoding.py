@@ -2,8 +2,8 @@
 
 Most decoders change each token by itself, the first and the last perhaps in another way. For these the core's
 `Decoder` gets the bytes that each id has within a text, and the two ends are mended. A token for a byte has the
-byte itself, or, if more steps follow, a byte that is never UTF-8: a list of ids with such a token, and any list
-with a decoder of another kind, is decoded step by step.
+byte itself, or, if more steps follow, a byte that is never UTF-8. If the bytes of ids are not UTF-8, each run of
+tokens for bytes is decoded apart. Decoders of other kinds run step by step.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import copy
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate, compress, pairwise
+from itertools import accumulate, compress, groupby, pairwise
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
@@ -25,13 +25,12 @@ from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import InvalidTokenError, note_place
 from fastbpe.model import Buffer
+from fastbpe.normalization.decoder_plans import find_plan
 from fastbpe.normalization.decoder_steps import (
     REPLACEMENT,
     ByteFallback,
     ByteLevel,
     EachToken,
-    Fuse,
-    Step,
     apply,
     byte_values,
     make_steps,
@@ -44,41 +43,6 @@ _NEVER_UTF8 = b"\xff"
 _NO_SLOTS = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 _MAX_ENDS = 1 << 12  # first and last tokens that are kept
 _NEVER_RAISE = frozenset({"replace", "ignore", "backslashreplace", "surrogateescape"})
-_TAKES_ANOTHER_WAY = UnicodeDecodeError, InvalidTokenError
-
-
-class _Plan(NamedTuple):
-    """Decoder as a table of bytes.
-
-    each: steps that change each token by itself, perhaps with ByteFallback between them.
-    as_bytes: step at their end that makes bytes of tokens; None: there is none, or more steps follow it.
-    after: steps over the one text that is left.
-    knows_ends: the first or last token may change in another way.
-    has_bytes: tokens for bytes are not in the table.
-    """
-
-    each: list[Step]
-    as_bytes: ByteLevel | ByteFallback | None
-    after: list[Step]
-    knows_ends: bool = False
-    has_bytes: bool = False
-
-
-def _plan(steps: Sequence[Step]) -> _Plan | None:
-    """Find the table that does what steps do; None: there is none."""
-    each: list[Step] = []
-    left = [*steps]
-    while left and isinstance(left[0], (EachToken, ByteFallback)):
-        each.append(left.pop(0))
-    knows_ends = any(isinstance(step, EachToken) and (step.knows_first or step.knows_last) for step in each)
-    n_fallbacks = sum(isinstance(step, ByteFallback) for step in each)
-    if left and isinstance(left[0], ByteLevel):
-        return None if knows_ends or n_fallbacks else _Plan(each, left[0], left[1:])
-    if left and not isinstance(left[0], Fuse):
-        return None
-    if n_fallbacks == 1 and isinstance(each[-1], ByteFallback) and not knows_ends:
-        return _Plan(each[:-1], each[-1], left[1:])
-    return _Plan(each, None, left[1:], knows_ends, n_fallbacks > 0)
 
 
 class StepDecoding:
@@ -117,7 +81,7 @@ class StepDecoding:
         self._tokens = tokens
         self._special = frozenset(special)
         self._empty = frozenset(empty)
-        self._table = _plan(self._steps)
+        self._table = find_plan(self._steps)
         self._ends: dict[tuple[int, bool, bool], tuple[int, str]] = {}
 
     # Decoding
@@ -137,7 +101,10 @@ class StepDecoding:
         if self._table is not None:
             try:
                 return self._quickly([ids], errors, num_threads, unknown_ids, skip)[0]
-            except _TAKES_ANOTHER_WAY:
+            except UnicodeDecodeError:
+                if self._table.before is not None:
+                    return self._by_runs(ids, errors, skip)
+            except InvalidTokenError:
                 pass
         return self._slowly(ids, errors, unknown_ids, skip)
 
@@ -349,8 +316,17 @@ class StepDecoding:
             texts = [apply(self._table.after, [text], errors) for text in texts]
         return texts
 
-    def _mended(self, text: str, ids: Ids, skip: bool, *, all_stay: bool) -> str:
-        """Give the first and the last token of a text their own forms. all_stay: no id is left out."""
+    def _mended(
+        self, text: str, ids: Ids, skip: bool, *, all_stay: bool, begins: bool = True, ends: bool = True
+    ) -> str:
+        """Give the first and the last token of a text their own forms.
+
+        Args:
+            text: text of the ids, each as within a text.
+            ids, skip: as in `decode`.
+            all_stay: no id is left out.
+            begins, ends: the first id begins the whole text, and the last one ends it.
+        """
         first, last = 0, len(ids) - 1
         if not all_stay:
             while first <= last and not self._stays(ids[first], skip):
@@ -358,10 +334,10 @@ class StepDecoding:
             while first < last and not self._stays(ids[last], skip):
                 last -= 1
         if first >= last:
-            return text if first > last else self._end(ids[first], True, True)[1]
-        ends = self._ends
-        before, begin = ends.get((ids[first], True, False)) or self._end(ids[first], True, False)
-        behind, end = ends.get((ids[last], False, True)) or self._end(ids[last], False, True)
+            return text if first > last else self._end(ids[first], begins, ends)[1]
+        known = self._ends
+        before, begin = known.get((ids[first], begins, False)) or self._end(ids[first], begins, False)
+        behind, end = known.get((ids[last], False, ends)) or self._end(ids[last], False, ends)
         return f"{begin}{text[before : len(text) - behind]}{end}"
 
     def _end(self, token_id: int, first: bool, last: bool) -> tuple[int, str]:
@@ -385,6 +361,41 @@ class StepDecoding:
         """Tell whether an id has a token that is not left out."""
         i = index(token_id)
         return 0 <= i < len(self._tokens) and bool(self._known[i]) and not (skip and i in self._special)
+
+    # By the table, and by the steps around runs of bytes
+
+    @cached_property
+    def _byte_values(self) -> dict[int, int]:
+        """Byte of each id whose token stands for one."""
+        assert self._table is not None
+        ids = [*compress(range(len(self._tokens)), self._known)]
+        names = [self._tokens[i].decode() for i in ids]
+        for step in self._table.before or ():
+            names = step.forms(names, False, False)
+        pairs = zip(ids, names, strict=True)
+        return {i: byte_values([name])[0] for i, name in pairs if name[:3] == "<0x" and ByteFallback.is_byte(name)}
+
+    def _by_runs(self, ids: Ids, errors: DecodeErrors, skip: bool) -> str:
+        """Decode ids that are tokens or to be left out: by the table, but for tokens for bytes."""
+        assert self._table is not None
+        values, texts = self._byte_values, list[str]()
+        kept = self._decoder.known(ids)
+        if skip and self._special:
+            kept = [i for i in kept if i not in self._special]
+        runs = [(is_byte, [*run]) for is_byte, run in groupby(kept, values.__contains__)]
+        for number, (is_byte, run) in enumerate(runs):
+            begins, ends = number == 0, number == len(runs) - 1
+            if is_byte:
+                tokens = ByteFallback.texts(bytes(map(values.__getitem__, run)), errors)
+                for step in self._table.behind:
+                    tokens = step.part(tokens, begins, ends)
+                texts += tokens
+                continue
+            text = self._decoder.decode(run, "strict")
+            if self._table.knows_ends:
+                text = self._mended(text, run, False, all_stay=True, begins=begins, ends=ends)
+            texts.append(text)
+        return apply(self._table.after, ["".join(texts)], errors)
 
     # By the steps
 
