@@ -20,7 +20,7 @@ pytest.importorskip("tokenizers")
 
 import tokenizers as stock
 
-from fastbpe.errors import VocabularyNotFoundError
+from fastbpe.errors import FormatError, VocabularyNotFoundError
 from fastbpe.normalization.sentencepiece_rules import charsmap
 from fastbpe.tokenizers import own
 from helpers.sampling import SEED, rounds, some
@@ -479,6 +479,26 @@ def test_models_on_this_machine_are_found_and_others_are_an_error(
 def test_parts_of_other_models_say_what_to_install(part: str, value: Any, named: str) -> None:
     with pytest.raises(ImportError, match=rf"{named}.*pip install 'tokenizers"):
         own.Tokenizer.from_str(json.dumps({**small(), part: value}))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("pre_tokenizer", {"type": "Punctuation", "behavior": "isolated"}),
+        ("pre_tokenizer", {"type": "CharDelimiterSplit", "delimiter": "ab"}),
+        ("pre_tokenizer", {"type": "FixedLength", "length": -1}),
+        ("pre_tokenizer", {"type": "Split", "pattern": {"Regex": 5}, "behavior": "Removed", "invert": False}),
+        ("normalizer", {"type": "Replace", "pattern": {"Other": "a"}, "content": ""}),
+        ("post_processor", {"type": "BertProcessing", "sep": [], "cls": ["a", 2]}),
+        ("post_processor", {"type": "BertProcessing", "sep": ["a", 1 << 32], "cls": ["a", 2]}),
+    ],
+)
+def test_file_with_a_value_that_suits_no_component_raises_format_error(part: str, value: Any) -> None:
+    text = json.dumps({**small(), part: value})
+    with pytest.raises(Exception, match="line 1"):
+        stock.Tokenizer.from_str(text)
+    with pytest.raises(FormatError, match=value["type"]):
+        own.Tokenizer.from_str(text)
 
 
 def test_a_bpe_that_fastbpe_does_not_run_says_why() -> None:

@@ -7,11 +7,12 @@ few letters.
 from __future__ import annotations
 
 import base64
+import copy
 import itertools
 import json
 import random
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -366,6 +367,51 @@ def flat(part: Json | None, key: str) -> Iterator[Json]:
 def is_panic(error: BaseException) -> bool:
     """Tell whether tokenizers has panicked, where it should have raised an error."""
     return type(error).__name__ == "PanicException"
+
+
+# Damage
+
+
+def damaged(rng: random.Random, made: Json) -> Json:
+    """Return the file with one fault; tokenizers refuses most of them."""
+    made = copy.deepcopy(made)
+    model, merges = made["model"], made["model"]["merges"]
+    parts = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders"}
+    parts["post_processor"] = "processors"
+    steps = [step for part, key in parts.items() for step in flat(made[part], key)]
+    faults: list[Callable[[], object]] = [
+        lambda: made.update({rng.choice([*parts]): {"type": "Other"}}),
+        lambda: model.update({rng.choice(["fuse_unk", "byte_fallback", "ignore_merges"]): rng.choice([1, "yes"])}),
+        lambda: model.update(
+            {rng.choice(["unk_token", "end_of_word_suffix", "continuing_subword_prefix"]): rng.choice([1, ["a"]])}
+        ),
+        lambda: model.update({"dropout": rng.choice([-0.5, 1.5, "0.1"])}),
+        lambda: merges.insert(rng.randint(0, len(merges)), rng.choice([["a"], ["a", "b", "c"], "a", "ab", 5])),
+        lambda: merges.append(["absent", "tokens"]),
+        lambda: model["vocab"].update({rng.choice(["new", "other"]): rng.choice([-1, 1.5, "1", 1 << 32, None])}),
+        lambda: model.pop(rng.choice(["vocab", "merges"])),
+        lambda: made.pop(rng.choice(["version", "model"])),
+        lambda: made.update({"version": "2.0"}),
+        lambda: made["added_tokens"].append({"content": "<new>", "special": True}),
+    ]
+    if merges:
+        faults += [lambda: model["vocab"].pop(_right_of(rng.choice(merges)), None)] * 3
+    if made["added_tokens"]:
+        faults += [lambda: made["added_tokens"][-1].pop(rng.choice(["id", "content", "special", "lstrip"]))]
+    # tokenizers takes a damaged RobertaProcessing as BertProcessing.
+    others = ("TemplateProcessing", "RobertaProcessing")
+    steps = [step for step in steps if len(step) > 1 and step["type"] not in others]
+    if steps:
+        step = rng.choice(steps)
+        key = rng.choice([key for key in step if key != "type"])
+        values = [5, -1, 1.5, "", "ab", "Other", None, True, [], {}, {"Regex": 5}, {"Other": "a"}]
+        faults += [lambda: step.pop(key)] * 3 + [lambda: step.update({key: rng.choice(values)})] * 6
+    rng.choice(faults)()
+    return made
+
+
+def _right_of(merge: Any) -> str:
+    return str(merge.split(" ")[-1] if isinstance(merge, str) else merge[-1])
 
 
 # Texts

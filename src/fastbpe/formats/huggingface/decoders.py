@@ -20,6 +20,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "ByteFallback": {},
 }
 SCHEMES = ("always", "first", "never")
+BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
+_NAMES = {"scheme": SCHEMES, "behavior": BEHAVIORS}
 _UNTYPED = ("BPEDecoder", "WordPiece", "CTC", "Replace", "Strip")  # kinds that tokenizers knows by their options
 _KINDS = {
     "text": "text",
@@ -112,7 +114,7 @@ def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
 def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Take the options of a kind. Raises FormatError for a value that does not suit."""
     for name, option in OPTIONS[kind].items():
-        if not _is(option, given.get(name)):
+        if not is_value(option, given.get(name)):
             _fail(f"{place}.{name}", f"in {kind} it must be {_KINDS[option]}, not {given.get(name)!r:.60}")
     return {"type": kind, **{name: given[name] for name in OPTIONS[kind]}}
 
@@ -121,7 +123,7 @@ def _by_options(described: Mapping[str, Any]) -> dict[str, Any] | None:
     """Find the first kind without need of a type that has all its options."""
     for kind in _UNTYPED:
         options = OPTIONS[kind]
-        if all(_is(option, described.get(name)) for name, option in options.items()):
+        if all(is_value(option, described.get(name)) for name, option in options.items()):
             return {"type": kind, **{name: described[name] for name in options}}
     return None
 
@@ -136,8 +138,8 @@ def _by_order(values: Sequence[Any]) -> dict[str, Any] | None:
     return None
 
 
-def _is(option: str, value: Any) -> bool:
-    """Tell whether a value suits an option."""
+def is_value(option: str, value: Any) -> bool:
+    """Tell whether a value suits an option: "flag", "number", "pattern", "text", "character", "scheme", …"""
     if option == "flag":
         return isinstance(value, bool)
     if option == "number":
@@ -148,9 +150,18 @@ def _is(option: str, value: Any) -> bool:
             and list(value) in (["String"], ["Regex"])
             and all(isinstance(text, str) for text in value.values())
         )
+    if option == "token":
+        return isinstance(value, list) and len(value) == 2 and is_value("text", value[0]) and is_id(value[1])
     if not isinstance(value, str):
         return False
-    return option == "text" or (len(value) == 1 if option == "character" else value in SCHEMES)
+    if option in _NAMES:
+        return value in _NAMES[option]
+    return option == "text" or len(value) == 1
+
+
+def is_id(value: Any) -> bool:
+    """Tell whether a value is an id: an integer of 32 bits."""
+    return is_value("number", value) and value < 1 << 32
 
 
 def _fail(place: str, problem: str) -> NoReturn:

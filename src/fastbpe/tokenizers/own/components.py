@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.decoders import is_value
 
 #: Number of changes of all components and tokenizers so far, in a list of one.
 n_changes = [0]
@@ -55,11 +56,13 @@ class Component:
         kind: "type" in the JSON.
         defaults: value of each field that a file may leave out.
         fields: names of the fields and their types, in order.
+        checked: names of fields of which a file may hold only some values → kind of option, see `is_value`.
     """
 
     kind: ClassVar[str] = ""
     fields: ClassVar[Mapping[str, type]] = {}
     defaults: ClassVar[Mapping[str, Any]] = {}
+    checked: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self) -> None:
         raise TypeError(f"{type(self).__name__} is a base class: use one of its subclasses")
@@ -85,6 +88,9 @@ class Component:
         missing = [key for key in cls.fields if key not in values]
         if missing:
             raise FormatError(f"{cls.kind}: it has no {missing[0]!r}")
+        for key, option in cls.checked.items():
+            if not is_value(option, values[key]):
+                raise FormatError(f"{cls.kind}: {values[key]!r:.60} is no {option} that {key!r} can be")
         made = cls.__new__(cls)
         try:
             made._set(**{key: values[key] for key in cls.fields})

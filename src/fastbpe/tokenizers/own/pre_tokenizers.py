@@ -154,6 +154,7 @@ class Split(PreTokenizer):
 
     kind = "Split"
     fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "behavior": str, "invert": bool}
+    checked: ClassVar[Mapping[str, str]] = {"pattern": "pattern", "behavior": "behavior"}
 
     def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
         self._set(pattern=_pattern(pattern), behavior=_checked_behavior(behavior), invert=invert)
@@ -191,6 +192,7 @@ class Punctuation(PreTokenizer):
 
     kind = "Punctuation"
     fields: ClassVar[Mapping[str, type]] = {"behavior": str}
+    checked: ClassVar[Mapping[str, str]] = {"behavior": "behavior"}
     defaults: ClassVar[Mapping[str, Any]] = {"behavior": "Isolated"}
 
     def __init__(self, behavior: str = "isolated") -> None:
@@ -220,6 +222,7 @@ class CharDelimiterSplit(PreTokenizer):
 
     kind = "CharDelimiterSplit"
     fields: ClassVar[Mapping[str, type]] = {"delimiter": str}
+    checked: ClassVar[Mapping[str, str]] = {"delimiter": "character"}
 
     def __init__(self, delimiter: str) -> None:
         self._set(delimiter=character(delimiter))
@@ -236,6 +239,7 @@ class FixedLength(PreTokenizer):
 
     kind = "FixedLength"
     fields: ClassVar[Mapping[str, type]] = {"length": int}
+    checked: ClassVar[Mapping[str, str]] = {"length": "number"}
     defaults: ClassVar[Mapping[str, Any]] = {"length": 5}
 
     def __init__(self, length: int = 5) -> None:

@@ -201,6 +201,7 @@ class BertProcessing(_Pair):
 
     kind = "BertProcessing"
     fields: ClassVar[Mapping[str, type]] = {"sep": list, "cls": list}
+    checked: ClassVar[Mapping[str, str]] = {"sep": "token", "cls": "token"}
 
     def __init__(self, sep: tuple[str, int], cls_token: tuple[str, int]) -> None:
         self._set(sep=_token(sep), cls=_token(cls_token))
@@ -229,6 +230,7 @@ class RobertaProcessing(_Pair):
         "trim_offsets": bool,
         "add_prefix_space": bool,
     }
+    checked: ClassVar[Mapping[str, str]] = {"sep": "token", "cls": "token"}
 
     def __init__(
         self,
