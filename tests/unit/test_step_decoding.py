@@ -175,6 +175,11 @@ def test_tokens_that_become_nothing_end_a_run_of_bytes() -> None:
     assert decoding.decode_bytes([0, 1, 2]) == b"\xc3\xa9"
 
 
+def test_a_whole_decoder_is_a_list_of_steps() -> None:
+    whole = {"type": "Sequence", "decoders": [TO_SPACE, {"type": "Sequence", "decoders": [FALLBACK, FUSE, STRIP]}]}
+    assert StepDecoding(whole, [b"a", "▁b".encode()]).decode([1, 0, 1]) == "ba b"
+
+
 def test_the_empty_token_is_a_token() -> None:
     decoding = StepDecoding(None, [b"a", b"", b""], empty=[1])
     assert decoding.decode([0, 1, 0]) == "a  a"

@@ -53,7 +53,7 @@ class StepDecoding:
     stands for the token U+FFFD.
 
     Args:
-        steps: the steps of the decoder, as JSON; None: no decoder, so tokens are joined by spaces.
+        steps: JSON of the decoder, or a list of its steps; None: no decoder, so tokens are joined by spaces.
         tokens: UTF-8 of each id's token, as the file spells it, or as an added token is written. b"": the id has
             no token.
         special: ids that skip_special_tokens leaves out.
@@ -71,7 +71,7 @@ class StepDecoding:
 
     def __init__(
         self,
-        steps: Sequence[Mapping[str, Any]] | None,
+        steps: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         tokens: Sequence[bytes],
         special: Collection[int] = (),
         *,
