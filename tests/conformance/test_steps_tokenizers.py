@@ -253,7 +253,8 @@ _ATOMS = r"""
 \p{L} \P{L} \p{^Lu} \p{Han} \p{Greek} \p{Letter} \s \S \w \W \d \D \h \H \n \r \v \f \- \/ \x41 \u00e9 \x{1F600}
 ^ $ \A \z \Z \b \B . a s t ' é 😀 { } ] - (?=a) (?!\s) (?<=a) (?<!\s) (?>a+) (?:a|b) (a|\s) (?<x>a)
 [a-z] [^a-z] [\w'] [^\s\w] [\W\d] [\w] [^\w] [\W] [[\w]a] [a-z&&[^aeiou]] [^a[b]] [\p{Lu}\p{M}] [\d-z] [-a] [a-]
-(?i:s) (?i:'s) (?i:[sk]) (?i:[^s]) (?i:k) (?i:[a-z]+) (?i:[\s\d]) (?m:.) (?-i:a) (?:\s|$) (?:^|\s)
+(?i:s) (?i:'s) (?i:é) (?i:[’é]) (?i:[^É]) (?i:[sk]) (?i:[^s]) (?i:k) (?i:[a-z]+) (?i:[\s\d])
+(?m:.) (?-i:a) (?:\s|$) (?:^|\s)
 """
 ATOMS = [*_ATOMS.split(), " ", "\n"]
 COUNTS = [
@@ -304,6 +305,27 @@ def test_random_patterns_match_as_in_tokenizers() -> None:
             found = [data[start:end].decode() for start, end in ours.pieces(text)]
             expected = [piece for piece, _ in theirs.pre_tokenize_str(text)]
             assert found == expected, f"seed {SEED}: {pattern!r} on {text!r}"
+
+
+@pytest.mark.parametrize("form", ["(?i:{})", "(?i:[{}])", "(?i:[^{}])", "(?i:s{}t)", "(?i:[a{}]+)"])
+def test_characters_whose_case_is_ignored_match_as_in_tokenizers(form: str) -> None:
+    """Of each character outside ASCII with several cases, all cases match; or the pattern is refused."""
+    cased = [c for c in map(chr, range(0x80, 0x20000)) if c in ANY and len(CharSet.of(c).case_closure()) > 1]
+    pool = "".join(cased) + "abcfhijklnstwyABCFHIJKLNSTWY'’漢\u02bc\u0301\u0307\u0308\u030c"
+    n_refused = 0
+    for character in some([*cased, "’", "漢"], 250):
+        pattern = form.format(character)
+        try:
+            translated = from_oniguruma(pattern)
+        except PatternError:
+            n_refused += 1
+            continue
+        text = pool + "".join(f"s{one}Ts{one}s" for one in CharSet.of(character).case_closure())
+        theirs = peers.Split(tokenizers.Regex(pattern), "removed", True).pre_tokenize_str(text)
+        data = text.encode()
+        ours = [data[a:b].decode() for a, b in make_splitter(translated, drop_unmatched=True).pieces(text)]
+        assert ours == [piece for piece, _ in theirs], pattern
+    assert n_refused < 40
 
 
 def test_every_property_has_the_characters_of_tokenizers() -> None:

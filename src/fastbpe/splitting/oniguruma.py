@@ -10,13 +10,14 @@ The two syntaxes are mostly the same. These parts look alike but differ in meani
 
 Parts without a translation, and some that are too rare to translate, raise PatternError: `{1,3}+` (in Ruby's
 syntax a repetition of the repetition), `{2}?` (an optional repetition), `[[:alpha:]]`, `--` within brackets,
-back-references; and, where case is ignored, classes of letters and pairs of letters that match a ligature or ß.
+back-references; and, where case is ignored, classes of letters, and what matches a ligature, ß or the like, which
+are several letters in another case.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NoReturn
 
 from fastbpe.errors import PatternError
@@ -41,6 +42,19 @@ _PROPERTY = re.compile(r"\\[pP]\{\^?([A-Za-z][A-Za-z_ ]*)\}")
 _COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")
 _GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<[A-Za-z_][A-Za-z0-9_]*>|([im]*)(?:-([im]*))?([:)])))?")
 _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
+
+
+@cache
+def _of_several() -> frozenset[str]:
+    """Return the characters of which several are one character in another case, as ʼ and n are ŉ."""
+    folded = (chr(code).casefold() for code in range(0x20000))  # no character above has a case
+    return frozenset(character for text in folded if len(text) > 1 for character in text)
+
+
+def _folds_alone(character: str) -> bool:
+    """Tell whether a character in any case is one character, and no part of the other case of one."""
+    cases = [*CharSet.of(character).case_closure()]
+    return all(len(one.casefold()) == 1 for one in cases) and _of_several().isdisjoint(cases)
 
 
 @lru_cache(maxsize=64)
@@ -97,7 +111,7 @@ class _Translation:
 
     def literal(self, character: str) -> None:
         if self.ignore_case[-1]:
-            if not character.isascii():
+            if not character.isascii() and not _folds_alone(character):
                 self.refuse(
                     f"{character!r} where case is ignored may match several characters in tokenizers",
                     "write both cases out",
@@ -175,10 +189,15 @@ class _Translation:
                 depth -= 1
                 if not depth:
                     return
-            elif self.ignore_case[-1] and not character.isascii():
+            elif self.ignore_case[-1] and not character.isascii() and not self.stands_alone():
                 self.refuse(f"{character!r} where case is ignored", "take it out of the (?i:...)")
             else:
                 self.give(character, character)
+
+    def stands_alone(self) -> bool:
+        """Tell whether the next character folds alone, and is no end of a range."""
+        around = self.pattern[self.at - 1] + self.pattern[self.at + 1 : self.at + 2]
+        return "-" not in around and _folds_alone(self.pattern[self.at])
 
     def group(self) -> None:
         found = _GROUP.match(self.pattern, self.at)

@@ -266,6 +266,8 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
         ("(?i:s(?:T))", "matches one character too"),
         ("(?i:ß)", "several characters"),
         ("(?i:[ß])", "case is ignored"),
+        ("(?i:\u02bcn)", "several characters"),
+        ("(?i:[à-é])", "case is ignored"),
         (r"(?i:\p{Lu})", "case is ignored"),
         (r"(?i:\w)", "case is ignored"),
         (r"(?i:\x41)", "case is ignored"),
