@@ -95,11 +95,32 @@ class AddedToken(NamedTuple):
     single_word: bool = False
 
 
+class Spelling(NamedTuple):
+    """How a tokenizer.json spells base symbols that are characters; its model's options under shorter names.
+
+    prefix: str – stands before each character but the first one of a piece: continuing_subword_prefix.
+    suffix: str – stands behind the last character of a piece: end_of_word_suffix.
+    unknown_token: str or None – unk_token, for characters without a token. None: they are left out.
+    unknown: int – its id. -1: the vocabulary lacks it, and a text that needs it raises an error.
+    fuses: bool – unknown characters in a row are one token: fuse_unk.
+    byte_ids: sequence of int – byte_fallback: ids of the tokens of all bytes, -1 for a byte without one; empty:
+        no byte fallback.
+    """
+
+    prefix: str = ""
+    suffix: str = ""
+    unknown_token: str | None = None
+    unknown: int = -1
+    fuses: bool = False
+    byte_ids: Sequence[int] = ()
+
+
 class Model(NamedTuple):
-    """Byte-level vocabulary with everything that decides ids.
+    """Byte-level vocabulary, or one of characters, with everything that decides ids.
 
     Attributes:
-        tokens: list of bytes – the token of each ordinary id, b"" for other ids; None: `tables` holds them.
+        tokens: list of bytes – the token of each ordinary id, b"" for other ids; None: `tables` holds them. With a
+            spelling, the UTF-8 of the token as the file spells it.
         pattern: the split pattern; several are applied one after another; None: no splitting.
         special_tokens: name → id.
         merges: bytes – the merge list: uint32 triples (left id, right id, merged id), little-endian, best first.
@@ -121,6 +142,7 @@ class Model(NamedTuple):
         chat: chat templates of the model's folder; None: it has none.
         fingerprint: str – as the file gives it; "": it gives none.
         training: the training report; {}: not trained here.
+        spelling: base symbols are characters, spelled so; None: they are bytes.
     """
 
     tokens: list[bytes] | None
@@ -143,6 +165,7 @@ class Model(NamedTuple):
     chat: Chat | None = None
     fingerprint: str = ""
     training: Mapping[str, Any] = _NONE
+    spelling: Spelling | None = None
 
     def __repr__(self) -> str:
         return fields_repr(self)

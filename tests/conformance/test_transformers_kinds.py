@@ -26,7 +26,7 @@ from helpers.transformers_grid import CALLS, answer, difference, make, random_te
 from helpers.transformers_kinds import KINDS, ODD_CALLS, json_of_kind, make_kind
 from helpers.transformers_random import draw_decoding, draw_encoding
 
-NOT_TAKEN = {"clip", "two_byte_levels"}
+NOT_TAKEN: set[str] = set()
 
 
 @lru_cache

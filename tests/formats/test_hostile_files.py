@@ -153,7 +153,6 @@ DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
     "decoders nested deep": lambda llama: nested(llama, "decoder", "decoders"),
     "an id far away": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 4_000_000_000}),
     "an id again": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 1, "b": 1}),
-    "a gap": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 1, "b": 3}, model__merges=[]),
     "a merge of what is not a token": lambda llama: tokenizer_json(llama, model__merges=["a b", "a zz"]),
     "a unigram model": lambda llama: tokenizer_json(llama, model={"type": "Unigram", "vocab": [["a", -1.0]]}),
     "a WordPiece model": lambda llama: tokenizer_json(llama, model={"type": "WordPiece", "vocab": {"a": 0}}),

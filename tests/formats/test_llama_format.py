@@ -82,10 +82,9 @@ def with_tokens(*tokens: str) -> dict[str, int]:
 
 
 METASPACE_STEPS = [
-    ({"replacement": "_"}, r"\.replacement: '_' is not supported; it must be U\+2581"),
-    ({"replacement": 7}, r"\.replacement: must be text"),
-    ({"replacement": None}, r": it has no 'replacement'"),
-    ({"prepend_scheme": "last"}, r"\.prepend_scheme: 'last' is not one of always, first, never"),
+    ({"replacement": 7}, r"\.replacement: in Metaspace it must be one character, not 7"),
+    ({"replacement": None}, r"\.replacement: in Metaspace it must be one character, not None"),
+    ({"prepend_scheme": "last"}, r"\.prepend_scheme: in Metaspace it must be one of always, first, never"),
     ({"add_prefix_space": False}, r"\.add_prefix_space: false is not what the prepend_scheme 'first' says"),
 ]
 
@@ -94,73 +93,23 @@ METASPACE_STEPS = [
     ("changes", "message"),
     [
         *(
-            ({"pre_tokenizer": {**METASPACE_STEP, **values}}, f"pre_tokenizer{message}")
+            ({name: {**METASPACE_STEP, **values}}, f"{name}{message}")
+            for name in ("pre_tokenizer", "decoder")
             for values, message in METASPACE_STEPS
         ),
-        *(({"decoder": {**METASPACE_STEP, **values}}, f"decoder{message}") for values, message in METASPACE_STEPS),
-        ({"pre_tokenizer": {**METASPACE_STEP, "split": "no"}}, r"pre_tokenizer\.split: must be true or false"),
-        ({"pre_tokenizer": {"type": "Digits"}}, "pre_tokenizer: 'Digits' is not supported where spaces are"),
         (
-            {"pre_tokenizer": {"type": "Sequence", "pretokenizers": []}},
-            "pre_tokenizer: 'Sequence' is not supported",
+            {"pre_tokenizer": {**METASPACE_STEP, "split": "no"}},
+            r"pre_tokenizer\.split: in Metaspace it must be true",
         ),
-        ({"pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}}}, "pre_tokenizer: 'Split' is not supp"),
-        ({"normalizer": None}, "normalizer: it is not byte-level"),
-        ({"normalizer": PREPEND}, "normalizer: it is not byte-level"),
-        ({"normalizer": {"type": "NFKC"}}, "normalizer: it is not byte-level"),
+        ({"pre_tokenizer": {"type": "Digits"}}, "pre_tokenizer: it has no 'individual_digits'"),
+        ({"pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}}}, "pre_tokenizer: it has no 'behavior'"),
         ({"normalizer": {"type": "Newer"}}, "normalizer: the normalizer 'Newer' is not supported"),
-        (
-            {"normalizer": PREPEND, "pre_tokenizer": METASPACE_STEP},
-            "normalizer: Prepend must stand beside one Replace",
-        ),
-        (
-            {"pre_tokenizer": METASPACE_STEP, "added_tokens": [added("<s>", 1, normalized=True)]},
-            r"pre_tokenizer\.prepend_scheme: with Prepend and normalized added tokens",
-        ),
-        (
-            {"added_tokens": [added("<s>", 1, normalized=True, lstrip=True)]},
-            "added_tokens: '<s>' is normalized and",
-        ),
-        ({"decoder": None}, "decoder: there is no decoder: tokenizers would put a space between"),
-        ({"decoder": {"type": "Fuse"}}, "decoder: not one that is supported"),
-        ({"decoder__decoders": [*DECODERS, {**STRIP, "start": 2}]}, "decoder: not one that is supported"),
-        ({"decoder": {"type": "Sequence"}}, "decoder: it has no 'decoders'"),
-        ({"model__ignore_merges": True}, r"model\.ignore_merges: not supported"),
-        ({"model__byte_fallback": False, "model__unk_token": None}, r"model\.unk_token: without byte_fallback"),
-        ({"model__unk_token": "a"}, r"model\.unk_token: 'a' is not supported: it is a character"),
-        ({"model__unk_token": "<q>"}, r"model\.unk_token: '<q>' is not a token"),
-        (
-            {"model__vocab": {token: i for i, token in enumerate(TOKENS[:20] + TOKENS[21:])}},
-            "vocab: with byte_fallback, all 256",
-        ),
-        (
-            {"model__vocab": {"<unk>": 0, "<s>": 1, "a": 2, "b": 3, "ab": 4}, "model__merges": ["a b"]},
-            "model.vocab: '▁', which stands",
-        ),
-        ({"model__vocab": with_tokens("")}, "model.vocab: an empty token is not supported"),
-        ({"model__vocab": {**with_tokens(), "x": 999}}, "model.vocab: no token has the id 264, though greater"),
+        ({"decoder": {"type": "Sequence"}}, "decoder: a Sequence needs a list 'decoders'"),
         ({"model__vocab": {**with_tokens(), "x": 5}}, "model.vocab: tokens '<0x03>' and 'x' have the same id 5"),
         ({"model__vocab": {**with_tokens(), "x": "5"}}, "model.vocab: token 'x' has the id '5'"),
-        ({"model__merges": []}, "model.merges: there are no merges, so no text becomes"),
         ({"model__merges": ["a b", "a c"]}, r"model\.merges\[1\]: 'a' and 'c': 'c' is not a token"),
         ({"model__merges": ["b a"]}, r"model\.merges\[0\]: 'b' and 'a': 'ba' is not a token"),
         ({"model__merges": ["a"]}, r"model\.merges\[0\]: must be two tokens"),
-        (
-            {"model__vocab": with_tokens("<un", "k>"), "model__merges": ["<un k>"]},
-            "model.merges: a merge makes '<unk>'",
-        ),
-        (
-            {"model__vocab": with_tokens("<0", "x41>"), "model__merges": ["<0 x41>"]},
-            "merges: a merge makes '<0x41>'",
-        ),
-        (
-            {"model__vocab": with_tokens("<unk>a"), "model__merges": ["a b", "<unk> a"]},
-            "merges: merge 1 takes a token that stands for text without a token",
-        ),
-        (
-            {"model__vocab": with_tokens("a<0x41>"), "model__merges": ["a <0x41>"]},
-            "merges: merge 0 takes a token that stands for text without a token",
-        ),
         ({"model__type": "Unigram"}, r"model\.type: 'Unigram' is not supported"),
         ({"model__dropout": 0.1}, r"model\.dropout: 0\.1 is not supported"),
     ],
@@ -168,6 +117,60 @@ METASPACE_STEPS = [
 def test_unsupported_part_raises_format_error(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         fastbpe.load(dumped(**changes))
+
+
+#: Files that are nearly of the kind, and that tokenizers takes.
+NEARLY: list[dict[str, Any]] = [
+    *({name: {**METASPACE_STEP, "replacement": "_"}} for name in ("pre_tokenizer", "decoder")),
+    {"pre_tokenizer": {"type": "Sequence", "pretokenizers": []}},
+    {"pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "Removed", "invert": False}},
+    {"normalizer": None},
+    {"normalizer": PREPEND},
+    {"normalizer": {"type": "NFKC"}},
+    {"normalizer": PREPEND, "pre_tokenizer": METASPACE_STEP},
+    {"pre_tokenizer": METASPACE_STEP, "added_tokens": [added("<s>", 1, normalized=True)]},
+    {"added_tokens": [added("<s>", 1, normalized=True, lstrip=True)]},
+    {"decoder": None},
+    {"decoder": {"type": "Fuse"}},
+    {"decoder__decoders": [*DECODERS, {**STRIP, "start": 2}]},
+    {"model__ignore_merges": True},
+    {"model__byte_fallback": False, "model__unk_token": None},
+    {"model__unk_token": "a"},
+    {"model__unk_token": "<q>"},
+    {"model__vocab": {token: i for i, token in enumerate(TOKENS[:20] + TOKENS[21:])}},
+    {"model__vocab": {"<unk>": 0, "<s>": 1, "a": 2, "b": 3, "ab": 4}, "model__merges": ["a b"]},
+    {"model__vocab": with_tokens("")},
+    {"model__vocab": {**with_tokens(), "x": 999}},
+    {"model__merges": []},
+    {"model__vocab": with_tokens("<un", "k>"), "model__merges": ["<un k>"]},
+    {"model__vocab": with_tokens("<0", "x41>"), "model__merges": ["<0 x41>"]},
+    {"model__vocab": with_tokens("<unk>a"), "model__merges": ["a b", "<unk> a"]},
+    {"model__vocab": with_tokens("a<0x41>"), "model__merges": ["a <0x41>"]},
+]
+TEXTS = ["ab a  b é\x00", "<s>ab<unk>a", "", " ", "a▁b ba", "  <s> x", "A_b <q>aé日b"]
+
+
+@pytest.mark.parametrize("changes", NEARLY, ids=str)
+def test_file_that_is_nearly_of_the_kind_gives_what_tokenizers_gives(changes: dict[str, Any]) -> None:
+    original = pytest.importorskip("tokenizers").Tokenizer.from_buffer(dumped(**changes))
+    tokenizer = fastbpe.load(dumped(**changes))
+    assert tokenizer.mode == "character"
+    for text in TEXTS:
+        try:
+            wanted = original.encode(text, add_special_tokens=False)
+        except Exception:  # the class that tokenizers raises: the unknown token is none
+            with pytest.raises(fastbpe.VocabularyError, match="and neither has the model's unk_token"):
+                tokenizer.encode(text, allowed_special="all")
+            continue
+        ids, offsets = tokenizer.encode_with_offsets(text, allowed_special="all")
+        assert (ids, offsets) == (wanted.ids, wanted.offsets), text
+        assert tokenizer.encode(text, allowed_special="all") == ids
+        for skips in (False, True):
+            decoded = original.decode(ids, skip_special_tokens=skips)
+            assert tokenizer.decode(ids, skip_special_tokens=skips) == decoded
+    again = fastbpe.load(native.dump(tokenizer._full_model()))
+    assert again == tokenizer
+    assert [again.encode(text) for text in TEXTS[4:5]] == [tokenizer.encode(text) for text in TEXTS[4:5]]
 
 
 @pytest.mark.parametrize("part", ["decoder", "normalizer", "pre_tokenizer", "post_processor", "truncation"])

@@ -221,11 +221,16 @@ def _read_huggingface(
     is_llama = _is_llama_kind(data)
     if named is not None and named.settings is not None and is_llama != (not named.settings.pattern):
         named = named._replace(settings=None)  # transformers takes the file as it is
-    if not is_llama:
-        return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named)
-    if special_tokens is not None:
-        raise _holds(where, "special tokens", "special_tokens")
-    return read_llama.parse(data, where, named=named)
+    try:
+        if not is_llama:
+            return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named)
+        if special_tokens is not None:
+            raise _holds(where, "special tokens", "special_tokens")
+        return read_llama.parse(data, where, named=named)
+    except FormatError:  # not one of the two kinds that the core runs fastest
+        from fastbpe.formats.huggingface import read_characters
+
+        return read_characters.parse(data, where, special_tokens=special_tokens, named=named)
 
 
 def _is_llama_kind(data: bytes) -> bool:

@@ -63,6 +63,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         **native_extras.describe(model),
         **native_extras.describe_own(model.roles, model.pair_template),
         **native_extras.describe_chat(model.chat),
+        **native_extras.describe_spelling(model.spelling),
     }
     return b"".join(pack(KIND, header, parts))
 
@@ -126,12 +127,16 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     sections.pop(_FORMER, None)
     if len(sections["merges"]) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
-    _check_merges(sections, where)
+    if "spelling" not in header:
+        _check_merges(sections, where)
     extras = {}
-    if {"extras", "own_tokens", "chat"} & header.keys():
+    if {"extras", "own_tokens", "chat", "spelling"} & header.keys():
         from fastbpe.formats import native_extras
 
-        extras = native_extras.read(header["extras"], where) if "extras" in header else {}
+        spelling = native_extras.read_spelling(header, where)
+        if "extras" in header:
+            extras = native_extras.read(header["extras"], where, has_spelling=spelling is not None)
+        extras["spelling"] = spelling
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
     return Model(
         tokens=None,

@@ -13,7 +13,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.huggingface import parts, templates
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.model import PAIR, ROLES, TEXT, AddedToken, Chat, Model
+from fastbpe.model import PAIR, ROLES, TEXT, AddedToken, Chat, Model, Spelling
 
 if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel, Conventions
@@ -23,7 +23,7 @@ _FLAGS = AddedToken._fields[2:]
 # Keys of the extras, by mode.
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
-_OWN, _CHAT = "own_tokens", "chat"  # keys of the header, beside the extras
+_OWN, _CHAT, _SPELLING = "own_tokens", "chat", "spelling"  # keys of the header, beside the extras
 # Keys of "huggingface".
 _OBJECTS = (
     "truncation",
@@ -61,8 +61,36 @@ def describe_code_points(model: CodePointModel) -> dict[str, Any]:
     )
 
 
-def read(extras: Any, where: str) -> dict[str, Any]:
+def describe_spelling(spelling: Spelling | None) -> dict[str, Any]:
+    """Return the spelling of a vocabulary of characters, under a key of its own; {} for another vocabulary."""
+    return {} if spelling is None else {_SPELLING: {**spelling._asdict(), "byte_ids": [*spelling.byte_ids]}}
+
+
+def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
+    """Read what `describe_spelling` wrote. Raises FormatError if it is anything else."""
+    if _SPELLING not in header:
+        return None
+    top = Part(header[_SPELLING], where, _SPELLING)
+    if top.value.keys() != {*Spelling._fields}:
+        top.fail(f"it must hold {', '.join(Spelling._fields)}, not {', '.join(top.value)}")
+    unknown, byte_ids = top.get("unknown", int), top.get("byte_ids", list)
+    if len(byte_ids) not in (0, 256) or not all(
+        type(i) is int and -1 <= i < _MAX_IDS for i in (unknown, *byte_ids)
+    ):
+        top.fail(f"the ids must be in -1..{_MAX_IDS - 1}, and those of bytes none or 256")
+    name = top.get("unknown_token", str, None)
+    return Spelling(
+        top.get("prefix", str), top.get("suffix", str), name, unknown, top.get("fuses", bool), byte_ids
+    )
+
+
+def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     """Read what `describe` wrote.
+
+    Args:
+        extras: the extras.
+        where: the name of the file in errors.
+        has_spelling: the vocabulary is one of characters.
 
     Returns:
         Arguments of `Model`.
@@ -85,9 +113,11 @@ def read(extras: Any, where: str) -> dict[str, Any]:
     steps = top.get("pre_tokenizers", list)
     if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
         top.fail("there is more than they need", "normalizers")
-    # "prefix_space" holds the space of the first one.
-    whole = [{"add_prefix_space": False, **step} if isinstance(step, dict) else step for step in steps]
-    made, _ = parts.pre_tokenizers(Part({"type": "Sequence", "pretokenizers": whole}, where, "extras"))
+    if has_spelling:
+        made = parts.any_pre_tokenizers(Part({"type": "Sequence", "pretokenizers": steps}, where, "extras"))
+    else:  # "prefix_space" holds the space of the first one
+        whole = [{"add_prefix_space": False, **step} if isinstance(step, dict) else step for step in steps]
+        made, _ = parts.pre_tokenizers(Part({"type": "Sequence", "pretokenizers": whole}, where, "extras"))
     if made != steps:
         top.fail("there is more than they need", "pre_tokenizers")
     return {

@@ -14,13 +14,17 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from fastbpe._core.normalize.unicode_forms import Form, Front
+from fastbpe._core.normalize.text_steps import Changed, Front, Mapped, TextStep
+from fastbpe._core.normalize.unicode_forms import Form
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import PatternError
 from fastbpe.normalization.precompiled import Precompiled
 from fastbpe.splitting.charset import blanks
+
+if TYPE_CHECKING:
+    from fastbpe._core.split.splitter import Splitter
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 Change = Callable[[str], str]
@@ -60,16 +64,33 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
     """
     if not normalizers and not prefix_space:
         return None
-    if len(normalizers) == 1 and normalizers[0]["type"] in FORMS:
-        return Front(form=form(normalizers[0]["type"]), prefix_space=prefix_space)
-    steps = make_steps(normalizers)
-    if not steps:
-        return Front(prefix_space=prefix_space)
-    return Front(
-        change=lambda text: _changed(steps, text),
-        sources=lambda text: sources(steps, text),
-        prefix_space=prefix_space,
-    )
+    only = form(normalizers[0]["type"]) if len(normalizers) == 1 and normalizers[0]["type"] in FORMS else None
+    steps = [_compiled(step) for step in make_steps(normalizers)]
+    return Front(steps, form=only, prefix_space=prefix_space)
+
+
+def _compiled(step: Step) -> TextStep:
+    """Make the compiled object that does the same as a step."""
+    match step:
+        case _Form():
+            return step.form
+        case _Each():
+            return Mapped(dict(step.table))
+        case _Replace() if step.replaced:
+            from fastbpe.splitting.steps import literal_matches  # here, as below: few tokenizers replace text
+
+            return _replacing(literal_matches(step.replaced), step.content)
+        case _ReplaceMatches() if step.regex is not None:
+            from fastbpe.splitting import make_splitter
+
+            return _replacing(make_splitter(step.regex, drop_unmatched=True), step.content)
+    return Changed(step, lambda text: step.sources(text, step(text)))
+
+
+def _replacing(matches: Splitter, content: str) -> TextStep:
+    from fastbpe._core.split.replacing import Replaced
+
+    return Replaced(matches, content.encode())
 
 
 def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
@@ -255,25 +276,30 @@ class _Replace:
 
 
 class _ReplaceMatches:
+    """Replaces the matches of a regex."""
+
     def __init__(self, pattern: str, content: str) -> None:
         from fastbpe.splitting.empty_matches import matches
         from fastbpe.splitting.oniguruma import from_oniguruma
         from fastbpe.splitting.to_regex import EmptyMatchError, compile_regex
 
-        regex = from_oniguruma(pattern)
+        #: The pattern; None: it matches the empty text.
+        self.regex: str | None = from_oniguruma(pattern)
+        regex = self.regex
         try:
             self._compiled, self._matches = compile_regex(regex), None
         except EmptyMatchError:
             self._compiled, self._matches = compile_regex(regex, may_be_empty=True), matches
-        self._content = content
+            self.regex = None
+        self.content = content
 
     def __call__(self, text: str) -> str:
         if self._matches is None:
-            return str(self._compiled.sub(lambda _: self._content, text))
+            return str(self._compiled.sub(lambda _: self.content, text))
         out: list[str] = []
         at = 0
         for start, end in self._spans(text):
-            out += text[at:start], self._content
+            out += text[at:start], self.content
             at = end
         return "".join([*out, text[at:]])
 
@@ -284,7 +310,7 @@ class _ReplaceMatches:
 
     def sources(self, text: str, normalized: str) -> Sources:
         spans = self._spans(text)
-        return _replaced(spans, len(text), len(self._content)) if spans else None
+        return _replaced(spans, len(text), len(self.content)) if spans else None
 
 
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:

@@ -256,6 +256,11 @@ def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitt
     return Regrouped(matches, behavior, invert=invert)
 
 
+def literal_matches(text: str) -> Splitter:
+    """Make the splitter whose pieces are a text; other text is unmatched."""
+    return make_splitter(_escaped(text), drop_unmatched=True)
+
+
 def _escaped(text: str) -> str:
     """Return a pattern that matches a text literally."""
     return "".join(rf"\x{{{ord(character):x}}}" for character in text)

@@ -98,7 +98,7 @@ class Encoding(Methods):
         self._special_tokens = special_tokens
         self._special_token_values = set(special_tokens.values())
         self._vocabulary = Vocabulary(
-            **tables, whole_piece_first=True, code_points=None, drops_bytes=bool(missing)
+            **tables, whole_piece_first=True, code_points=None, spelled=None, drops_bytes=bool(missing)
         )
         self._empty = empty
         self.max_token_value = max(
@@ -349,7 +349,9 @@ def _with_bytes(vocabulary: Vocabulary, missing: Sequence[bytes], first: int) ->
     """
     tokens = vocabulary.tokens()
     tokens += [b""] * (first - len(tokens)) + [*missing]
-    return Vocabulary(**build_tables(tokens), whole_piece_first=True, code_points=None, drops_bytes=False)
+    return Vocabulary(
+        **build_tables(tokens), whole_piece_first=True, code_points=None, spelled=None, drops_bytes=False
+    )
 
 
 class CoreBPE:

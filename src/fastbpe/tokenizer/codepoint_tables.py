@@ -86,7 +86,9 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         # A character that is not UTF-8 takes bytes of a U+2581 after it, for which a space cannot stand then.
         return build(model, may_mark_spaces=False)
     tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(merging, code_points))
-    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
+    vocabulary = Vocabulary(
+        **tables, whole_piece_first=False, code_points=code_points, spelled=None, drops_bytes=False
+    )
     if code_points.expanded:
         code_points.expand(
             _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
@@ -211,7 +213,9 @@ def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
     if not model.trainer["byte_fallback"]:
         return unknowns[0], None
     by_name = {piece: i for i, piece in pieces_of(model, PieceType.BYTE).items()}
-    return unknowns[0] if unknowns else 0, [by_name[b"<0x%02X>" % byte] for byte in range(256)]
+    unknown = unknowns[0] if unknowns else 0
+    # Some files lack the byte of a character that is a piece, and so never falls back.
+    return unknown, [by_name.get(b"<0x%02X>" % byte, unknown) for byte in range(256)]
 
 
 def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:

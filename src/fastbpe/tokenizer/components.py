@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._core.normalize.unicode_forms import Front
+from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe.errors import FormatError, PatternError
-from fastbpe.model import Model
+from fastbpe.model import Model, Spelling
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.splitting import make_splitter
 
 if TYPE_CHECKING:
     from fastbpe._core.encode.trim_spans import SpanTrimmer
+    from fastbpe._core.merge.spelled_symbols import SpelledSymbols
+    from fastbpe._core.split.stages import Stage
 
 
-def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, Pattern, Splitter]:
-    """Make the splitter of a model.
+def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
+    """Make the core's options of a vocabulary of characters; None: it is another."""
+    if spelling is None:
+        return None
+    from fastbpe._core.merge.spelled_symbols import SpelledSymbols  # here: few tokenizers have them
+
+    return SpelledSymbols(
+        prefix=spelling.prefix.encode(),
+        suffix=spelling.suffix.encode(),
+        unknown_id=None if spelling.unknown_token is None else spelling.unknown,
+        fuses=spelling.fuses,
+        byte_ids=[*spelling.byte_ids] if spelling.byte_ids else None,
+    )
+
+
+def splitting(
+    model: Model, vocabulary: Vocabulary
+) -> tuple[Model, str | None, Pattern, Splitter, tuple[Stage | None, Stage | None]]:
+    """Make the splitter of a model, and the stages that change its pieces.
 
     Args:
         model: the model.
@@ -27,11 +47,17 @@ def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, 
 
     Returns:
         The model, with the split pattern itself in place of its name or its steps; the name of the pattern, if it
-        has one; the pattern; the splitter.
+        has one; the pattern; the splitter; the stages as `make_stages` gives them.
     """
+    if model.spelling is not None:
+        from fastbpe.splitting.changing_steps import make_stages  # here: few tokenizers have them
+
+        splitter, *stages = make_stages(model.pre_tokenizers, mark=_mark_of_words(model, vocabulary))
+        return model, None, None, splitter, (stages[0], stages[1])
+    no_stages = None, None
     if not model.pre_tokenizers:
         name, pattern = resolve_pattern(model.pattern)
-        return model._replace(pattern=pattern), name, pattern, make_splitter(pattern)
+        return model._replace(pattern=pattern), name, pattern, make_splitter(pattern), no_stages
     from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
     from fastbpe.splitting.to_regex import EmptyMatchError
     from fastbpe.tokenizer import published_spelling
@@ -42,16 +68,42 @@ def splitting(model: Model, vocabulary: Vocabulary) -> tuple[Model, str | None, 
         # The pieces are those of the file, which tells words from them; the pattern gives the same ids.
         pattern = PATTERNS["cl100k"]
         model = model._replace(pattern=pattern, pre_tokenizers=())
-        return model, "cl100k", pattern, make_splitter(published_spelling.CL100K)
+        return model, "cl100k", pattern, make_splitter(published_spelling.CL100K), no_stages
     if not is_regex:
-        return model._replace(pattern=None), None, None, make_sequence(steps)
+        return model._replace(pattern=None), None, None, make_sequence(steps), no_stages
     pattern = published_spelling.as_named(pattern)
     name = next((name for name, text in PATTERNS.items() if text == pattern), None)
     try:
         splitter = make_splitter(pattern)
     except EmptyMatchError:  # as a pattern of fastbpe it would not get on
-        return model._replace(pattern=None), None, None, make_sequence(steps)
-    return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter
+        return model._replace(pattern=None), None, None, make_sequence(steps), no_stages
+    return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter, no_stages
+
+
+_MARKS = ("\u2581", " ")  # characters that may begin words
+
+
+def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
+    """Find a character that stands in tokens only at the start, in any number; "" if there is none.
+
+    No merge crosses the place before it, and an unknown character that waits for more of them does not either, for
+    it is a token. So pieces may be cut there, unless a whole piece is looked up or its ends are spelled otherwise.
+    """
+    spelling = model.spelling
+    assert spelling is not None
+    # Characters that are left out shift the places of all tokens behind them in their piece, as in tokenizers.
+    drops = spelling.unknown_token is None and not (spelling.byte_ids and min(spelling.byte_ids) >= 0)
+    if vocabulary.whole_piece_first or spelling.prefix or spelling.suffix or drops:
+        return ""
+    tables = vocabulary.sections()
+    data, starts = bytes(tables["token_bytes"]), {0, *tables["token_ends"].cast("I")}
+    for mark in _MARKS:
+        utf8 = re.escape(mark.encode())
+        if vocabulary.find(mark) is not None and all(
+            found.start() in starts for found in re.finditer(b"(?<!%s)%s" % (utf8, utf8), data)
+        ):
+            return mark
+    return ""
 
 
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
@@ -75,7 +127,7 @@ def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer 
         return None
     from fastbpe.tokenizer.trim_offsets import make_trimmer  # here: few tokenizers have one
 
-    return make_trimmer(described, tokens)
+    return make_trimmer(described, tokens, shown=model.spelling is not None)
 
 
 def extras(model: Model) -> list[Any]:
@@ -85,6 +137,7 @@ def extras(model: Model) -> list[Any]:
         model.normalizers,
         model.prefix_space,
         [*model.added_tokens],
+        *([] if model.spelling is None else [model.spelling]),
     ]
     return [json.dumps(extras)] if any(extras) else []
 

@@ -109,6 +109,24 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     return _EXPORTERS[format](tokenizer)
 
 
+def dump_characters(tokenizer: Exportable, format: str) -> Files:
+    """Make the file of a tokenizer of characters. Raises FormatError if the format cannot hold it."""
+    if format == "native":
+        return _native(tokenizer)
+    if format == "huggingface":
+        from fastbpe.formats.huggingface import write_characters  # here: few tokenizers have characters
+
+        model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+        pairs = [(left, right) for left, right, _ in model.merge_list() or ()]
+        return write_characters.dump(model, vocabulary.tokens(), pairs)
+    if format not in FORMATS:
+        raise FormatError(choose_one_of("format", format, ("huggingface", "native")))
+    raise FormatError(
+        f"format={format!r} cannot hold base symbols that are characters with the spelling of a tokenizer.json; "
+        "choose 'native' or 'huggingface'"
+    )
+
+
 def dump_code_points(model: CodePointModel, format: str) -> Files:
     """Make the files of a code-point model. Raises FormatError if the format cannot hold it."""
     if format == "native":

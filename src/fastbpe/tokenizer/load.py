@@ -121,6 +121,10 @@ def _make(
             from fastbpe.tokenizer.codepoint import CodePointTokenizer  # here: byte level does not need it
 
             return CodePointTokenizer(model, cache_bytes=cache_bytes)
+        if model.spelling is not None:
+            from fastbpe.tokenizer.characters import CharacterTokenizer  # here: as above
+
+            return CharacterTokenizer(model, cache_bytes=cache_bytes)
         if model.merges_rule != "ranks":
             from fastbpe.tokenizer.merges_as_ranks import by_ranks  # here: files of ranks do not need it
 

@@ -20,7 +20,7 @@ def by_ranks(model: Model) -> Model:
     """
     if model.merges_rule == "ranks" or "pieces" in (model.tables or ()):  # a model with tables is ready
         return model
-    if model.drops_bytes or not _may_follow(model):
+    if model.drops_bytes or model.spelling is not None or not _may_follow(model):
         return model
     try:
         tables = model.tables
@@ -48,7 +48,9 @@ def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | 
         return None
     ranked, unmade = found
     if unmade:
-        vocabulary = Vocabulary(**ranked, whole_piece_first=True, code_points=None, drops_bytes=False)
+        vocabulary = Vocabulary(
+            **ranked, whole_piece_first=True, code_points=None, spelled=None, drops_bytes=False
+        )
         if not left_apart(vocabulary, unmade):
             return None
     return ranked
@@ -56,7 +58,11 @@ def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | 
 
 def _listed(look_ups: Mapping[str, Buffer], model: Model) -> Vocabulary:
     return Vocabulary(
-        **look_ups, whole_piece_first=model.whole_piece_first, code_points=None, drops_bytes=model.drops_bytes
+        **look_ups,
+        whole_piece_first=model.whole_piece_first,
+        code_points=None,
+        spelled=None,
+        drops_bytes=model.drops_bytes,
     )
 
 

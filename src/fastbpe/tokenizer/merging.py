@@ -58,6 +58,11 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
             raise TypeError(f"{name} must be a Tokenizer, not {type(tokenizer).__name__}")
     if a.mode != b.mode:
         raise VocabularyError(f"a is of {a.mode} mode and b of {b.mode} mode: only two of one mode can be merged")
+    if a.mode == "character":
+        raise VocabularyError(
+            "a and b have base symbols that are characters with the spelling of a tokenizer.json; only "
+            "vocabularies of bytes or of code points can be merged"
+        )
     if a.n_vocab + b.n_vocab > MAX_IDS:
         raise VocabularyError(f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: {MAX_IDS}")
     names = _new_names(a, b)

@@ -81,6 +81,7 @@ class ByteMerging:
                 **tables,
                 whole_piece_first=model.whole_piece_first,
                 code_points=None,
+                spelled=None,
                 drops_bytes=model.drops_bytes,
             )
             made = recover_merges(vocabulary)

@@ -124,6 +124,7 @@ class ByteRemoval:
             **build_tables(tokens),
             whole_piece_first=self._model.whole_piece_first,
             code_points=None,
+            spelled=None,
             drops_bytes=self._model.drops_bytes,
         )
 

@@ -126,14 +126,21 @@ class Tokenizer(Encoder):
             raise TypeError(f"model must be a Model, not {type(model).__name__}; fastbpe.load reads a file")
         tables = model.tables
         merges = model.merges if model.merges_rule == "merges" else None
+        is_affixed = model.spelling is not None
         if tables is None:
-            tables = build_tables(model.tokens or [], merges)
+            tables = build_tables(model.tokens or [], merges, affixed=is_affixed)
         elif "pieces" not in tables or not {"pairs", "pair_lines"} & tables.keys():
-            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges)
+            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges, affixed=is_affixed)
         self._vocabulary = Vocabulary(
-            **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes, code_points=None
+            **tables,
+            whole_piece_first=model.whole_piece_first,
+            drops_bytes=model.drops_bytes,
+            code_points=None,
+            spelled=components.spelled(model.spelling),
         )
-        model, self._pattern_name, self._pattern, self._splitter = components.splitting(model, self._vocabulary)
+        model, self._pattern_name, self._pattern, self._splitter, stages = components.splitting(
+            model, self._vocabulary
+        )
         self._model = model._replace(tokens=None, tables=None)
         front, normalize = components.front(model)
         self._special = SpecialTokens(
@@ -141,7 +148,7 @@ class Tokenizer(Encoder):
             self._vocabulary,
             model.added_tokens,
             normalize,
-            decodes_stand_ins=bool(model.huggingface.keys() - {"empty_token"}),
+            decodes_stand_ins=model.spelling is None and bool(model.huggingface.keys() - {"empty_token"}),
             empty=model.huggingface.get("empty_token"),
         )
         self._decoder = Decoder(
@@ -154,6 +161,8 @@ class Tokenizer(Encoder):
             special=self._special,
             front=front,
             cache_bytes=cache_bytes,
+            stages=stages[0],
+            cut_stages=stages[1],
             trimmer=components.trimmer(model, self._vocabulary.tokens),
         )
 

@@ -11,20 +11,34 @@ from fastbpe.splitting.charset import blanks
 _SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
 
 
-def make_trimmer(post_processor: Mapping[str, Any], tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
+def make_trimmer(
+    post_processor: Mapping[str, Any], tokens: Callable[[], Sequence[bytes]], *, shown: bool = False
+) -> SpanTrimmer | None:
     """Make the trimmer that a post-processor describes; None if it trims nothing.
 
     Args:
         post_processor: part of a tokenizer.json.
         tokens: function that gives the bytes of each id; called at the first text.
+        shown: bool – these are the UTF-8 of tokens as a file spells them, with a character for each byte.
     """
     prefixed = [bool(step.get("add_prefix_space", True)) for step in _steps(post_processor) if _trims(step)]
-    return trimmer_of(prefixed, tokens) if prefixed else None
+    return (
+        trimmer_of(prefixed, (lambda: [*map(_blanks_as_spaces, tokens())]) if shown else tokens)
+        if prefixed
+        else None
+    )
 
 
 def trimmer_of(prefixed: Sequence[bool], tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer:
     """Make a trimmer that trims once for each of `prefixed`: True if a space was put before the text."""
     return SpanTrimmer(prefixed, tokens, _SPACE + blanks())
+
+
+def _blanks_as_spaces(token: bytes) -> bytes:
+    """Return a space for each character that is trimmed off a token's ends, and other bytes for the rest."""
+    text = token.decode()
+    before, behind = (len(text) - len(strip(_SPACE + blanks())) for strip in (text.lstrip, text.rstrip))
+    return b" " * before if before == len(text) else b" " * before + b"." + b" " * behind
 
 
 def _steps(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:

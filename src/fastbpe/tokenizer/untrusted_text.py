@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import CodePointModel, PieceType
+from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.splitting.charset import blanks
 from fastbpe.tokenizer.codepoint_tables import METASPACE
 from fastbpe.tokenizer.spelling import merged_ids, spell_bytes, spell_characters
@@ -31,6 +31,23 @@ def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, l
         token = tokens[token_id]
         if len(token) > 1 and token.decode("utf-8", "replace").strip(blanks()):
             spelled[token_id] = spell_bytes(token, vocabulary, lambda merged: merged not in guarded)
+    return spelled
+
+
+def spelled_symbols(model: Model, vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
+    """Map ids of added tokens that a vocabulary of characters has, too, to the ids of their base symbols."""
+    from fastbpe._core.merge.spelling import base_symbols  # here: few tokenizers have one
+
+    spelling = model.spelling
+    assert spelling is not None
+    tokens = vocabulary.tokens()
+    spelled = {}
+    for token_id in added:
+        if not vocabulary.has(token_id) or token_id == spelling.unknown:
+            continue
+        text = tokens[token_id].decode().removesuffix(spelling.suffix).removeprefix(spelling.prefix)
+        if len(text) > 1 and text.strip(blanks()):
+            spelled[token_id] = base_symbols(vocabulary, text.encode())
     return spelled
 
 

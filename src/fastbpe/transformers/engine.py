@@ -260,7 +260,7 @@ class Engine:
                 text = with_specials(without_settings(original.to_str()), remembered)
             tokenizer = load(text.encode())
             self._remembered, self._split_for = remembered, None
-            self.decodes = tokenizer.mode == "codepoint" or b'"ByteLevel"' in (state.components[2] or b"")
+            self.decodes = tokenizer.mode != "byte" or b'"ByteLevel"' in (state.components[2] or b"")
             # else another thread changed the original meanwhile: the next call makes the tables
             if self.read_state() == state:
                 self._tokenizer, self._state, self._built_post = tokenizer, state, post

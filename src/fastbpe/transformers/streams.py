@@ -133,7 +133,7 @@ class DecodeStream:
             return None
         token = engine.original.id_to_token(id) if 0 <= id < 1 << 32 else None
         text: str | None = None
-        if token is not None and not (tokenizer.mode == "codepoint" and _BYTE.fullmatch(token)):
+        if token is not None and not (tokenizer.mode != "byte" and _BYTE.fullmatch(token)):
             before = self._recent()[-1:]
             decode, skips = engine.original.decode, bool(self._skips)
             try:

@@ -49,6 +49,7 @@ cdef extern from "simd/entries.h" nogil:
 cdef enum:
     MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
     MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap from which on gaps are filled: these ids must move
+    MAX_KEPT_IDS = 1 << 12  # most ids of a long piece that is cached
     MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached: longer ones hardly ever repeat
 
 
@@ -239,7 +240,9 @@ cdef int _append_short(
     if may_defer(tables, length):
         return defer_short(cache, tables, entry, probe, length, out)
     encode_piece(tables, piece, length, out)
-    keep_short(cache, probe, out.items + before, out.n - before)
+    # A piece of characters may have no ids, or more than it has bytes: then it is not kept.
+    if 0 < out.n - before <= SHORT_BYTES:
+        keep_short(cache, probe, out.items + before, out.n - before)
     return 0
 
 
@@ -266,5 +269,6 @@ cdef int _append_long(
     if may_defer(tables, length):
         return defer_long(cache, tables, piece, length, out)
     encode_piece(tables, piece, length, out)
-    keep_long(cache, hash, piece, length, out.items + before, out.n - before)
+    if out.n - before <= MAX_KEPT_IDS:
+        keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0

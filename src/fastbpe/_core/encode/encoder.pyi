@@ -8,8 +8,9 @@ from fastbpe._core.encode.trim_spans import SpanTrimmer
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.codepoint_steps import Normalizing
-from fastbpe._core.normalize.unicode_forms import Front
+from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.split.stages import Stage
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._utils.choices import Unit
 
@@ -37,6 +38,8 @@ class Encoder:
         front: Front | None = None,
         cache_bytes: int = ...,
         normalizing: Normalizing | None = None,
+        stages: Stage | None = None,
+        cut_stages: Stage | None = None,
         trimmer: SpanTrimmer | None = None,
     ) -> None: ...
     @property

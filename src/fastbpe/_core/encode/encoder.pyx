@@ -21,8 +21,9 @@ from fastbpe._core.ids.id_lists cimport Array, ids_list
 from fastbpe._core.merge.merge_dropout cimport rate_of
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
-from fastbpe._core.normalize.unicode_forms cimport Front
+from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.split.splitter cimport Splitter
+from fastbpe._core.split.stages cimport Stage
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 
@@ -46,6 +47,7 @@ cdef class Encoder:
         front: normalizer in byte mode; None: do not normalize.
         cache_bytes: most bytes of memory for the piece caches of all threads together.
         normalizing: normalizer of text in code-point mode.
+        stages, cut_stages: stages that change the pieces of the splitter, as in Pipeline.
         trimmer: trims offsets; None: they stay.
     """
 
@@ -58,6 +60,8 @@ cdef class Encoder:
         Front front=None,
         cache_bytes=64 << 20,
         Normalizing normalizing=None,
+        Stage stages=None,
+        Stage cut_stages=None,
         SpanTrimmer trimmer=None,
     ):
         always = None if special is None else special.always
@@ -65,7 +69,8 @@ cdef class Encoder:
         self._trimmer = trimmer
         # Set last: other threads take an encoder with a pipeline to be complete.
         self._pipeline = Pipeline(
-            vocabulary, splitter, min(cache_bytes, MAX_SIZE), front=front, always=always, normalizing=normalizing
+            vocabulary, splitter, min(cache_bytes, MAX_SIZE), front=front, always=always, normalizing=normalizing,
+            stages=stages, cut_stages=cut_stages,
         )
 
     cdef Pipeline _ready(self):

@@ -2,10 +2,14 @@
 
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.split.stages import Stage
 from fastbpe._core.text.special_tokens import SpecialMatcher
 
 def pieces(splitter: Splitter, text: str | bytes) -> list[tuple[int, int]]:
     """Return (start, end) of each piece of a text, in characters; unmatched text is left out."""
+
+def staged_pieces(splitter: Splitter, stages: Stage, text: str | bytes) -> list[tuple[int, int]]:
+    """Return (start, end) of each piece that the stages leave, in characters of the text that it comes from."""
 
 def sizes_of_tokens(pipeline: Pipeline, text: str, backward: bool) -> memoryview[int]:
     """Return how many characters of a text lie before its token k, for each k up to their number."""

@@ -6,26 +6,29 @@ normalized, the characters that its bytes come from. to_characters() then counts
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memset
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at
 from fastbpe._core.common.hash_tables cimport NONE
-from fastbpe._core.common.id_buffer cimport Ids, ids_expect
+from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.common.places cimport Places, places_free
+from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.pipeline cimport Pipeline
-from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, offer_gil, put_space_before
+from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, offer_gil, put_space_before, start_tracing
 from fastbpe._core.encode.spans cimport (
     CHARACTERS, Cursor, Span, Spans, Walk, add_span_of_id, append_spans, bytes_to_unit, is_ascii, spans_expect,
     spans_free, spans_grow,
-    to_characters, to_characters_on, to_unit,
+    move_to, to_characters, to_characters_on, to_unit,
 )
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.encode.unknown_bytes cimport has_byte_without_token, merge_known_bytes
 from fastbpe._core.ids.id_lists cimport Array, hide, int64_array, new_list, show
 from fastbpe._core.merge.vocabulary cimport Tables
-from fastbpe._core.normalize.unicode_forms cimport Places, places_free
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free, n_pieces
+from fastbpe._core.split.stages cimport Stage, Staged, staged_free
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport (
     Text, Utf8, has_surrogate, text_of, text_release, text_utf8, utf8_capacity, utf8_of, utf8_release,
@@ -61,7 +64,7 @@ cdef int append_text_spans(
     cdef list found = None if trimmer is None else []
     # A space of normalized text may stand for a longer one of the text. Then only characters can be trimmed.
     cdef bint trims_characters = trimmer is not None and (
-        pipeline.front is not None or pipeline.vocabulary.drops_bytes
+        pipeline.front is not None or pipeline.vocabulary.drops_bytes or pipeline.vocabulary.spelled is not None
     )
     cdef int traced = CHARACTERS if trims_characters else unit
     text_of(text, &view)
@@ -75,6 +78,9 @@ cdef int append_text_spans(
             with nogil:
                 spans_expect(spans, view.n // UNITS_PER_ID)
                 _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found, traced)
+        if scratch.beyond.n and traced == CHARACTERS:
+            _place_beyond(&view, scratch, spans)
+        scratch.beyond.n = 0
         added = Spans(spans.items + first, spans.n - first, 0)
         if trimmer is not None:
             trimmer.trim(scratch.ids.items + first, added.items, added.n, found, first, traced)
@@ -177,7 +183,7 @@ cdef int encode_spans(
     The span of an id of normalized text covers the characters that its bytes come from. A space put before a text
     belongs to the text's first character.
 
-    Requires: a pipeline in byte mode.
+    Requires: a pipeline in byte mode, or of characters.
     """
     cdef Match match
     cdef Places places = Places(NULL, 0, 0)
@@ -211,6 +217,7 @@ cdef int _find_added_tokens(
 ) except -1 nogil:
     cdef size_t at = 0
     cdef Match match
+    scratch.at_start = True
     if tokens is None:
         return _normalize(pipeline, data, 0, n, None, scratch, spans, places, found, words)
     match.end = match.resume = 0
@@ -219,6 +226,7 @@ cdef int _find_added_tokens(
             _normalize(pipeline, data, at, match.start, tokens.then, scratch, spans, places, found, words)
         _add_token(data, &match, scratch, spans, found, words)
         at = match.end
+        scratch.at_start = False
     return _normalize(pipeline, data, at, n, tokens.then, scratch, spans, places, found, words)
 
 
@@ -251,6 +259,8 @@ cdef int _normalize(
     """Normalize and encode data[start:end], text between two tokens; spans are offsets before normalization."""
     cdef size_t n = end - start, first = spans.n
     data += start
+    if pipeline.stages is not None and pipeline.stages.needs_first:
+        pipeline.note_first(data, n, scratch)
     if pipeline.front is None or not pipeline.front.apply(data, n, &scratch.changed, places):
         _find_normalized_tokens(pipeline, data, n, then, scratch, spans, found, words)
         _shift(spans, first, start)
@@ -305,6 +315,7 @@ cdef int _find_normalized_tokens(
                 _shift(spans, first, at)
             _add_token(data, &match, scratch, spans, found, words)
             at = match.end
+            scratch.at_start = False
     first = spans.n
     _put_prefix(pipeline, data + at, n - at, scratch, spans, words)
     _shift(spans, first, at)
@@ -330,6 +341,8 @@ cdef int _pre_tokenize(
 ) except -1 nogil:
     cdef Ends* ends = &scratch.ends
     cdef size_t start = 0, end, first_id
+    if pipeline.vocabulary.spelled is not None:
+        return _trace(pipeline, data, n, scratch, spans, words)
     while start < n:
         ends.n = 0
         end = pipeline.splitter.split(data, n, start, ends)
@@ -346,6 +359,107 @@ cdef int _pre_tokenize(
         start = end
         check_signals(&scratch.watch)
     return 0
+
+
+cdef int _trace(
+    Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, Spans* spans, list words
+) except -1 nogil:
+    """Do the work of _pre_tokenize() for a vocabulary of characters, by the traces of its pieces."""
+    cdef Ends* ends = &scratch.ends
+    cdef size_t start = 0, end, first
+    cdef bint is_staged = pipeline.stages is not None or (words is None and pipeline.cut_stages is not None)
+    start_tracing(scratch)
+    while start < n:
+        ends.n = 0
+        end = pipeline.splitter.split(data, n, start, ends)
+        first = spans.n
+        if is_staged:
+            scratch.staged.traces = True
+            scratch.staged.n_first = scratch.n_first if scratch.at_start and start == 0 else 0
+            if words is None:
+                pipeline.cut_stages.run(data, NULL, start, ends, &scratch.staged)
+            else:  # a piece is a word
+                pipeline.stages.run(data, NULL, start, ends, &scratch.staged)
+            _trace_pieces(pipeline, scratch.staged.text.items, scratch.staged.text.n, 0, scratch, spans, words)
+            _spans_before_normalizing(spans, first, 0, &scratch.staged.places)
+        else:
+            _trace_pieces(pipeline, data, n, start, scratch, spans, words)
+        start = end
+        check_signals(&scratch.watch)
+    return 0
+
+
+cdef int _trace_pieces(
+    Pipeline pipeline, const uint8_t* data, size_t n, size_t start, Scratch* scratch, Spans* spans, list words
+) except -1 nogil:
+    """Append the ids and the spans of the pieces scratch.ends of data, from `start` on."""
+    cdef const Ends* ends = &scratch.ends
+    cdef Ids* trace = &scratch.trace
+    cdef size_t k, i = 0, end, at, begin, length, left
+    cdef uint32_t item
+    trace.n = 0
+    encode_pieces(&scratch.tracing, &pipeline.traced, data, n, start, ends.items, ends.n, trace)
+    for k in range(ends.n):
+        end = ends.items[k] & ~UNMATCHED
+        at = begin = start
+        start = end
+        if ends.items[k] & UNMATCHED:
+            continue
+        left = trace.items[i]
+        i += 1
+        for _ in range(left):
+            item = trace.items[i]
+            length = item >> 24
+            i += 1
+            if length == 255:
+                length = trace.items[i]
+                i += 1
+            if at + length > end:
+                _note_beyond(scratch, at - begin, at - begin + length)
+            add_id(scratch, item & 0xFFFFFF)
+            add_span_of_id(spans, min(at, end - 1), min(at + length, end))
+            at += length
+        if words is not None:
+            with gil:
+                words.append(scratch.ids.n)
+    return 0
+
+
+cdef int _note_beyond(Scratch* scratch, size_t start, size_t end) except -1 nogil:
+    """Note that the next id stands for bytes of a prefix or suffix, which its piece does not have."""
+    cdef Ids* beyond = &scratch.beyond
+    ids_reserve(beyond, 3)
+    beyond.items[beyond.n] = <uint32_t> scratch.ids.n
+    beyond.items[beyond.n + 1] = <uint32_t> start
+    beyond.items[beyond.n + 2] = <uint32_t> end
+    beyond.n += 3
+    return 0
+
+
+cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexcept nogil:
+    """Give ids whose bytes lie beyond their piece the places that tokenizers gives them.
+
+    It takes their place in the piece for one in the whole text.
+    """
+    cdef const Ids* beyond = &scratch.beyond
+    cdef Span span
+    cdef size_t k, start, end, n_bytes = _character_of(text, <size_t> -1)
+    for k in range(0, beyond.n, 3):
+        start, end = beyond.items[k + 1], beyond.items[k + 2]
+        span = Span(start, end)
+        if start < n_bytes:
+            span.start = _character_of(text, start)
+            if end < n_bytes:
+                span.end = _character_of(text, end)
+            else:
+                span.end = 1 + (_character_of(text, end - 1) if end - 1 < n_bytes else span.start + 1)
+        spans.items[beyond.items[k]] = span
+
+
+cdef size_t _character_of(const Text* text, size_t byte) noexcept nogil:
+    """Return the index of the character that has a byte of the text's UTF-8; the number of bytes if none has it."""
+    cdef Cursor cursor = Cursor(0, 0, 0, 0)
+    return move_to(text, &cursor, byte)
 
 
 cdef int _note_words(
@@ -509,6 +623,45 @@ def pieces(Splitter splitter not None, text):
         finally:
             utf8_release(&utf8)
             ends_free(&ends)
+    finally:
+        text_release(&view)
+
+
+def staged_pieces(Splitter splitter not None, Stage stages not None, text):
+    """Return (start, end) of each piece that the stages leave, in the characters of the text that it comes from."""
+    cdef Text view
+    cdef Utf8 utf8
+    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+    cdef Staged staged
+    cdef Spans spans = Spans(NULL, 0, 0)
+    cdef size_t at = 0, start, i, first, begin
+    memset(&staged, 0, sizeof(staged))
+    if isinstance(text, (bytearray, memoryview)):
+        text = bytes(text)  # read twice below: both views must see the same
+    text_of(text, &view)
+    try:
+        utf8_of(text, &utf8)
+        try:
+            with nogil:
+                while at < utf8.n:
+                    start, ends.n, ends.text = at, 0, utf8.data
+                    at = splitter.split(utf8.data, utf8.n, at, &ends)
+                    staged.traces = True
+                    staged.n_first = 0 if start else fb_char_bytes(utf8.data[0])
+                    stages.run(utf8.data, NULL, start, &ends, &staged)
+                    begin, first = 0, spans.n
+                    for i in range(ends.n):
+                        if not ends.items[i] & UNMATCHED:
+                            add_span_of_id(&spans, begin, ends.items[i])
+                        begin = ends.items[i] & ~UNMATCHED
+                    _spans_before_normalizing(&spans, first, 0, &staged.places)
+                to_characters(&view, &spans)
+            return [(spans.items[i].start, spans.items[i].end) for i in range(spans.n)]
+        finally:
+            utf8_release(&utf8)
+            ends_free(&ends)
+            staged_free(&staged)
+            spans_free(&spans)
     finally:
         text_release(&view)
 

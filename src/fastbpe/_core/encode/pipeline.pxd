@@ -1,10 +1,12 @@
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool
-from fastbpe._core.merge.vocabulary cimport Vocabulary
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
-from fastbpe._core.normalize.unicode_forms cimport Front
+from fastbpe._core.normalize.text_steps cimport Front
+from fastbpe._core.normalize.unicode_forms cimport Form
 from fastbpe._core.split.splitter cimport Splitter
+from fastbpe._core.split.stages cimport Stage
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text
 
@@ -14,8 +16,12 @@ cdef class Pipeline:
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
     cdef readonly Front front
+    cdef Form form  # the only step of the front; None: it has others, or there is no front
     cdef readonly SpecialMatcher always
     cdef readonly Normalizing normalizing
+    cdef readonly Stage stages  # that change the pieces of the splitter; None: nothing does
+    cdef Stage cut_stages  # the same, with pieces cut where no merge crosses
+    cdef Tables traced  # tables of the vocabulary, whose merging gives traces; of characters only
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
     cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode
     cdef bint may_defer  # no step reads the ids of earlier pieces, so merging these may wait
@@ -92,6 +98,7 @@ cdef class Pipeline:
     cdef bint wants_prefix(
         self, const uint8_t* data, size_t n, bint is_first, const Scratch* scratch
     ) noexcept nogil
+    cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil

@@ -6,8 +6,9 @@ from typing_extensions import Self
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.codepoint_steps import Normalizing
-from fastbpe._core.normalize.unicode_forms import Front
+from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.split.stages import Stage
 from fastbpe._core.text.special_tokens import SpecialMatcher
 
 @final
@@ -23,6 +24,8 @@ class Pipeline:
         front: Front | None = None,
         always: SpecialMatcher | None = None,
         normalizing: Normalizing | None = None,
+        stages: Stage | None = None,
+        cut_stages: Stage | None = None,
     ) -> Self: ...
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -30,6 +33,8 @@ class Pipeline:
     def splitter(self) -> Splitter: ...
     @property
     def normalizing(self) -> Normalizing | None: ...
+    @property
+    def stages(self) -> Stage | None: ...
     @property
     def cache_bytes(self) -> int: ...
     @property

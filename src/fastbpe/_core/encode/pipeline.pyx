@@ -42,8 +42,9 @@ from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
-from fastbpe._core.normalize.unicode_forms cimport Front
+from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter
+from fastbpe._core.split.stages cimport Stage
 from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, safe_cut, safe_cut_near
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_utf8, utf8_capacity
@@ -67,6 +68,8 @@ cdef class Pipeline:
     front: the normalizer in byte mode, which also puts a space before a text; None: no normalizer.
     always: matcher of the added tokens that are found in any text, without the special tokens; None: no such tokens.
     normalizing: the steps of code-point mode, which takes the place of front; None: byte mode.
+    stages: stages that change the pieces of the splitter, for a vocabulary of characters; None: there are none.
+    cut_stages: the same, which also cut long pieces where no merge crosses; None: `stages` is all.
     """
 
     def __cinit__(
@@ -78,14 +81,25 @@ cdef class Pipeline:
         Front front=None,
         SpecialMatcher always=None,
         Normalizing normalizing=None,
+        Stage stages=None,
+        Stage cut_stages=None,
     ):
         self.vocabulary = vocabulary
         self.splitter = splitter
         self.front = front
+        self.form = None if front is None else front.form
         self.always = always
         self.normalizing = normalizing
+        self.stages = stages
+        self.cut_stages = stages if cut_stages is None else cut_stages
+        if vocabulary.spelled is not None:
+            self.traced = vocabulary.tables
+            self.traced.spelling = &vocabulary.spelled.tracing
         self.pool = ScratchPool(vocabulary, cache_bytes)
-        self.is_plain = front is None and always is None and normalizing is None and not vocabulary.drops_bytes
+        self.is_plain = (
+            front is None and always is None and normalizing is None and stages is None and not vocabulary.drops_bytes
+            and vocabulary.spelled is None
+        )
         self.only_prefixes = self.is_plain or (
             normalizing is not None and always is None and normalizing.only_prefixes
         )
@@ -105,7 +119,7 @@ cdef class Pipeline:
 
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil:
         """Tell whether the parts between the cuts of cut() have the ids of the whole text."""
-        if self.normalizing is not None and not self.normalizing.cuttable:
+        if self.stages is not None or (self.normalizing is not None and not self.normalizing.cuttable):
             return False
         if not self.splitter.cuttable or not (disallowed is None or disallowed.cuttable):
             return False
@@ -115,7 +129,7 @@ cdef class Pipeline:
 
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil:
         """Tell the same of a text in which tokens are found."""
-        if self.front is not None and (self.front.change is not None or self.front.prefix_space):
+        if self.front is not None and (self.form is None or self.front.prefix_space):
             return False
         if tokens is None:
             return True
@@ -135,8 +149,8 @@ cdef class Pipeline:
         if self.normalizing is not None:
             return safe_cut(text, start, near, text.n, BEFORE_SPACE)
         position = safe_cut_near(text, start, near)
-        if self.front is not None and self.front.form is not None:
-            while position < text.n and not self.front.form.keeps_before(text, position):
+        if self.form is not None:
+            while position < text.n and not self.form.keeps_before(text, position):
                 position = safe_cut_near(text, position, position + 1)
         return position
 
@@ -267,10 +281,26 @@ cdef class Pipeline:
         """
         if self.normalizing is not None:
             return self._normalize_code_points(data, n, then, is_first, is_last, scratch)
+        if self.stages is not None and self.stages.needs_first:
+            self.note_first(data, n, scratch)
         if self.front is not None and self.front.apply(data, n, &scratch.changed, NULL):
             data, n = scratch.changed.items, scratch.changed.n
             scratch.ends.text = data
         return self._find_normalized_tokens(data, n, then, is_first, scratch)
+
+    cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """Set scratch.n_first for a text between tokens, which is not normalized yet."""
+        cdef size_t i = 0
+        scratch.n_first = 0
+        if not scratch.at_start or n == 0:
+            return 0
+        if self.front is not None and self.front.apply(data, n, &scratch.changed, &scratch.staged.places):
+            while i < scratch.changed.n and scratch.staged.places.items[i] == 0:
+                i += 1
+            scratch.n_first = i
+        else:
+            scratch.n_first = min(fb_char_bytes(data[0]), n)
+        return 0
 
     cdef int _normalize_code_points(
         self,
@@ -412,7 +442,13 @@ cdef class Pipeline:
         while start < n:
             scratch.ends.n = 0
             end = self.splitter.split(data, n, start, &scratch.ends)
-            self._merge(data, n, start, end, scratch)
+            if self.cut_stages is None:
+                self._merge(data, n, start, end, scratch)
+            else:
+                scratch.staged.traces = False
+                scratch.staged.n_first = scratch.n_first if scratch.at_start and start == 0 else 0
+                self.cut_stages.run(data, NULL, start, &scratch.ends, &scratch.staged)
+                self._merge(scratch.staged.text.items, scratch.staged.text.n, 0, scratch.staged.text.n, scratch)
             start = end
             if start < n:
                 check_signals(&scratch.watch)

@@ -9,6 +9,7 @@ from fastbpe._core.merge.merge_dropout cimport Dropout
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
 from fastbpe._core.split.splitter cimport Ends
+from fastbpe._core.split.stages cimport Staged
 
 
 cdef struct Scratch:
@@ -30,7 +31,12 @@ cdef struct Scratch:
     Buffer prefixed  # text with a space put before it
     Ends ends  # pieces
     Buffer kept  # pieces without the bytes that have no token
+    Staged staged  # pieces that stages changed
+    size_t n_first  # bytes at the start of normalized text that come from the first character of the whole text
+    Ids trace  # traces of pieces of characters, see merge.spelling
+    Ids beyond  # ids whose bytes lie beyond their piece: index, and start and end within the piece
     Cache cache
+    Cache tracing  # the same for traces; not started before the first one
     # The thread
     Watch watch
     size_t n_held  # units encoded since the GIL was last given up, plus a charge for each call
@@ -53,6 +59,7 @@ cdef class ScratchPool:
     cdef Scratch* take(self) except NULL
     cdef void give(self, Scratch* scratch) noexcept
     cdef void _share_cache_bytes(self) noexcept
+    cdef size_t _n_caches(self) noexcept
     cdef size_t used_bytes(self) noexcept
     cdef size_t free_spare(self) noexcept
     cdef Ids take_arena(self, size_t capacity) noexcept
@@ -60,6 +67,7 @@ cdef class ScratchPool:
 
 
 cdef size_t free_scratches() noexcept
+cdef void start_tracing(Scratch* scratch) noexcept nogil
 cdef int offer_gil(Scratch* scratch, size_t n_units) except -1
 cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) except -1 nogil
 

@@ -19,6 +19,7 @@ from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, normalized_free
 from fastbpe._core.split.splitter cimport ends_free
+from fastbpe._core.split.stages cimport staged_free
 
 import os
 
@@ -63,11 +64,13 @@ cdef class ScratchPool:
         if scratch != NULL:
             self._spare = scratch.next
         else:
-            scratch = _new(self._seed, self.cache_bytes // (self._n_scratches + 1))
+            scratch = _new(self._seed, self.cache_bytes // self._n_caches() // (self._n_scratches + 1))
             self._n_scratches += 1
             self._share_cache_bytes()
         if scratch.cache.limit > self._cache_limit:
             cache_limit(&scratch.cache, self._cache_limit)
+        if scratch.tracing.limit > self._cache_limit:
+            cache_limit(&scratch.tracing, self._cache_limit)
         _reset(scratch)
         return scratch
 
@@ -89,7 +92,11 @@ cdef class ScratchPool:
 
     cdef void _share_cache_bytes(self) noexcept:
         """Share cache_bytes out to all scratches evenly."""
-        self._cache_limit = self.cache_bytes // max(self._n_scratches, <size_t> 1)
+        self._cache_limit = self.cache_bytes // self._n_caches() // max(self._n_scratches, <size_t> 1)
+
+    cdef size_t _n_caches(self) noexcept:
+        """Count the caches of a scratch: a vocabulary of characters has one for traces, too."""
+        return 1 if self._vocabulary.tables.spelling == NULL else 2
 
     cdef size_t free_spare(self) noexcept:
         """Free the spare scratches and the arena; return how many bytes. Threads that encode now keep theirs.
@@ -145,7 +152,7 @@ cdef class ScratchPool:
         cdef Scratch* scratch = self._spare
         cdef size_t total = 0
         while scratch != NULL:
-            total += cache_bytes(&scratch.cache)
+            total += cache_bytes(&scratch.cache) + cache_bytes(&scratch.tracing)
             scratch = scratch.next
         return total
 
@@ -199,9 +206,15 @@ cdef Scratch* _new(uint64_t seed, size_t cache_limit) except NULL:
     return scratch
 
 
+cdef void start_tracing(Scratch* scratch) noexcept nogil:
+    """Prepare the cache of traces."""
+    if not scratch.tracing.limit:
+        cache_start(&scratch.tracing, scratch.cache.seed, scratch.cache.limit)
+
+
 cdef void _reset(Scratch* scratch) noexcept nogil:
     """Prepare for a call: no ids, no output list, no modes. Buffers and cache stay."""
-    scratch.ids.n = scratch.ends.n = 0
+    scratch.ids.n = scratch.ends.n = scratch.beyond.n = 0
     scratch.out = NULL
     scratch.counts_only = scratch.keeps_runs = False
     scratch.watch.checked = 0
@@ -226,6 +239,10 @@ cdef void _trim(Scratch* scratch) noexcept nogil:
         buffer_free(&scratch.changed)
         buffer_free(&scratch.kept)
         buffer_free(&scratch.prefixed)
+    if _staged_bytes(scratch) > MAX_KEPT_BYTES:
+        staged_free(&scratch.staged)
+        ids_free(&scratch.trace)
+        ids_free(&scratch.beyond)
 
 
 cdef void _free(Scratch* scratch) noexcept nogil:
@@ -233,6 +250,10 @@ cdef void _free(Scratch* scratch) noexcept nogil:
     buffer_free(&scratch.changed)
     buffer_free(&scratch.prefixed)
     buffer_free(&scratch.kept)
+    staged_free(&scratch.staged)
+    ids_free(&scratch.trace)
+    ids_free(&scratch.beyond)
+    cache_free(&scratch.tracing)
     ids_free(&scratch.ids)
     ids_free(&scratch.other_ids)
     ends_free(&scratch.ends)
@@ -246,7 +267,14 @@ cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
     cdef size_t n_bytes = scratch.utf8.capacity + scratch.changed.capacity + scratch.prefixed.capacity
     n_bytes += scratch.kept.capacity + scratch.normalized.capacity + scratch.ends.capacity * sizeof(size_t)
     n_bytes += (scratch.ids.capacity + scratch.other_ids.capacity) * sizeof(uint32_t)
-    return n_bytes + cache_bytes(&scratch.cache)
+    return n_bytes + _staged_bytes(scratch) + cache_bytes(&scratch.cache) + cache_bytes(&scratch.tracing)
+
+
+cdef size_t _staged_bytes(const Scratch* scratch) noexcept nogil:
+    """Count the bytes of the buffers for pieces that stages change, and for traces."""
+    cdef size_t n_bytes = scratch.staged.text.capacity + scratch.staged.spare.capacity
+    n_bytes += (scratch.staged.places.capacity + scratch.staged.spare_places.capacity) * sizeof(size_t)
+    return n_bytes + (scratch.trace.capacity + scratch.beyond.capacity) * sizeof(uint32_t)
 
 
 cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) except -1 nogil:

@@ -123,7 +123,7 @@ cdef class Merged:
 
     cdef int _merge(self, Sequences sequences, size_t start, size_t end) except -1 nogil:
         return merge_symbols(
-            &self._vocabulary.tables, sequences.items.items + start, end - start, &self._ids
+            &self._vocabulary.tables, sequences.items.items + start, end - start, &self._ids, NULL
         )
 
     def append(self, Merged job not None):

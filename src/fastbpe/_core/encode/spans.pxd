@@ -39,6 +39,7 @@ cdef struct Walk:
 cdef int spans_grow(Spans* spans) except -1 nogil
 cdef void spans_expect(Spans* spans, size_t n_more) noexcept nogil
 cdef void spans_free(Spans* spans) noexcept nogil
+cdef size_t move_to(const Text* text, Cursor* cursor, size_t byte) noexcept nogil
 cdef void to_characters(const Text* text, Spans* spans) noexcept nogil
 cdef void to_characters_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil
 cdef int span_unit(object unit) except -1

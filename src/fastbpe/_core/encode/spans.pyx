@@ -114,6 +114,23 @@ cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byt
         cursor.at += cursor.n_units
 
 
+cdef size_t move_to(const Text* text, Cursor* cursor, size_t byte) noexcept nogil:
+    """Move to the character that has a byte, and return its index; beyond the text, return the number of bytes."""
+    cdef const uint8_t* data = <const uint8_t*> text.data
+    if text.is_utf8:
+        while cursor.at < text.n and cursor.at <= byte:
+            cursor.byte += data[cursor.at] & 0xC0 != 0x80
+            cursor.at += 1
+        return text.n if byte >= text.n else cursor.byte - 1
+    if text.unit == 1:
+        _advance(data, text.n, cursor, byte)
+    elif text.unit == 2:
+        _advance(<const uint16_t*> text.data, text.n, cursor, byte)
+    else:
+        _advance(<const uint32_t*> text.data, text.n, cursor, byte)
+    return cursor.byte if cursor.at == text.n else cursor.at
+
+
 cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
     """Do the same for text given as UTF-8."""
     cdef size_t i, byte = walk.cursor.byte, n_begun = walk.cursor.at, start, end

@@ -16,7 +16,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 
 from fastbpe._core.common.atomics cimport is_set
-from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
+from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.merge.spelling cimport most_symbols, spell_piece
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge, find_merge, mix
 from fastbpe._core.merge.vocabulary cimport Tables
@@ -53,11 +54,15 @@ cdef int merge_with_dropout(
     cdef Waiting best
     cdef size_t at, right, after, n_taken = 0
     cdef bint has_memory, is_byte_level = tables.characters == NULL
-    if n >= NONE or not _reserve_links(dropout, n):
+    cdef size_t most = n if tables.spelling == NULL else most_symbols(tables, n)
+    if most >= NONE or not _reserve_links(dropout, most):
         _no_memory(n)
-    ids_reserve(out, n)
+    ids_reserve(out, most)
     links = dropout.links
-    has_memory = _link(tables, piece, n, dropout)
+    if tables.spelling == NULL:
+        has_memory = _link(tables, piece, n, dropout)
+    else:
+        has_memory = _link_spelled(tables, piece, &n, dropout)
     while has_memory and dropout.n_heap:
         best = _pop(dropout)
         at = <uint32_t> best.key
@@ -147,6 +152,30 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* d
         last = <uint32_t> at
         at += n_bytes
     links[last].merged = NONE
+    return True
+
+
+cdef bint _link_spelled(const Tables* tables, const uint8_t* piece, size_t* n, Dropout* dropout) except -1 nogil:
+    """Do the same for a piece of characters; False without memory.
+
+    n: the bytes of the piece; becomes the number of its symbols, whose positions are 0 to n - 1.
+    """
+    cdef Link* links = dropout.links
+    cdef Ids ids = Ids(NULL, 0, 0), lengths = Ids(NULL, 0, 0)
+    cdef size_t most = most_symbols(tables, n[0]), i
+    dropout.n_heap = dropout.n_dropped = 0
+    try:
+        ids_reserve(&ids, most)
+        ids_reserve(&lengths, most)
+        n[0] = spell_piece(tables, piece, n[0], ids.items, lengths.items)
+        for i in range(n[0]):
+            links[i] = Link(ids.items[i], <uint32_t> i - 1, <uint32_t> i + 1 if i + 1 < n[0] else NONE, NONE)
+    finally:
+        ids_free(&ids)
+        ids_free(&lengths)
+    for i in range(n[0]):
+        if not _pair_up(tables, dropout, <uint32_t> i):
+            return False
     return True
 
 

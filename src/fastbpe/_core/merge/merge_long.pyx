@@ -68,31 +68,41 @@ cdef int merge_linked(
     cdef size_t size = BUCKET_WINDOW_BYTES if has_buckets else HEAP_WINDOW_BYTES
     return _merge_windows(
         tables, piece, NULL, n, limit, has_buckets,
-        max(size, MIN_WINDOW_TOKENS * <size_t> tables.max_token_bytes), out,
+        max(size, MIN_WINDOW_TOKENS * <size_t> tables.max_token_bytes), out, NULL,
     )
 
 
-cdef int merge_symbols(const Tables* tables, const uint32_t* symbols, size_t n, Ids* out) except -1 nogil:
+cdef int merge_symbols(
+    const Tables* tables, const uint32_t* symbols, size_t n, Ids* out, Ids* parts
+) except -1 nogil:
     """Append the ids that merging makes of a sequence of n > 0 base symbols, which are ids themselves.
 
-    Requires: ranked tables, whose max_token_bytes counts base symbols; no characters; each symbol is below n_ids.
+    parts: gets the number of base symbols of each id; NULL: unwanted.
+
+    Requires: max_token_bytes of the tables is at least the number of base symbols of any id; no characters; each
+        symbol is below n_ids.
     """
     # Buckets are cleared once a call, so a large vocabulary needs a longer sequence to make them pay.
-    cdef bint has_buckets = n >= max(<size_t> BUCKETS_FROM_BYTES, <size_t> tables.n_ids // IDS_CLEARED_PER_SYMBOL)
+    cdef bint has_buckets = tables.pairs.ranked != NULL and (
+        n >= max(<size_t> BUCKETS_FROM_BYTES, <size_t> tables.n_ids // IDS_CLEARED_PER_SYMBOL)
+    )
     cdef size_t size = BUCKET_WINDOW_BYTES if has_buckets else HEAP_WINDOW_BYTES
     ids_reserve(out, n)
+    if parts != NULL:
+        ids_reserve(parts, n)
     size = max(size, MIN_WINDOW_TOKENS * <size_t> tables.max_token_bytes)
-    return _merge_windows(tables, NULL, symbols, n, NONE, has_buckets, size, out)
+    return _merge_windows(tables, NULL, symbols, n, NONE, has_buckets, size, out, parts)
 
 
 cdef int _merge_windows(
     const Tables* tables, const uint8_t* piece, const uint32_t* symbols, size_t n, uint32_t limit, bint has_buckets,
-    size_t size, Ids* out,
+    size_t size, Ids* out, Ids* parts,
 ) except -1 nogil:
     """Append the ids of a piece, merged in windows of `size` bytes, or more where the windows cannot be joined.
 
     piece, symbols: the piece, as text or as a sequence of base symbols; the other is NULL.
     has_buckets: use the bucket queue, which needs ranked tables.
+    parts: as in merge_symbols().
     """
     cdef Queue queue
     cdef Window window
@@ -114,13 +124,15 @@ cdef int _merge_windows(
             if not done:
                 break
             if not expected or expected == _end(&window, 0):
-                at += _collect(tables, &window, window.n_bytes == n - at, &expected, out)
+                at += _collect(tables, &window, window.n_bytes == n - at, &expected, out, parts)
             else:
                 expected = 0
             if not expected and at < n:
                 at = 0
                 size *= 2
                 out.n = n_before
+                if parts != NULL:
+                    parts.n = 0
     finally:
         free(window.nodes)
         queue_close(&queue)
@@ -140,7 +152,7 @@ def merge_in_windows(Vocabulary vocabulary not None, const uint8_t[::1] piece no
         ids_reserve(&ids, len(piece))
         _merge_windows(
             &vocabulary.tables, &piece[0], NULL, len(piece), NONE,
-            len(piece) >= BUCKETS_FROM_BYTES and vocabulary.tables.pairs.ranked != NULL, size, &ids,
+            len(piece) >= BUCKETS_FROM_BYTES and vocabulary.tables.pairs.ranked != NULL, size, &ids, NULL,
         )
         return [ids.items[i] for i in range(ids.n)]
     finally:
@@ -240,7 +252,7 @@ cdef inline uint32_t _end(const Window* window, uint32_t at) noexcept nogil:
 
 
 cdef size_t _collect(
-    const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out
+    const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out, Ids* parts
 ) noexcept nogil:
     """Append the ids of a merged window up to a boundary near its end; return the bytes that they cover.
 
@@ -260,6 +272,9 @@ cdef size_t _collect(
         if tables.characters == NULL:
             out.items[out.n] = window.nodes[i].id
             out.n += 1
+            if parts != NULL:
+                parts.items[parts.n] = behind - i
+                parts.n += 1
             at = behind
         else:
             end = at

@@ -15,6 +15,8 @@ from libc.string cimport memmove
 
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit
 from fastbpe._core.merge.merge_long cimport merge_linked
+from fastbpe._core.merge.merge_short cimport merge_in_place
+from fastbpe._core.merge.spelling cimport merge_spelled
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell, symbol_at
@@ -31,6 +33,8 @@ cdef enum:
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:
     """Append the ids of a piece. One id if the piece is a token and the vocabulary looks whole pieces up."""
     cdef uint32_t token
+    if tables.spelling != NULL:
+        return merge_spelled(tables, piece, n_bytes, tables.whole_piece_first, out)
     if tables.whole_piece_first and n_bytes <= tables.max_token_bytes:
         token = find_token(tables, piece, n_bytes)
         if token != NONE:
@@ -46,8 +50,11 @@ cdef int merge_piece(
 ) except -1 nogil:
     """Append the ids that merging makes of a piece, even if the whole piece is a token.
 
-    limit: merge only pairs whose priority is below it. NONE: merge all pairs.
+    limit: merge only pairs whose priority is below it. NONE: merge all pairs, as the caller must want of a vocabulary
+        of characters.
     """
+    if tables.spelling != NULL:
+        return merge_spelled(tables, piece, n_bytes, False, out)
     ids_reserve(out, n_bytes)
     if n_bytes <= MAX_SCAN_BYTES and limit == NONE and tables.byte_keys != NULL:
         out.n += _merge_ranked(tables, piece, n_bytes, out.items + out.n)
@@ -112,44 +119,14 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
 cdef size_t _merge_short(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, uint32_t* ids
 ) noexcept nogil:
-    """Merge a piece of n <= MAX_SCAN_BYTES bytes in place in `ids`, and return the number of ids.
+    """Merge a piece of n <= MAX_SCAN_BYTES bytes into `ids`, and return the number of ids.
 
     limit: as in merge_piece(). Requires: a byte-level vocabulary, and space for n ids in `ids`.
     """
-    cdef uint32_t priorities[MAX_SCAN_BYTES]  # of the pair (symbol i, symbol i + 1)
-    cdef uint32_t merged[MAX_SCAN_BYTES]  # id that this pair makes
-    cdef Merge pair
-    cdef size_t i, at
-    cdef uint32_t best
+    cdef size_t i
     for i in range(n):
         ids[i] = tables.byte_ids[piece[i]]
-    for i in range(n - 1 if n else 0):
-        pair = find_merge(&tables.pairs, ids[i], ids[i + 1])
-        priorities[i] = pair.priority
-        merged[i] = pair.id
-    while n > 1:
-        best = limit
-        at = 0
-        for i in range(n - 1):
-            if priorities[i] < best:
-                best = priorities[i]
-                at = i
-        if best == limit:
-            break
-        ids[at] = merged[at]
-        n -= 1
-        memmove(ids + at + 1, ids + at + 2, (n - at - 1) * sizeof(uint32_t))
-        if at + 1 < n:
-            memmove(priorities + at + 1, priorities + at + 2, (n - at - 2) * sizeof(uint32_t))
-            memmove(merged + at + 1, merged + at + 2, (n - at - 2) * sizeof(uint32_t))
-            pair = find_merge(&tables.pairs, ids[at], ids[at + 1])
-            priorities[at] = pair.priority
-            merged[at] = pair.id
-        if at:
-            pair = find_merge(&tables.pairs, ids[at - 1], ids[at])
-            priorities[at - 1] = pair.priority
-            merged[at - 1] = pair.id
-    return n
+    return merge_in_place(tables, n, limit, ids, NULL)
 
 
 def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not None):

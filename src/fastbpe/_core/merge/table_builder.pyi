@@ -5,11 +5,15 @@ from collections.abc import Iterable
 from fastbpe.model import Buffer
 
 def build_tables(
-    tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | Buffer | None = None
+    tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | Buffer | None = None, *, affixed: bool = False
 ) -> dict[str, Buffer]:
     """Return the four buffers of a Vocabulary, by the names of its keyword arguments."""
 
 def build_look_ups(
-    token_bytes: Buffer, token_ends: Buffer, merges: Iterable[tuple[int, int, int]] | Buffer | None = None
+    token_bytes: Buffer,
+    token_ends: Buffer,
+    merges: Iterable[tuple[int, int, int]] | Buffer | None = None,
+    *,
+    affixed: bool = False,
 ) -> dict[str, Buffer]:
     """Make the two other buffers of a Vocabulary from the two that hold its tokens; return all four by name."""

@@ -75,11 +75,11 @@ cdef struct Splits:
     size_t capacity
 
 
-def build_tables(list tokens not None, merges=None):
+def build_tables(list tokens not None, merges=None, *, bint affixed=False):
     """Return the four buffers of a Vocabulary, by the names of its keyword arguments.
 
     tokens: bytes of each id; None or b"": the id is not a token.
-    merges: as in build_look_ups().
+    merges, affixed: as in build_look_ups().
     """
     cdef bytes flat = b"".join([token for token in tokens if token])
     if len(tokens) > _MAX_IDS or PyBytes_GET_SIZE(flat) >= NONE:
@@ -94,16 +94,17 @@ def build_tables(list tokens not None, merges=None):
         end += <uint32_t> (len(token) if token else 0)
         ends[i] = end
         i += 1
-    return build_look_ups(flat, ends_array, merges)
+    return build_look_ups(flat, ends_array, merges, affixed=affixed)
 
 
-def build_look_ups(token_bytes, token_ends, merges=None):
+def build_look_ups(token_bytes, token_ends, merges=None, *, bint affixed=False):
     """Make the two other buffers of a Vocabulary from the two that hold its tokens; return all four by name.
 
     token_bytes: bytes of all tokens, end to end.
     token_ends: uint32 array, the end of each id's token in token_bytes.
     merges: None, for ranks: every split of a token into two tokens is a pair, whose priority is the token's id. Or
         (left id, right id, merged id) in order of priority, as tuples or packed uint32.
+    affixed: the bytes of a merge's first two tokens need not be those of the third: see `SpelledSymbols`.
 
     Ranks of up to MAX_RANKED_IDS ids make a ranked pair table, "pair_lines"; else it is a wide one, "pairs".
     """
@@ -111,7 +112,7 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     cdef uint32_t n_repeated
     tables = look_up_pieces(token_bytes, token_ends, &t, &n_repeated)
     if merges is not None:
-        tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges))
+        tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges), affixed)
     else:
         tables["pair_lines" if t.n_ids <= MAX_RANKED_IDS else "pairs"] = _build_pairs_from_ranks(&t, n_repeated > 0)
     return tables
@@ -477,7 +478,7 @@ cdef bytes _token(const Tables* t, uint32_t i):
     return (<const char*> t.token_bytes)[token_start(t, i):t.token_ends[i]]
 
 
-cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges):
+cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges, bint affixed):
     """Build a wide pair table whose priorities are places in a list of merges (see _triples).
 
     Raises VocabularyError for a merge that does not make a token of two, or a pair that stands twice.
@@ -489,7 +490,7 @@ cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges
     table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot), <void**> &pairs)
     for i in range(n):
         merge = &merges[3 * i]
-        if not is_sound(t, merge):
+        if not (_are_tokens(t, merge) if affixed else is_sound(t, merge)):
             raise _unsound(t, i, merge[0], merge[1], merge[2])
         if not _put_pair(pairs, 64 - bits, merge[0], merge[1], <uint32_t> i, merge[2]):
             raise VocabularyError(
@@ -498,10 +499,15 @@ cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges
     return table
 
 
+cdef inline bint _are_tokens(const Tables* t, const uint32_t* merge) noexcept nogil:
+    """Tell whether (left id, right id, merged id) are tokens."""
+    return is_token(t, merge[0]) and is_token(t, merge[1]) and is_token(t, merge[2])
+
+
 cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
     """Tell whether (left id, right id, merged id) are tokens, and the bytes of the first two make the third."""
     cdef uint32_t left, right, merged
-    if not (is_token(t, merge[0]) and is_token(t, merge[1]) and is_token(t, merge[2])):
+    if not _are_tokens(t, merge):
         return False
     left, right = token_length(t, merge[0]), token_length(t, merge[1])
     merged = token_start(t, merge[2])

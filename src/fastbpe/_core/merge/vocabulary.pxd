@@ -3,6 +3,7 @@ from cpython.buffer cimport Py_buffer
 
 from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot, find_piece, same_bytes
 from fastbpe._core.merge.codepoint_symbols cimport Characters
+from fastbpe._core.merge.spelled_symbols cimport SpelledSymbols, Spelling
 
 
 cdef struct Tables:
@@ -19,6 +20,7 @@ cdef struct Tables:
     const int32_t* byte_keys  # ranked only: pair_key() of two bytes, at first << 8 | second; else NULL
     bint whole_piece_first  # a piece that is a token becomes that token, even if merging would make other ids of it
     const Characters* characters  # of a code-point vocabulary, whose ids are symbols; NULL: a byte-level one
+    const Spelling* spelling  # of a vocabulary whose base symbols are characters; NULL: of another
     int32_t tied_key  # least key (rank << 6) of a symbol that shares its priority with another; NO_KEY: none does
 
 
@@ -29,9 +31,11 @@ cdef class Vocabulary:
     cdef int _n_views  # views to release
     cdef bint _ranked  # the pair table is a ranked one
     cdef object _code_points  # owner of the memory that tables.characters points to
+    cdef readonly SpelledSymbols spelled  # owner of the memory that tables.spelling points to, or None
     cdef str _section(self, int view)
     cdef int _open_view(self, int view, object source, size_t item_size, size_t* n_items) except -1
     cdef int _check(self, bint drops_bytes) except -1
+    cdef int _check_spelling(self) except -1
     cdef int _fill_byte_keys(self) except -1
     cdef bytes token(self, uint32_t token_id)
 

@@ -5,6 +5,7 @@ from typing import Final, final
 from typing_extensions import Self
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
+from fastbpe._core.merge.spelled_symbols import SpelledSymbols
 from fastbpe.model import Buffer
 
 MAX_IDS: Final[int]
@@ -24,6 +25,7 @@ class Vocabulary:
         pair_lines: Buffer | None = None,
         whole_piece_first: bool = True,
         code_points: CodePoints | None = None,
+        spelled: SpelledSymbols | None = None,
         drops_bytes: bool = False,
     ) -> Self: ...
     @property

@@ -13,6 +13,7 @@ from libc.stdlib cimport free, malloc
 
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints
+from fastbpe._core.merge.spelled_symbols cimport NO_SUCH_TOKEN, SpelledSymbols
 from fastbpe._core.common.hash_tables cimport (
     LINE, MAX_RANKED_IDS, MAX_RUN, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge, pair_key,
 )
@@ -47,6 +48,7 @@ cdef class Vocabulary:
     pairs, pair_lines: hash table of pairs, wide or ranked; give one of the two.
     whole_piece_first: a piece that is a token becomes that token without merging.
     code_points: symbols of a code-point vocabulary; None: base symbols are bytes.
+    spelled: options of a vocabulary whose base symbols are characters, with their own UTF-8; None: it is another.
     drops_bytes: bytes may lack a token; the caller must then take such bytes out of a piece before it is merged.
 
     Raises VocabularyError if the buffers contradict each other.
@@ -54,7 +56,7 @@ cdef class Vocabulary:
 
     def __cinit__(
         self, *, token_bytes, token_ends, pieces, pairs=None, pair_lines=None, bint whole_piece_first=True,
-        CodePoints code_points=None, bint drops_bytes=False,
+        CodePoints code_points=None, SpelledSymbols spelled=None, bint drops_bytes=False,
     ):
         cdef size_t n_bytes, n_ids, n_pieces, n_pairs
         self._ranked = pair_lines is not None
@@ -92,6 +94,9 @@ cdef class Vocabulary:
             self.tables.characters = &code_points.characters
             if code_points.characters.tied_from != NONE:
                 self.tables.tied_key = <int32_t> (code_points.characters.tied_from << 6)
+        if spelled is not None:
+            self.spelled = spelled
+            self.tables.spelling = &spelled.spelling
         self._check(drops_bytes)
         if self._ranked:
             self._fill_byte_keys()
@@ -143,6 +148,8 @@ cdef class Vocabulary:
         t.n_tokens = n_tokens
         t.max_token_bytes = longest
         cdef uint8_t byte
+        if t.spelling != NULL:
+            return self._check_spelling()
         for i in range(256):
             byte = <uint8_t> i
             t.byte_ids[i] = find_token(t, &byte, 1)
@@ -152,6 +159,21 @@ cdef class Vocabulary:
             if t.byte_ids[i] == NONE and not drops_bytes:
                 raise VocabularyError(
                     f"no token is the single byte 0x{i:02x}: a byte-level vocabulary must have all 256"
+                )
+        return 0
+
+    cdef int _check_spelling(self) except -1:
+        """Check that characters become ids of the vocabulary only."""
+        cdef const Spelling* spelling = self.tables.spelling
+        cdef size_t i
+        if self._ranked:
+            raise VocabularyError("a vocabulary of characters has the pairs of a list of merges, in the table 'pairs'")
+        if spelling.unknown_id < NO_SUCH_TOKEN and spelling.unknown_id >= self.tables.n_ids:
+            raise VocabularyError(f"the unknown token has the id {spelling.unknown_id}: there are {self.tables.n_ids}")
+        for i in range(256 if spelling.has_bytes else 0):
+            if spelling.byte_ids[i] != NONE and spelling.byte_ids[i] >= self.tables.n_ids:
+                raise VocabularyError(
+                    f"the byte 0x{i:02x} has the id {spelling.byte_ids[i]}: there are {self.tables.n_ids}"
                 )
         return 0
 

@@ -1,37 +1,19 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
+from fastbpe._core.common.places cimport Places
+from fastbpe._core.normalize.text_steps cimport TextStep
 from fastbpe._core.text.utf8_text cimport Text
 
 
-cdef struct Places:
-    # For each byte of normalized text, the offset of its source character.
-    size_t* items
-    size_t n
-    size_t capacity
-
-
-cdef void places_free(Places* places) noexcept nogil
-
-
-cdef class Form:
+cdef class Form(TextStep):
     cdef readonly str name
     cdef uint16_t* _pages  # classes of 256 characters each; characters that normalization does not change share page 0
     cdef uint8_t[0x1100] _page_of
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil
     cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil
-    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
     cdef int _add_normal(
         self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
     ) except -1
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil
-
-
-cdef class Front:
-    cdef readonly Form form
-    cdef readonly object change
-    cdef readonly object sources
-    cdef readonly bint prefix_space
-    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
-    cdef bint _change(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1

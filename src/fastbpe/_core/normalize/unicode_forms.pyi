@@ -1,10 +1,12 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.normalize.text_steps import TextStep
+
 @final
-class Form:
+class Form(TextStep):
     """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others do not change.
 
     A quick check finds the stretches that may not be in the form yet; only for these, a few characters each, is
@@ -26,31 +28,3 @@ class Form:
 
         None: the text does not change.
         """
-
-@final
-class Front:
-    """Normalizer of the text between special tokens.
-
-    form: Form or None – a Unicode form.
-    change: callable or None – change(str) returns the normalized str; in place of a form.
-    sources: callable – given if change is; sources(str) returns for each character of change(str) the index of the
-        character it comes from, or None: each its own.
-    prefix_space: bool – the caller puts a space before text that does not begin with one.
-    """
-
-    def __new__(
-        cls,
-        *,
-        form: Form | None = None,
-        change: Callable[[str], str] | None = None,
-        sources: Callable[[str], Sequence[int] | None] | None = None,
-        prefix_space: bool = False,
-    ) -> Self: ...
-    @property
-    def form(self) -> Form | None: ...
-    @property
-    def change(self) -> Callable[[str], str] | None: ...
-    @property
-    def sources(self) -> Callable[[str], Sequence[int] | None] | None: ...
-    @property
-    def prefix_space(self) -> bool: ...

@@ -1,6 +1,4 @@
-"""Normalize text before it is split, as a tokenizer.json asks: a Unicode form, other changes, a space before the
-text.
-"""
+"""Unicode's normalization forms, with the place that each character comes from."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -9,8 +7,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
-from fastbpe._core.common.memory cimport grown
 from fastbpe._core.common.hash_tables cimport load64
+from fastbpe._core.common.places cimport Places, places_free, places_reserve
+from fastbpe._core.normalize.text_steps cimport TextStep, keep_text
 from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char_within
 
@@ -27,7 +26,7 @@ cdef enum:
 
 
 @cython.final
-cdef class Form:
+cdef class Form(TextStep):
     """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others do not change.
 
     A quick check finds the stretches that may not be in the form yet; only for these, a few characters each, is
@@ -123,12 +122,12 @@ cdef class Form:
             places.n = 0
         with gil:
             while True:
-                _keep(data, at, start, out, places)
+                keep_text(data, at, start, out, places)
                 self._add_normal(data, start, end, out, places)
                 at = end
                 if not self._next(data, n, at, &start, &end):
                     break
-            _keep(data, at, n, out, places)
+            keep_text(data, at, n, out, places)
         return True
 
     cdef int _add_normal(
@@ -198,82 +197,7 @@ cdef class Form:
             utf8_release(&view)
 
 
-@cython.final
-cdef class Front:
-    """Normalizer of the text between special tokens.
-
-    form: Form or None – a Unicode form.
-    change: callable or None – change(str) returns the normalized str; in place of a form.
-    sources: callable – given if change is; sources(str) returns for each character of change(str) the index of the
-        character it comes from, or None: each its own.
-    prefix_space: bool – the caller puts a space before text that does not begin with one.
-    """
-    def __cinit__(self, *, Form form=None, change=None, sources=None, bint prefix_space=False):
-        if change is not None and sources is None:
-            raise ValueError("a change is given without its sources")
-        self.form = form
-        self.change = change
-        self.sources = sources
-        self.prefix_space = prefix_space
-
-    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Normalize a text without putting a space before it. Returns False, without output, if nothing changes.
-
-        out: gets the normalized text, if True is returned.
-        places: NULL, or gets the offset that each byte of `out` comes from.
-        """
-        if self.form is not None:
-            return self.form.apply(data, n, out, places)
-        if self.change is None:
-            return False
-        with gil:
-            return self._change(data, n, out, places)
-
-    cdef bint _change(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1:
-        cdef str text = (<const char*> data)[:n].decode("utf-8"), made = self.change(text)
-        sources = None if places == NULL else self.sources(text)
-        if sources is None and made == text:
-            return False
-        out.n = 0
-        if places != NULL:
-            places.n = 0
-        _add_made(made.encode(), sources, data, 0, n, out, places)
-        return True
-
-
 # Sources of normalized text
-
-cdef void places_free(Places* places) noexcept nogil:
-    free(places.items)
-    places.items = NULL
-    places.n = places.capacity = 0
-
-
-cdef int _reserve(Places* places, size_t n) except -1:
-    """Make space for n more offsets."""
-    cdef size_t capacity, size = sizeof(size_t)
-    cdef size_t* items
-    if n > places.capacity - places.n:
-        capacity = max(places.n + n, 2 * places.capacity)
-        items = <size_t*> grown(places.items, places.n * size, places.capacity * size, capacity * size)
-        if items == NULL:
-            raise MemoryError(f"no memory for the places of {capacity} bytes")
-        places.items = items
-        places.capacity = capacity
-    return 0
-
-
-cdef int _keep(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1:
-    """Append data[start:end] unchanged."""
-    cdef size_t i
-    buffer_add(out, data + start, end - start)
-    if places != NULL:
-        _reserve(places, end - start)
-        for i in range(start, end):
-            places.items[places.n] = i
-            places.n += 1
-    return 0
-
 
 cdef int _add_made(
     bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
@@ -288,7 +212,7 @@ cdef int _add_made(
     buffer_add(out, p, n)
     if places == NULL:
         return 0
-    _reserve(places, n)
+    places_reserve(places, n)
     for i in range(n):
         if p[i] & 0xC0 != 0x80:
             source = number if sources is None else sources[number]

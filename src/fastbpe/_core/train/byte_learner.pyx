@@ -175,7 +175,7 @@ cdef class Learner(MergeLearner):
                         cell[k].symbol = symbols[k]
                 elif n:
                     ids.n = 0
-                    merge_symbols(base, symbols, n, &ids)
+                    merge_symbols(base, symbols, n, &ids, NULL)
                     self._write_tokens(cell, &ids)
                 symbols += n
                 cell += n

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError, FormatWarning
+from fastbpe.formats.huggingface.decoders import metaspace
 
 _MISSING = object()  # `default` was not given
 _NAMES = {str: "text", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
@@ -40,6 +41,10 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "BertPreTokenizer": {},
     "UnicodeScripts": {},
     "FixedLength": {},
+}
+#: Those that only tokenizers of characters run.
+_OTHER_PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
+    "Metaspace": {},
 }
 
 
@@ -122,24 +127,38 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
         (steps, prefix_space): whether the first step puts a space before a text that begins with none.
     """
     steps = list(flat(part, "pretokenizers"))
-    out = [_checked(step, _PRE_TOKENIZERS, "pre-tokenizer") for step in steps]
+    out = [_completed(step, _PRE_TOKENIZERS) for step in steps]
     prefix_space = False
     for number, (step, made) in enumerate(zip(steps, out, strict=True)):
-        if made["type"] == "ByteLevel":
-            if made.pop("add_prefix_space"):
-                if number:
-                    step.fail("a space before every piece is not supported", "add_prefix_space")
-                prefix_space = True
-            made["use_regex"] = step.get("use_regex", bool, True)
-        elif made["type"] in ("Split", "Punctuation"):
-            made["behavior"] = step.get("behavior", str, "Isolated")
-            if made["behavior"] not in _BEHAVIORS:
-                step.fail(f"{made['behavior']!r} is not one of {', '.join(_BEHAVIORS)}", "behavior")
-        elif made["type"] == "FixedLength":
-            made["length"] = step.get("length", int, 5)
-            if not 0 < made["length"] <= _MAX_LENGTH:
-                step.fail(f"must be 1 or more characters, not {made['length']}", "length")
+        if made["type"] == "ByteLevel" and made.pop("add_prefix_space"):
+            if number:
+                step.fail("a space before every piece is not supported", "add_prefix_space")
+            prefix_space = True
     return out, prefix_space
+
+
+def any_pre_tokenizers(part: Part | None) -> list[dict[str, Any]]:
+    """Return the pre-tokenizers of any tokenizer, in the order in which they run, with all members of each."""
+    known = {**_PRE_TOKENIZERS, **_OTHER_PRE_TOKENIZERS}
+    return [_completed(step, known) for step in flat(part, "pretokenizers")]
+
+
+def _completed(step: Part, known: Mapping[str, Mapping[str, type]]) -> dict[str, Any]:
+    """Return a pre-tokenizer with all its members."""
+    made = _checked(step, known, "pre-tokenizer")
+    if made["type"] == "ByteLevel":
+        made["use_regex"] = step.get("use_regex", bool, True)
+    elif made["type"] in ("Split", "Punctuation"):
+        made["behavior"] = step.get("behavior", str, "Isolated")
+        if made["behavior"] not in _BEHAVIORS:
+            step.fail(f"{made['behavior']!r} is not one of {', '.join(_BEHAVIORS)}", "behavior")
+    elif made["type"] == "FixedLength":
+        made["length"] = step.get("length", int, 5)
+        if not 0 < made["length"] <= _MAX_LENGTH:
+            step.fail(f"must be 1 or more characters, not {made['length']}", "length")
+    elif made["type"] == "Metaspace":
+        made = metaspace(step.value, f"{step.where}: {step.place}")
+    return made
 
 
 def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
@@ -177,8 +196,7 @@ def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> 
 
 
 def check_byte_decoder(part: Part | None) -> None:
-    """Refuse a decoder that gives anything but the bytes of the tokens."""
-    for step in flat(part, "decoders"):
-        kind = step.get("type", str)
-        if kind not in ("ByteLevel", "Fuse"):
-            step.fail(f"the decoder {kind!r} is not supported beside ByteLevel")
+    """Refuse a decoder that gives anything but the bytes of the tokens, and a file without one."""
+    kinds = [step.get("type", str) for step in flat(part, "decoders")]
+    if kinds[:1] != ["ByteLevel"] or {*kinds[1:]} - {"Fuse"}:
+        raise FormatError(f"the decoder is not ByteLevel, but {', '.join(kinds) or 'nothing'}")

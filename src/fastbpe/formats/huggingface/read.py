@@ -26,11 +26,6 @@ _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 _Made = TypeVar("_Made")
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-_OFF: Mapping[str, tuple[Any, ...]] = {
-    "dropout": (None, 0, 0.0),
-    "continuing_subword_prefix": (None, ""),
-    "end_of_word_suffix": (None, ""),
-}
 #: Bytes of ASCII that another character stands for.
 _UNSEEN = (*range(0x21), 0x7F)
 
@@ -81,8 +76,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     Returns:
         None if the slow reader must read the file.
     """
-    if top.get("version", str, "1.0") != "1.0":
-        top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
+    check_version(top)
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
@@ -135,8 +129,14 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         template=templates.split(around.single),
         pair_template=around.pair,
         roles={"unk": unknown} if unknown else {},
-        huggingface=_kept(top, vocabulary),
+        huggingface=kept_parts_of(top, vocabulary),
     )
+
+
+def check_version(top: Part) -> None:
+    """Refuse a file of another version."""
+    if top.get("version", str, "1.0") != "1.0":
+        top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
 
 
 def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) -> None:
@@ -151,7 +151,8 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
             )
 
 
-def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
+def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
+    """Return the parts of a file that decide no ids, for writing it again."""
     kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
@@ -190,15 +191,22 @@ def read_json(data: bytes, where: str) -> Any:
         raise FormatError(f"{where}: not JSON: {error}") from None
 
 
-def check_model(model: Part) -> None:
-    """Refuse models of other types than BPE, and options of BPE that fastbpe does not run."""
+def check_bpe(model: Part) -> None:
+    """Refuse models of other types than BPE, and one that leaves merges out at random."""
     kind = model.get("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
-    for key, off in _OFF.items():
-        if model.value.get(key) not in off:
-            way_out = "; then give dropout= to encode" if key == "dropout" else ""
-            model.fail(f"{model.value[key]!r:.60} is not supported; it must be null{way_out}", key)
+    if model.value.get("dropout") not in (None, 0, 0.0):
+        dropout = model.value["dropout"]
+        model.fail(f"{dropout!r:.60} is not supported; it must be null; then give dropout= to encode", "dropout")
+
+
+def check_model(model: Part) -> None:
+    """Refuse models of other types than BPE, and options of BPE that the family of bytes does not run."""
+    check_bpe(model)
+    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model.value.get(key) not in (None, ""):
+            model.fail(f"{model.value[key]!r:.60} is not supported; it must be null", key)
     # Only their types matter: in a byte-level vocabulary no character is unknown.
     for key in ("fuse_unk", "byte_fallback"):
         model.get(key, bool, False)

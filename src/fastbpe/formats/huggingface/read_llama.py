@@ -296,9 +296,11 @@ def _types(
         [vocabulary.get(name, -1) for name in _BYTE_NAMES] if model.get("byte_fallback", bool, False) else []
     )
     named = [i for i in byte_ids if i >= 0]
-    if named and len(named) < 256:
-        missing = _BYTE_NAMES[byte_ids.index(-1)]
-        model.fail(f"with byte_fallback, all 256 bytes or no byte must be tokens: {missing!r} is missing", "vocab")
+    # A byte of ASCII falls back to nothing if its character is a token.
+    missing = [byte for byte, i in enumerate(byte_ids) if i < 0 and not (byte < 128 and chr(byte) in vocabulary)]
+    if named and missing:
+        name = _BYTE_NAMES[missing[0]]
+        model.fail(f"with byte_fallback, all 256 bytes or no byte must be tokens: {name!r} is missing", "vocab")
     for i in named:
         types[i] = PieceType.BYTE
     unknown = _unknown(model, vocabulary)

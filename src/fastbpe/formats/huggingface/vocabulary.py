@@ -60,7 +60,7 @@ def check_vocabulary(model: Part) -> dict[str, int]:
 def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """Return (left id, right id, merged id), best first. The last of two equal pairs counts, as in tokenizers."""
     merges: dict[tuple[int, int], int] = {}
-    for number, (left, right) in _pairs(model):
+    for number, (left, right) in pairs_of(model):
         for token in (left, right, left + right):
             if not token or token not in vocabulary:
                 model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is not a token", f"merges[{number}]")
@@ -70,7 +70,7 @@ def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, i
     return [(left, right, merged) for (left, right), merged in merges.items()]
 
 
-def _pairs(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
+def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
     """Yield (index, (left, right)) of each merge, written as "left right" or ["left", "right"]."""
     merges = model.get("merges", list)
     as_text = bool(merges) and isinstance(merges[0], str)

@@ -38,7 +38,7 @@ def dump(
     """
     vocabulary = _vocabulary(tokens)
     n_ordinary = len(vocabulary)
-    added = _added_tokens(model)
+    added = all_added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
     ignore_merges = model.whole_piece_first and (len(vocabulary) == n_ordinary or not all_made)
     if ignore_merges:
@@ -105,7 +105,8 @@ def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
     return vocabulary
 
 
-def _added_tokens(model: Model) -> list[AddedToken]:
+def all_added_tokens(model: Model) -> list[AddedToken]:
+    """List special and added tokens in the order of their ids."""
     listed = {token.content for token in model.added_tokens}
     plain = (
         AddedToken(content=name, id=token_id, special=True)

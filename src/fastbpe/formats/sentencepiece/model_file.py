@@ -172,11 +172,14 @@ def _check(
     if repeated:
         first, second = repeated
         raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")
-    _check_types(model, where)
+    _check_types(model, where, any_text)
 
 
-def _check_types(model: CodePointModel, where: str) -> None:
-    """Raise FormatError unless there is at most one unknown piece, and byte pieces are all 256 or none."""
+def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
+    """Raise FormatError unless there is at most one unknown piece, and byte pieces are all 256 or none.
+
+    any_text: a byte may be missing whose character is a piece, as in files of Gemma 1 and 2.
+    """
     n_unknown = model.types.count(PieceType.UNKNOWN)
     byte_pieces = {
         *piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.BYTE).values()
@@ -192,7 +195,11 @@ def _check_types(model: CodePointModel, where: str) -> None:
     if byte_pieces - _BYTE_NAMES:
         name = min(byte_pieces - _BYTE_NAMES)
         raise FormatError(f"{where}: {name!r} is of type BYTE, but no name of a byte, <0x00> to <0xFF>")
-    if has_fallback and len(byte_pieces) < 256:
+    missing = {int(name[3:5], 16) for name in _BYTE_NAMES - byte_pieces} if has_fallback else set()
+    if any_text and missing:
+        pieces = {*model.pieces}
+        missing = {byte for byte in missing if byte > 127 or bytes([byte]) not in pieces}
+    if missing:
         raise FormatError(f"{where}: byte_fallback needs 256 pieces of type BYTE, {len(byte_pieces)} are there")
 
 

@@ -60,6 +60,8 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
             native = load(document.to_bytes({**described, "decoder": decoder}))
         except FastbpeError:
             continue
+        if native.mode == "character":
+            continue  # rows and columns here know tokens of bytes and code points only
         return Built(state, native, decodes, names)
     try:
         return Built(state, PlainEngine(described, model), False, names)

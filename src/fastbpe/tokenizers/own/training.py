@@ -71,9 +71,10 @@ def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
         "model": {"type": "BPE", "vocab": vocab, "merges": []},
     }
     try:
-        return load(document.to_bytes(described))
+        made: Native = load(document.to_bytes(described))
     except FastbpeError:
         return None
+    return made if made.mode == "byte" else None
 
 
 def _counted(texts: Iterable[str], carrier: Native, trainer: BpeTrainer) -> Iterable[tuple[bytes, int]]:

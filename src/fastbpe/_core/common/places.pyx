@@ -1,0 +1,26 @@
+"""Places: for each byte of a changed text, the offset of the character that it comes from."""
+
+from libc.stdlib cimport free
+
+from fastbpe._core.common.memory cimport grown
+
+
+cdef int places_reserve(Places* places, size_t n_more) except -1 nogil:
+    """Make space for n more offsets. The capacity doubles, so appending takes linear time."""
+    cdef size_t capacity, size = sizeof(size_t)
+    cdef size_t* items
+    if n_more > places.capacity - places.n:
+        capacity = max(places.n + n_more, 2 * places.capacity)
+        items = <size_t*> grown(places.items, places.n * size, places.capacity * size, capacity * size)
+        if items == NULL:
+            with gil:
+                raise MemoryError(f"no memory for the places of {capacity} bytes")
+        places.items = items
+        places.capacity = capacity
+    return 0
+
+
+cdef void places_free(Places* places) noexcept nogil:
+    free(places.items)
+    places.items = NULL
+    places.n = places.capacity = 0

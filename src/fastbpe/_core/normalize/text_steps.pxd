@@ -1,0 +1,40 @@
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+from fastbpe._core.common.byte_buffer cimport Buffer
+from fastbpe._core.common.places cimport Places
+
+
+cdef class TextStep:
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
+
+
+cdef class Mapped(TextStep):
+    cdef uint16_t _page_of[0x1100]
+    cdef uint32_t* _places  # by page and low byte: 0: the character stays; else 1 + number of its replacement
+    cdef bytes _texts_owner
+    cdef const uint8_t* _texts  # replacements, end to end
+    cdef uint32_t* _ends  # end of each in _texts
+
+
+cdef class Changed(TextStep):
+    cdef readonly object change
+    cdef readonly object sources
+
+
+cdef class Link:
+    cdef TextStep step
+    cdef Link then
+
+
+cdef class Front:
+    cdef readonly list steps
+    cdef readonly object form  # Form; None unless it is the only step
+    cdef readonly bint prefix_space
+    cdef Link _first
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
+
+
+cdef int keep_text(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil
+cdef int put_text(
+    const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places
+) except -1 nogil

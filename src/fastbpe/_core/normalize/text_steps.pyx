@@ -1,0 +1,221 @@
+"""Steps that change text before it is split, as the normalizers of a tokenizer.json; and their sequence, the Front.
+
+Each step tells for each byte that it writes the offset of the character that it comes from, if somebody asks. The
+Front follows these places through all of its steps.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.common.places cimport Places, places_free, places_reserve
+from fastbpe._core.common.utf8 cimport fb_char_within
+
+
+cdef class TextStep:
+    """Base of the steps. This one changes nothing."""
+
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        """Change a text; return False, with any output, if it stays as it is.
+
+        out: gets the changed text, if True is returned.
+        places: NULL, or gets the offset that each byte of `out` comes from.
+        """
+        return False
+
+
+@cython.final
+cdef class Mapped(TextStep):
+    """Step that replaces single characters, each by a text of its own.
+
+    table: dict of code point → str; None or "" removes the character.
+    """
+
+    def __cinit__(self, dict table not None):
+        cdef uint32_t code, number = 0, end = 0
+        cdef int n_pages = 1
+        cdef list texts = []
+        for code in table:
+            if not self._page_of[code >> 8]:
+                self._page_of[code >> 8] = n_pages
+                n_pages += 1
+        self._places = <uint32_t*> calloc(<size_t> n_pages << 8, sizeof(uint32_t))
+        self._ends = <uint32_t*> malloc((<size_t> len(table) + 1) * sizeof(uint32_t))
+        if self._places == NULL or self._ends == NULL:
+            raise MemoryError(f"no memory for {len(table)} characters")
+        for code, text in table.items():
+            texts.append((text or "").encode())
+            end += <uint32_t> len(texts[number])
+            self._ends[number] = end
+            number += 1
+            self._places[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
+        self._texts_owner = b"".join(texts)
+        self._texts = <const uint8_t*> PyBytes_AS_STRING(self._texts_owner)
+
+    def __dealloc__(self):
+        free(self._places)
+        free(self._ends)
+
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        cdef size_t at = 0, kept = 0, n_bytes
+        cdef uint32_t number, c, start
+        cdef bint changes = False
+        while at < n:
+            if data[at] < 0x80:
+                c, n_bytes = data[at], 1
+            else:
+                c = fb_char_within(data + at, n - at, &n_bytes)
+            number = 0
+            if c <= 0x10FFFF:
+                number = self._places[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]
+            if number:
+                if not changes:
+                    out.n = 0
+                    if places != NULL:
+                        places.n = 0
+                    changes = True
+                keep_text(data, kept, at, out, places)
+                start = self._ends[number - 2] if number > 1 else 0
+                put_text(self._texts + start, self._ends[number - 1] - start, at, out, places)
+                kept = at + n_bytes
+            at += n_bytes
+        if changes:
+            keep_text(data, kept, n, out, places)
+        return changes
+
+
+@cython.final
+cdef class Changed(TextStep):
+    """Step that Python does.
+
+    change: callable – change(str) returns the changed str.
+    sources: callable – sources(str) returns for each character of change(str) the index of the character it comes
+        from, or None: each its own.
+    """
+
+    def __cinit__(self, change not None, sources not None):
+        self.change = change
+        self.sources = sources
+
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        with gil:
+            return _change(self, data, n, out, places)
+
+
+cdef bint _change(Changed step, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1:
+    cdef str text = (<const char*> data)[:n].decode("utf-8"), changed = step.change(text)
+    cdef object sources = None if places == NULL else step.sources(text)
+    cdef bytes made
+    cdef const uint8_t* p
+    cdef size_t at = 0, i, source, character = 0, number = 0, n_made
+    if sources is None and changed == text:
+        return False
+    made = changed.encode()
+    p, n_made = <const uint8_t*> PyBytes_AS_STRING(made), <size_t> PyBytes_GET_SIZE(made)
+    out.n = 0
+    buffer_add(out, p, n_made)
+    if places == NULL:
+        return True
+    places.n = 0
+    places_reserve(places, n_made)
+    for i in range(n_made):
+        if p[i] & 0xC0 != 0x80:
+            source = number if sources is None else sources[number]
+            number += 1
+            while character < source and at < n:
+                at += 1
+                character += at == n or data[at] & 0xC0 != 0x80
+        places.items[places.n] = min(at, n - 1)
+        places.n += 1
+    return True
+
+
+@cython.final
+cdef class Link:
+    """Step of a Front, and the one after it."""
+
+    def __cinit__(self, TextStep step not None, Link then):
+        self.step, self.then = step, then
+
+
+@cython.final
+cdef class Front:
+    """Normalizer of the text between special tokens.
+
+    steps: list of TextStep – the changes, one after another.
+    form: Form or None – the only step, if it is a Unicode form.
+    prefix_space: bool – the caller puts a space before text that does not begin with one.
+    """
+
+    def __cinit__(self, list steps not None, *, form=None, bint prefix_space=False):
+        self.steps, self.form, self.prefix_space = steps, form, prefix_space
+        for step in reversed(steps):
+            self._first = Link(step, self._first)
+
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        """Normalize a text without putting a space before it. Returns False if nothing changes.
+
+        out: gets the normalized text, if True is returned.
+        places: NULL, or gets the offset that each byte of `out` comes from.
+        """
+        cdef Buffer spare
+        cdef Places spare_places
+        if self._first is None:
+            return False
+        if self._first.then is None:
+            return self._first.step.apply(data, n, out, places)
+        memset(&spare, 0, sizeof(spare))
+        memset(&spare_places, 0, sizeof(spare_places))
+        try:
+            return _apply(self._first, data, n, out, places, &spare, &spare_places, False)
+        finally:
+            buffer_free(&spare)
+            places_free(&spare_places)
+
+
+cdef bint _apply(
+    Link link, const uint8_t* data, size_t n, Buffer* out, Places* places, Buffer* spare, Places* spare_places,
+    bint is_changed,
+) except -1 nogil:
+    """Apply the steps from a link on. Requires: data does not point into `spare`."""
+    cdef size_t i
+    if link.step.apply(data, n, spare, NULL if places == NULL else spare_places):
+        if places != NULL and is_changed:
+            for i in range(spare_places.n):
+                spare_places.items[i] = places.items[spare_places.items[i]] if places.n else 0
+        out[0], spare[0] = spare[0], out[0]
+        if places != NULL:
+            places[0], spare_places[0] = spare_places[0], places[0]
+        data, n, is_changed = out.items, out.n, True
+    if link.then is not None:
+        return _apply(link.then, data, n, out, places, spare, spare_places, is_changed)
+    return is_changed
+
+
+cdef int keep_text(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil:
+    """Append data[start:end] unchanged."""
+    cdef size_t i
+    buffer_add(out, data + start, end - start)
+    if places != NULL:
+        places_reserve(places, end - start)
+        for i in range(start, end):
+            places.items[places.n] = i
+            places.n += 1
+    return 0
+
+
+cdef int put_text(
+    const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places
+) except -1 nogil:
+    """Append a text that comes from the character at one place."""
+    cdef size_t i
+    buffer_add(out, made, n)
+    if places != NULL:
+        places_reserve(places, n)
+        for i in range(n):
+            places.items[places.n] = place
+            places.n += 1
+    return 0

@@ -1,0 +1,28 @@
+"""Stages of pre-tokenizers that change the text of pieces, such as ByteLevel and Metaspace of tokenizers."""
+
+from typing import final
+
+from fastbpe._core.split.splitter import Splitter
+
+@final
+class Stage:
+    """Change of each piece, a splitter of what it has become, and the stages after it."""
+
+    def __init__(
+        self,
+        *,
+        prefix: bytes = b"",
+        only_first: bool = False,
+        space: bytes = b"",
+        to_bytes: bool = False,
+        splitter: Splitter | None = None,
+        then: Stage | None = None,
+    ) -> None: ...
+    @property
+    def splitter(self) -> Splitter | None: ...
+    @property
+    def then(self) -> Stage | None: ...
+    @property
+    def needs_first(self) -> bool: ...
+    @property
+    def holds_gil(self) -> bool: ...

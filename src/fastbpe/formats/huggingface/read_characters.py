@@ -1,0 +1,160 @@
+"""Any tokenizer.json of a BPE model: base symbols are characters, as the file spells them.
+
+tokenizers runs every file so. `read` and `read_llama` recognise the two kinds that the core runs faster, as bytes
+and as code points with spaces for U+2581; this module takes all others. Its refusals are those of tokenizers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TypeAlias
+
+from fastbpe.formats.huggingface import _vocab_json, parts, templates
+from fastbpe.formats.huggingface.decoders import flattened
+from fastbpe.formats.huggingface.named_tokens import NamedTokens
+from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.read import check_bpe, check_version, kept_parts_of, read_json, read_with_entries
+from fastbpe.formats.huggingface.vocabulary import check_vocabulary, pairs_of, read_added_tokens
+from fastbpe.model import AddedToken, Buffer, Model, Spelling, pack_merges
+
+_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
+_LaidOut: TypeAlias = tuple[bytes, bytes, bytes]  # token_bytes, token_ends, merges
+
+
+def parse(
+    data: Buffer,
+    where: str,
+    *,
+    special_tokens: Mapping[str, int] | None = None,
+    named: NamedTokens | None = None,
+) -> Model:
+    """Read the model in a file's bytes.
+
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+        special_tokens: name → id, in place of those in the file.
+        named: tokens that the files beside it name.
+
+    Raises:
+        FormatError: a damaged file, one that tokenizers refuses, or a model with dropout.
+    """
+    raw = bytes(data)
+    model = read_with_entries(raw, where, lambda top, entries: _model(top, named, entries))
+    if model is None:
+        model = _model(Part(read_json(raw, where), where, ""), named)
+        assert model is not None
+    if special_tokens is None:
+        return model
+    others = [token for token in model.added_tokens if not token.special]
+    return model._replace(special_tokens=dict(special_tokens), added_tokens=others)
+
+
+def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None = None) -> Model | None:
+    """Make the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
+    check_version(top)
+    model = top.part("model")
+    if model is None:
+        top.fail("it has no 'model'")
+    check_bpe(model)
+    prefix = model.get("continuing_subword_prefix", str, "")
+    vocabulary = check_vocabulary(model) if entries is None else entries
+    added = read_added_tokens(top, vocabulary, named)
+    if not isinstance(vocabulary, dict):
+        laid_out = None if prefix else vocabulary.pieces()
+    else:
+        laid_out = _lay_out(model, vocabulary, prefix)
+    if laid_out is None:
+        return None
+    token_bytes, token_ends, merges = laid_out
+    special, others = _special(added, array("I", token_ends))
+    parts.warn_of_settings(top)
+    flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
+    around = templates.read(top.part("post_processor"))
+    unknown = model.get("unk_token", str, "")
+    return Model(
+        tokens=None,
+        tables={"token_bytes": token_bytes, "token_ends": token_ends},
+        pattern=None,
+        special_tokens=special,
+        merges=merges,
+        merges_rule="merges",
+        whole_piece_first=model.get("ignore_merges", bool, False),
+        pre_tokenizers=parts.any_pre_tokenizers(top.part("pre_tokenizer")),
+        normalizers=parts.normalizers(top.part("normalizer")),
+        added_tokens=others,
+        template=templates.split(around.single),
+        pair_template=around.pair,
+        roles={"unk": unknown} if vocabulary.get(unknown, -1) >= 0 else {},
+        huggingface=kept_parts_of(top, vocabulary),
+        spelling=Spelling(
+            prefix=prefix,
+            suffix=model.get("end_of_word_suffix", str, ""),
+            unknown_token=None if model.value.get("unk_token") is None else unknown,
+            unknown=vocabulary.get(unknown, -1),
+            fuses=model.get("fuse_unk", bool, False),
+            byte_ids=_byte_ids(model, vocabulary),
+        ),
+    )
+
+
+def _byte_ids(model: Part, vocabulary: _Vocabulary) -> Sequence[int]:
+    """Return the ids of the tokens of bytes, -1 for a byte without one; () without byte fallback."""
+    if not model.get("byte_fallback", bool, False):
+        return ()
+    found = tuple(vocabulary.get(f"<0x{byte:02X}>", -1) for byte in range(256))
+    return found if max(found) >= 0 else ()
+
+
+def _lay_out(model: Part, vocabulary: Mapping[str, int], prefix: str) -> _LaidOut:
+    """Lay out the tokens by id, and the merges."""
+    tokens: list[bytes] = [b""] * (max(vocabulary.values(), default=-1) + 1)
+    for token, token_id in vocabulary.items():
+        try:
+            tokens[token_id] = token.encode()
+        except UnicodeEncodeError:
+            model.fail(f"{token!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
+    ends = array("I", accumulate(map(len, tokens)))
+    return b"".join(tokens), ends.tobytes(), pack_merges(_merges(model, vocabulary, prefix.encode()))
+
+
+def _merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes) -> Iterable[tuple[int, int, int]]:
+    """Return (left id, right id, merged id), best first. The last of two equal pairs counts, as in tokenizers."""
+    merges: dict[tuple[int, int], int] = {}
+    for number, (left, right) in pairs_of(model):
+        place = f"merges[{number}]"
+        for token in (left, right):
+            if not token or token not in vocabulary:
+                model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is not a token", place)
+        merged = left + _without(right, prefix, model, place)
+        if merged not in vocabulary:
+            model.fail(f"{left!r:.60} and {right!r:.60}: {merged!r:.60} is not a token", place)
+        pair = vocabulary[left], vocabulary[right]
+        merges.pop(pair, None)
+        merges[pair] = vocabulary[merged]
+    return ((left, right, merged) for (left, right), merged in merges.items())
+
+
+def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
+    """Cut as many bytes off a token as the prefix has, as tokenizers does."""
+    if not prefix:
+        return token
+    data = token.encode()
+    rest = data[len(prefix) :].decode(errors="replace")
+    if len(data) < len(prefix) or len(rest.encode()) != len(data) - len(prefix):
+        model.fail(f"{token!r:.60} cannot lose the {len(prefix)} bytes of continuing_subword_prefix", place)
+    return rest
+
+
+def _special(added: Sequence[AddedToken], ends: array[int]) -> tuple[dict[str, int], list[AddedToken]]:
+    """Return (special tokens by name, added tokens for which a name and an id are not enough)."""
+    special, others = {}, []
+    for token in added:
+        is_ordinary = token.id < len(ends) and ends[token.id] > (ends[token.id - 1] if token.id else 0)
+        if token.special:
+            special[token.content] = token.id
+        if not token.special or is_ordinary or any(token[3:]):
+            others.append(token)
+    return special, others

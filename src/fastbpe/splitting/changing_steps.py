@@ -1,0 +1,76 @@
+"""Pre-tokenizers of Hugging Face tokenizers of any kind: a first splitter, and the stages that change its pieces.
+
+ByteLevel puts GPT-2's characters in place of bytes and perhaps a space before each piece; Metaspace puts U+2581 in
+place of spaces and before pieces. The steps after them see what they have made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.split.stages import Stage
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting.make import chain, make_splitter
+from fastbpe.splitting.steps import make_sequence, step_of
+
+
+def make_stages(
+    described: Sequence[Mapping[str, Any]], *, mark: str = ""
+) -> tuple[Splitter, Stage | None, Stage | None]:
+    """Make the splitter of a text, and the stages after it.
+
+    Args:
+        described: the steps as a tokenizer.json describes them, with all members.
+        mark: a character that begins words: no merge makes a token that has it behind another character.
+
+    Returns:
+        The splitter; the stages, None if no step changes text; the same stages, which also cut what they make
+        before each run of the mark, None without a mark.
+
+    Raises:
+        PatternError: a pattern that cannot be used.
+
+    >>> splitter, stages, _ = make_stages([{"type": "WhitespaceSplit"}])
+    >>> splitter.pieces("a bc"), stages
+    ([(0, 1), (2, 4)], None)
+    """
+    groups: list[tuple[dict[str, Any], list[Splitter]]] = [({}, [])]  # change of text, and the splitters after it
+    for step in described:
+        if step["type"] == "ByteLevel":
+            if step["add_prefix_space"]:
+                groups.append(({"prefix": b" "}, []))
+            if step["use_regex"]:
+                groups[-1][1].append(make_splitter(PATTERNS["gpt2"]))
+            groups.append(({"to_bytes": True}, []))
+        elif step["type"] == "Metaspace":
+            space, scheme = step["replacement"].encode(), step["prepend_scheme"]
+            prefix = {} if scheme == "never" else {"prefix": space, "only_first": scheme == "first"}
+            groups.append(({"space": space, **prefix}, []))
+            if step["split"]:
+                groups[-1][1].append(_before_each(step["replacement"]))
+        else:
+            groups[-1][1].append(make_sequence([step_of(step)]))
+    cut = Stage(splitter=_words_of(mark)) if mark else None
+    return chain(groups[0][1]), _chained(groups[1:], None), _chained(groups[1:], cut) if mark else None
+
+
+def _chained(groups: Sequence[tuple[dict[str, Any], list[Splitter]]], last: Stage | None) -> Stage | None:
+    """Make a stage of each group, and put them before the last one."""
+    for change, splitters in reversed(groups):
+        last = Stage(**change, splitter=chain(splitters) if splitters else None, then=last)
+    return last
+
+
+def _words_of(mark: str) -> Splitter:
+    """Make the splitter of words that begin with any number of a character."""
+    escaped = rf"\x{{{ord(mark):x}}}"
+    return make_splitter(rf"{escaped}+[^{escaped}]*|[^{escaped}]+")
+
+
+def _before_each(mark: str) -> Splitter:
+    """Make the splitter that begins a piece at each of a character."""
+    return make_sequence(
+        [step_of({"type": "Split", "pattern": {"String": mark}, "behavior": "MergedWithNext", "invert": False})]
+    )

@@ -1,0 +1,55 @@
+"""Real files of tokenizers whose base symbols are characters: everything as tokenizers 0.23."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe.tokenizer.words import find_words
+from helpers.shared_data import corpus, data_file
+
+tokenizers = pytest.importorskip("tokenizers")
+
+ZOO = ("clip", "chatglm", "perovskite", "t5-ppi", "gpoket2")
+TEXTS = (
+    "Hello world! don't  stop",
+    "ünïcödé ﬁ 한국어 日本語 🙂 ÅÉ ǅ İΣ",
+    "  leading\n\ttabs  \r\n",
+    "",
+    "a",
+    "x<|endoftext|>y[gMASK]<sop> [SEP]<unk>",
+    "Mixed CASE 123,456.78 it's we'LL",
+    "##a</w> ▁▁ \u0301a\u200b\x00<!dummy-prefix!>",
+    "MKTAYIAKQRQISFVKSHFSRQ",
+)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_real_file_gives_what_tokenizers_gives(name: str, tmp_path: Path) -> None:
+    path = data_file("zoo", name, "tokenizer.json")
+    original, tokenizer = tokenizers.Tokenizer.from_file(str(path)), fastbpe.load(path)
+    tokenizer.export(tmp_path / "tokenizer.json", format="huggingface", verify=True)
+    written = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    copies = [tokenizer, pickle.loads(pickle.dumps(tokenizer))]
+    text = corpus("multilingual.txt", 200_000)
+    for one in (*TEXTS, *(text[at : at + 2_000] for at in range(0, len(text), 10_000))):
+        wanted = original.encode(one, add_special_tokens=False)
+        for copy in copies:
+            ids, offsets = copy.encode_with_offsets(one, allowed_special="all")
+            assert (ids, offsets) == (wanted.ids, wanted.offsets), one
+            assert copy.encode(one, allowed_special="all") == ids
+        words = find_words(tokenizer, one, ids, wanted.tokens, allowed_special="all")
+        assert words is not None
+        assert words.numbers == wanted.word_ids
+        again = written.encode(one, add_special_tokens=False)
+        assert (again.ids, again.offsets) == (wanted.ids, wanted.offsets)
+        for skips in (False, True):
+            assert tokenizer.decode(ids, skip_special_tokens=skips) == original.decode(
+                ids, skip_special_tokens=skips
+            )
+            assert written.decode(ids, skip_special_tokens=skips) == original.decode(
+                ids, skip_special_tokens=skips
+            )

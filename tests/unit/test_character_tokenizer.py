@@ -1,0 +1,167 @@
+"""Tokenizers of characters: what they answer, how they are kept, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, Tokenizer, VocabularyError
+
+WORDS = {
+    "version": "1.0",
+    "added_tokens": [
+        {
+            "id": 0,
+            "content": "<s>",
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
+    ],
+    "normalizer": {"type": "Lowercase"},
+    "pre_tokenizer": {
+        "type": "Sequence",
+        "pretokenizers": [
+            {"type": "Whitespace"},
+            {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
+        ],
+    },
+    "post_processor": None,
+    "decoder": {"type": "BPEDecoder", "suffix": "</w>"},
+    "model": {
+        "type": "BPE",
+        "unk_token": "?",
+        "end_of_word_suffix": "</w>",
+        "vocab": {
+            token: i
+            for i, token in enumerate(
+                [
+                    "<s>",
+                    "?",
+                    "l",
+                    "o",
+                    "w",
+                    "w</w>",
+                    "Ã",
+                    "©</w>",
+                    "lo",
+                    "low</w>",
+                    "Ã©</w>",
+                    "<",
+                    "s",
+                    ">",
+                    "></w>",
+                ]
+            )
+        },
+        "merges": ["l o", "lo w</w>", "Ã ©</w>"],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    return fastbpe.load(json.dumps(WORDS).encode())  # type: ignore[no-any-return]
+
+
+def test_words_end_with_the_suffix(words: Tokenizer) -> None:
+    assert words.encode("Low é lo") == [9, 10, 2, 1]
+    assert words.encode_with_offsets("Low é lo") == ([9, 10, 2, 1], [(0, 3), (4, 5), (6, 7), (7, 8)])
+    assert words.decode([9, 10, 8, 9]) == "low Ã© lolow"
+    assert words.mode == "character"
+    assert (words.unk_token_id, words.token_to_id("low</w>"), words.id_to_token(9)) == (1, 9, b"low</w>")
+
+
+def test_pieces_are_places_in_the_text(words: Tokenizer) -> None:
+    assert words.pieces("low é?") == [(0, 3), (4, 5), (5, 6)]
+
+
+def test_single_tokens_decode_within_a_text(words: Tokenizer) -> None:
+    assert words.decode_single_token_bytes(9) == b"low "
+    assert words.decode_tokens_bytes([9, 9]) == [b"low ", b"low"]
+    assert words.decode_with_offsets([9, 9]) == ("low low", [0, 4])
+    assert words.decode_batch([[9], [9, 9]]) == ["low", "low low"]
+    stream = words.decoder()
+    assert [stream.push(9), stream.push(9), stream.finish()] == ["low", " low", ""]
+
+
+def test_untrusted_text_never_becomes_a_special_token(words: Tokenizer) -> None:
+    assert words.encode_parts([("<s>", True), ("<s>", False)]) == [0, 1, 1, 14]
+
+
+def test_streams_and_conversations_give_the_ids_of_the_whole(words: Tokenizer) -> None:
+    text = "low é lo low"
+    stream = words.encoder()
+    assert [one for part in text for one in stream.push(part)] + stream.finish() == words.encode(text)
+    conversation = words.conversation()
+    for part in text:
+        conversation.append(part)
+    assert conversation.ids == words.encode(text)
+    assert words.interval_counter(text)(2, 9) == words.count(text[2:9])
+    assert words.truncate(text, 2) == "low é "
+
+
+def test_copies_are_equal(words: Tokenizer, tmp_path: Path) -> None:
+    words.save(tmp_path / "words.fbpe")
+    words.export(tmp_path / "tokenizer.json", format="huggingface", verify=True)
+    for again in (
+        pickle.loads(pickle.dumps(words)),
+        fastbpe.load(tmp_path / "words.fbpe"),
+        fastbpe.load(tmp_path / "tokenizer.json"),
+    ):
+        assert again == words
+        assert hash(again) == hash(words)
+        assert again.encode("Low é lo") == [9, 10, 2, 1]
+        assert again.decode([9, 9]) == "low low"
+    assert json.loads((tmp_path / "tokenizer.json").read_bytes())["model"]["end_of_word_suffix"] == "</w>"
+
+
+def test_tokens_are_added_at_the_end(words: Tokenizer) -> None:
+    more = words.with_tokens(["<think>"]).with_special_tokens(["<end>"])
+    assert more.encode("low<think><end>low", allowed_special="all") == [9, 15, 16, 9]
+    assert more.decode([9, 15, 16, 9], skip_special_tokens=True) == "low <think>low"
+    assert more.id_map(words).old_to_new.tolist() == [*range(15)]
+
+
+REFUSED: dict[str, Callable[[Tokenizer], Any]] = {
+    "explain and": lambda one: one.explain("low"),
+    "completions and": lambda one: one.completions("lo"),
+    "completions and encode_with_unstable": lambda one: one.encode_with_unstable("low"),
+    "without_tokens and": lambda one: one.without_tokens([b"low</w>"]),
+    "without_tokens and prune": lambda one: one.prune(keep=10),
+    "merge_tree and": lambda one: one.merge_tree(9),
+    "merge_tree and vocabulary_report": fastbpe.vocabulary_report,
+}
+
+
+@pytest.mark.parametrize("named", REFUSED)
+def test_what_needs_bytes_or_code_points_is_refused_by_name(words: Tokenizer, named: str) -> None:
+    with pytest.raises(VocabularyError, match=f"{named}.* characters with the spelling of a tokenizer.json"):
+        REFUSED[named](words)
+
+
+def test_merging_with_another_is_refused(words: Tokenizer) -> None:
+    with pytest.raises(VocabularyError, match="only vocabularies of bytes or of code points can be merged"):
+        fastbpe.merge_vocabularies(words, words)
+
+
+@pytest.mark.parametrize("format", ["tiktoken", "gpt2", "sentencepiece", "minbpe", "tekken", "gguf"])
+def test_formats_without_such_a_spelling_are_refused(words: Tokenizer, tmp_path: Path, format: str) -> None:
+    with pytest.raises(FormatError, match=r"cannot hold|choose one of"):
+        words.export(tmp_path / "out", format=format)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_models_are_refused() -> None:
+    from fastbpe.tokenizer.characters import CharacterTokenizer
+
+    with pytest.raises(TypeError, match="Model with a spelling"):
+        CharacterTokenizer(Tokenizer.from_merges([], pattern=None)._whole_model())  # type: ignore[arg-type]
