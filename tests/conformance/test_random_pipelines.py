@@ -10,7 +10,9 @@ pytest.importorskip("tokenizers")
 
 from helpers import pipeline_check
 from helpers.sampling import rounds
-from helpers.tokenizer_json import BYTE_LEVEL, SHOWN, document, sequence
+from helpers.tokenizer_json import BYTE_LEVEL, SHOWN, added, document, sequence
+
+FIRST = {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": True}
 
 #: Files that differed once → texts.
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -22,6 +24,39 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
             model={"byte_fallback": True},
         ),
         ["ab", "b", " a"],
+    ),
+    "a first character of three bytes that is replaced": (
+        document(
+            {"_": 0, "b": 1},
+            [],
+            normalizer={"type": "Replace", "pattern": {"String": "\ufffd"}, "content": "b"},
+            decoder=FIRST,
+        )
+        | {"pre_tokenizer": FIRST},
+        ["\ufffd", "b\ufffd"],
+    ),
+    "an added token in a first character that is decomposed": (
+        document(
+            {"_": 0, "E": 1, "\u0301": 2},
+            [],
+            normalizer={"type": "NFD"},
+            decoder=FIRST,
+            added_tokens=[added(1, "E", normalized=True)],
+        )
+        | {"pre_tokenizer": FIRST},
+        ["\u00c9", "E\u0301", "a\u00c9"],
+    ),
+    "ByteLevel whose trim_offsets is not there": (
+        document({"a": 0}, [], pre_tokenizer={"type": "ByteLevel", "add_prefix_space": False}),
+        ["a"],
+    ),
+    "a post-processor ByteLevel whose trim_offsets is none": (
+        document({"a": 0}, [], post_processor={**BYTE_LEVEL, "trim_offsets": None}),
+        ["a"],
+    ),
+    "a decoder whose trim_offsets is none": (
+        document({"a": 0}, [], decoder={**BYTE_LEVEL, "trim_offsets": None}),
+        ["a"],
     ),
     "ByteLevel twice": (
         document({one: i for i, one in enumerate(SHOWN)}, [], pre_tokenizer=sequence(BYTE_LEVEL, BYTE_LEVEL)),
@@ -43,7 +78,8 @@ def test_files_that_differed_give_what_tokenizers_gives(case: str, face: str) ->
     assert not found.differs, found
 
 
+@pytest.mark.parametrize("face", pipeline_check.FACES)
 @pytest.mark.parametrize("part", rounds(4, 400))
-def test_random_pipelines_give_what_tokenizers_gives(part: int) -> None:
+def test_random_pipelines_give_what_tokenizers_gives(part: int, face: str) -> None:
     for seed in range(10 * part, 10 * part + 10):
-        assert not (wrong := pipeline_check.check(str(seed), "tokenizers")), f"seed {seed}: {wrong}"
+        assert not (wrong := pipeline_check.check(str(seed), face)), f"seed {seed}: {wrong}"

@@ -113,11 +113,11 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     steps = top.get("pre_tokenizers", list)
     if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
         top.fail("there is more than they need", "normalizers")
-    if has_spelling:
-        made = parts.any_pre_tokenizers(Part({"type": "Sequence", "pretokenizers": steps}, where, "extras"))
-    else:  # "prefix_space" holds the space of the first one
-        whole = [{"add_prefix_space": False, **step} if isinstance(step, dict) else step for step in steps]
-        made, _ = parts.pre_tokenizers(Part({"type": "Sequence", "pretokenizers": whole}, where, "extras"))
+    # "prefix_space" holds the space of the first one of a vocabulary of bytes.
+    left_out = {"trim_offsets": False} if has_spelling else {"trim_offsets": False, "add_prefix_space": False}
+    whole = [{**left_out, **step} if isinstance(step, dict) else step for step in steps]
+    part = Part({"type": "Sequence", "pretokenizers": whole}, where, "extras")
+    made = parts.any_pre_tokenizers(part) if has_spelling else parts.pre_tokenizers(part)[0]
     if made != steps:
         top.fail("there is more than they need", "pre_tokenizers")
     return {

@@ -17,7 +17,9 @@ from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.places cimport Places, places_free
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.pipeline cimport Pipeline
-from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, offer_gil, put_space_before, start_tracing
+from fastbpe._core.encode.scratch_pool cimport (
+    Scratch, add_id, note_token, offer_gil, put_space_before, start_tracing,
+)
 from fastbpe._core.encode.spans cimport (
     CHARACTERS, Cursor, Span, Spans, Walk, add_span_of_id, append_spans, bytes_to_unit, is_ascii, spans_expect,
     spans_free, spans_grow,
@@ -314,8 +316,8 @@ cdef int _find_normalized_tokens(
                 _put_prefix(pipeline, data + at, match.start - at, scratch, spans, words)
                 _shift(spans, first, at)
             _add_token(data, &match, scratch, spans, found, words)
+            note_token(scratch, match.end - at)
             at = match.end
-            scratch.at_start = False
     first = spans.n
     _put_prefix(pipeline, data + at, n - at, scratch, spans, words)
     _shift(spans, first, at)

@@ -35,7 +35,7 @@ from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.utf8 cimport char_bytes, fb_char_bytes
-from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, put_space_before
+from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, note_token, put_space_before
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
@@ -290,16 +290,17 @@ cdef class Pipeline:
 
     cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Set scratch.n_first for a text between tokens, which is not normalized yet."""
-        cdef size_t i = 0
+        cdef size_t n_bytes, i = 0
         scratch.n_first = 0
         if not scratch.at_start or n == 0:
             return 0
+        n_bytes = min(fb_char_bytes(data[0]), n)
         if self.front is not None and self.front.apply(data, n, &scratch.changed, &scratch.staged.places):
-            while i < scratch.changed.n and scratch.staged.places.items[i] == 0:
+            while i < scratch.changed.n and scratch.staged.places.items[i] < n_bytes:
                 i += 1
             scratch.n_first = i
         else:
-            scratch.n_first = min(fb_char_bytes(data[0]), n)
+            scratch.n_first = n_bytes
         return 0
 
     cdef int _normalize_code_points(
@@ -356,9 +357,9 @@ cdef class Pipeline:
                     self._put_prefix(data + at, match.start - at, is_first, scratch)
                 add_id(scratch, match.id)
                 scratch.after_fused = False
+                note_token(scratch, match.end - at)
                 at = match.end
                 is_first = True
-                scratch.at_start = False
         return self._put_prefix(data + at, n - at, is_first, scratch)
 
     cdef int _put_prefix(self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch) except -1 nogil:

@@ -72,6 +72,12 @@ cdef int offer_gil(Scratch* scratch, size_t n_units) except -1
 cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) except -1 nogil
 
 
+cdef inline void note_token(Scratch* scratch, size_t n) noexcept nogil:
+    """Note that n bytes of normalized text end with an added token: what is left may be of the first character, too."""
+    scratch.n_first -= min(scratch.n_first, n)
+    scratch.at_start = scratch.at_start and scratch.n_first > 0
+
+
 cdef inline int add_id(Scratch* scratch, uint32_t token_id) except -1 nogil:
     """Append an id, or count it."""
     if scratch.counts_only:

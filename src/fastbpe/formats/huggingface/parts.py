@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError, FormatWarning
-from fastbpe.formats.huggingface.decoders import metaspace
+from fastbpe.formats.huggingface.decoders import flattened, metaspace
 
 _MISSING = object()  # `default` was not given
 _NAMES = {str: "text", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
@@ -31,7 +31,7 @@ _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
     "Replace": {"pattern": dict, "content": str},
 }
 _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
-    "ByteLevel": {"add_prefix_space": bool},
+    "ByteLevel": {"add_prefix_space": bool, "trim_offsets": bool},
     "Split": {"pattern": dict, "behavior": str, "invert": bool},
     "Digits": {"individual_digits": bool},
     "Punctuation": {},
@@ -148,6 +148,7 @@ def _completed(step: Part, known: Mapping[str, Mapping[str, type]]) -> dict[str,
     made = _checked(step, known, "pre-tokenizer")
     if made["type"] == "ByteLevel":
         made["use_regex"] = step.get("use_regex", bool, True)
+        del made["trim_offsets"]  # without effect in a pre-tokenizer
     elif made["type"] in ("Split", "Punctuation"):
         made["behavior"] = step.get("behavior", str, "Isolated")
         if made["behavior"] not in _BEHAVIORS:
@@ -197,6 +198,7 @@ def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> 
 
 def check_byte_decoder(part: Part | None) -> None:
     """Refuse a decoder that gives anything but the bytes of the tokens, and a file without one."""
-    kinds = [step.get("type", str) for step in flat(part, "decoders")]
+    steps = None if part is None else flattened(part.value, f"{part.where}: {part.place}")
+    kinds = [step["type"] for step in steps or ()]
     if kinds[:1] != ["ByteLevel"] or {*kinds[1:]} - {"Fuse"}:
         raise FormatError(f"the decoder is not ByteLevel, but {', '.join(kinds) or 'nothing'}")

@@ -32,7 +32,11 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
             first, last = _pair_id(step, "cls"), _pair_id(step, "sep")
             between = (last,) if kind == "RobertaProcessing" else ()
             made = [(*(between if i else (first,)), *text, last) for i, text in enumerate(made)]
-        elif kind != "ByteLevel":  # ByteLevel changes offsets only
+        elif kind == "ByteLevel":  # it changes offsets only
+            for key in ("add_prefix_space", "trim_offsets"):
+                step.get(key, bool)
+            step.get("use_regex", bool, True)
+        else:
             step.fail(
                 f"the post-processor {kind!r} is not supported; it knows TemplateProcessing, RobertaProcessing, "
                 "BertProcessing, ByteLevel and Sequence"
