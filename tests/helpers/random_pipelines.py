@@ -404,7 +404,8 @@ def damaged(rng: random.Random, made: Json) -> Json:
     if steps:
         step = rng.choice(steps)
         key = rng.choice([key for key in step if key != "type"])
-        values = [5, -1, 1.5, "", "ab", "Other", None, True, [], {}, {"Regex": 5}, {"Other": "a"}]
+        # Not null, which counts as missing here; nor "", since text that Prepend puts nowhere has no place.
+        values = [5, -1, 1.5, "ab", "Other", True, [], {}, {"Regex": 5}, {"Other": "a"}]
         faults += [lambda: step.pop(key)] * 3 + [lambda: step.update({key: rng.choice(values)})] * 6
     rng.choice(faults)()
     return made
