@@ -28,7 +28,7 @@ OFTEN_CALLED = {"encoder", "decoder", "stream_decoder", "_methods", "_facts"}
 FOR_SIZE = {
     *("charsmap_builder", "charsmap_rules", "completions", "dropping", "kept_memory", "log_scores"),
     *("merges_as_ranks", "_messages", "scratch_pool", "sequence_merging", "sequence_vocabulary", "sequences"),
-    "untrusted_ids",
+    *("untrusted_ids", "spelled_symbols", "places", "by_character"),
 }
 COVERAGE = bool(os.environ.get("FASTBPE_COVERAGE"))
 

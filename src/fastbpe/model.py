@@ -96,7 +96,7 @@ class AddedToken(NamedTuple):
 
 
 class Spelling(NamedTuple):
-    """How a tokenizer.json spells base symbols that are characters; its model's options under shorter names.
+    """Spelling of base symbols that are characters: options of a tokenizer.json under shorter names.
 
     prefix: str – stands before each character but the first one of a piece: continuing_subword_prefix.
     suffix: str – stands behind the last character of a piece: end_of_word_suffix.

@@ -143,7 +143,7 @@ REFUSED: dict[str, Callable[[Tokenizer], Any]] = {
 
 
 @pytest.mark.parametrize("named", REFUSED)
-def test_what_needs_bytes_or_code_points_is_refused_by_name(words: Tokenizer, named: str) -> None:
+def test_calls_that_need_bytes_or_code_points_are_refused_by_name(words: Tokenizer, named: str) -> None:
     with pytest.raises(VocabularyError, match=f"{named}.* characters with the spelling of a tokenizer.json"):
         REFUSED[named](words)
 
