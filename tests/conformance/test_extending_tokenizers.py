@@ -117,7 +117,12 @@ def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
         except FastbpeError:
             continue
         peer = tokenizers.Tokenizer.from_file(str(path))
-        expected = [found.ids for found in peer.encode_batch(texts, add_special_tokens=False)]
+        try:
+            expected = [found.ids for found in peer.encode_batch(texts, add_special_tokens=False)]
+        except BaseException as error:  # tokenizers panics where a normalizer moves the border of an added token
+            if type(error).__name__ != "PanicException":
+                raise
+            continue
         assert longer.encode_batch(texts, allowed_special="all") == expected
         n_compared += 1
     assert n_learned > 30
