@@ -77,7 +77,7 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
     if len(byte_ids) not in (0, 256) or not all(
         type(i) is int and -1 <= i < _MAX_IDS for i in (unknown, *byte_ids)
     ):
-        top.fail(f"the ids must be in -1..{_MAX_IDS - 1}, and those of bytes none or 256")
+        top.fail(f"ids must lie in -1..{_MAX_IDS - 1}, and byte_ids must hold 0 or 256 of them")
     name = top.get("unknown_token", str, None)
     return Spelling(
         top.get("prefix", str), top.get("suffix", str), name, unknown, top.get("fuses", bool), byte_ids

@@ -84,7 +84,7 @@ _MARKS = ("\u2581", " ")  # characters that may begin words
 
 
 def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
-    """Find a character that stands in tokens only at the start, in any number; "" if there is none.
+    """Find a character that stands only at the start of tokens, once or several times. Returns "" without one.
 
     No merge crosses the place before it, and an unknown character that waits for more of them does not either, for
     it is a token. So pieces may be cut there, unless a whole piece is looked up or its ends are spelled otherwise.

@@ -104,7 +104,7 @@ def build_look_ups(token_bytes, token_ends, merges=None, *, bint affixed=False):
     token_ends: uint32 array, the end of each id's token in token_bytes.
     merges: None, for ranks: every split of a token into two tokens is a pair, whose priority is the token's id. Or
         (left id, right id, merged id) in order of priority, as tuples or packed uint32.
-    affixed: the bytes of a merge's first two tokens need not be those of the third: see `SpelledSymbols`.
+    affixed: tokens have a prefix or suffix (see `SpelledSymbols`), so two tokens of a merge need not spell the third.
 
     Ranks of up to MAX_RANKED_IDS ids make a ranked pair table, "pair_lines"; else it is a wide one, "pairs".
     """

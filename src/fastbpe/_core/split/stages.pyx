@@ -54,8 +54,9 @@ cdef class Stage:
     ) except -1 nogil:
         """Change and split pieces, by this stage and those after it.
 
-        data, start, ends: the text; the offset of the first piece; the ends of the pieces, which become those of the
-            pieces in staged.text.
+        data: the text.
+        start: offset of the first piece.
+        ends: ends of the pieces in data; they become ends of the pieces in staged.text.
         sources: place of each byte of data; NULL: its offset.
         """
         cdef size_t i, begin, end, n_before = ends.n, n_first = 0

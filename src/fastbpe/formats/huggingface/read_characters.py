@@ -1,7 +1,8 @@
 """Any tokenizer.json of a BPE model: base symbols are characters, as the file spells them.
 
 tokenizers runs every file so. `read` and `read_llama` recognise the two kinds that the core runs faster, as bytes
-and as code points with spaces for U+2581; this module takes all others. Its refusals are those of tokenizers.
+and as code points with spaces for U+2581; this module reads all others. It refuses
+what tokenizers refuses, and a few files more (docs/formats.md).
 """
 
 from __future__ import annotations
