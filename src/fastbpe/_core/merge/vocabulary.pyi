@@ -41,6 +41,10 @@ class Vocabulary:
         """True if some byte is not a token."""
 
     @property
+    def spelled(self) -> SpelledSymbols | None:
+        """How a piece is spelled before merging, or None."""
+
+    @property
     def whole_piece_first(self) -> bool:
         """True if a piece that is a token becomes that token, even if merging would make other ids of it."""
 

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import final
 
+from typing_extensions import Self, disjoint_base
+
 from fastbpe._core.normalize.unicode_forms import Form
 
+@disjoint_base
 class TextStep:
     """Base of the steps. This one changes nothing."""
 
@@ -12,19 +15,29 @@ class TextStep:
 class Mapped(TextStep):
     """Step that replaces single characters, each by a text of its own."""
 
-    def __init__(self, table: dict[int, str | None]) -> None: ...
+    def __new__(cls, table: dict[int, str | None]) -> Self: ...
 
 @final
 class Changed(TextStep):
     """Step that Python does."""
 
-    def __init__(self, change: Callable[[str], str], sources: Callable[[str], Sequence[int] | None]) -> None: ...
+    def __new__(cls, change: Callable[[str], str], sources: Callable[[str], Sequence[int] | None]) -> Self: ...
+    @property
+    def change(self) -> Callable[[str], str]: ...
+    @property
+    def sources(self) -> Callable[[str], Sequence[int] | None]: ...
+
+@final
+class Link:
+    """Step of a Front, and the one after it."""
+
+    def __new__(cls, step: TextStep, then: Link | None) -> Self: ...
 
 @final
 class Front:
     """Normalizer of the text between special tokens."""
 
-    def __init__(self, steps: list[TextStep], *, form: Form | None = None, prefix_space: bool = False) -> None: ...
+    def __new__(cls, steps: list[TextStep], *, form: Form | None = None, prefix_space: bool = False) -> Self: ...
     @property
     def steps(self) -> list[TextStep]: ...
     @property

@@ -2,6 +2,8 @@
 
 from typing import final
 
+from typing_extensions import Self
+
 from fastbpe._core.normalize.text_steps import TextStep
 from fastbpe._core.split.splitter import Splitter
 
@@ -9,4 +11,6 @@ from fastbpe._core.split.splitter import Splitter
 class Replaced(TextStep):
     """Step that puts one text in place of each match."""
 
-    def __init__(self, splitter: Splitter, content: bytes) -> None: ...
+    def __new__(cls, splitter: Splitter, content: bytes) -> Self: ...
+    @property
+    def splitter(self) -> Splitter: ...

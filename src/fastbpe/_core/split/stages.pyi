@@ -2,14 +2,16 @@
 
 from typing import final
 
+from typing_extensions import Self
+
 from fastbpe._core.split.splitter import Splitter
 
 @final
 class Stage:
     """Change of each piece, a splitter of what it has become, and the stages after it."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         prefix: bytes = b"",
         only_first: bool = False,
@@ -17,7 +19,7 @@ class Stage:
         to_bytes: bool = False,
         splitter: Splitter | None = None,
         then: Stage | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def splitter(self) -> Splitter | None: ...
     @property
