@@ -21,3 +21,6 @@ def word_ends(
 
     Pieces without ids count, too.
     """
+
+def traced_piece(pipeline: Pipeline, piece: str) -> list[tuple[int, int]]:
+    """Return (id, end in bytes) of each token of a piece that no step splits. Only for characters."""

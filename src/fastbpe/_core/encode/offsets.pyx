@@ -29,7 +29,7 @@ from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.encode.unknown_bytes cimport has_byte_without_token, merge_known_bytes
 from fastbpe._core.ids.id_lists cimport Array, hide, int64_array, new_list, show
 from fastbpe._core.merge.vocabulary cimport Tables
-from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free, n_pieces
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_free, n_pieces
 from fastbpe._core.split.stages cimport Stage, Staged, staged_free
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport (
@@ -600,6 +600,42 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
             return words, found
         finally:
             spans_free(&spans)
+            utf8_release(&utf8)
+    finally:
+        pipeline.pool.give(scratch)
+
+
+def traced_piece(Pipeline pipeline not None, str piece not None):
+    """Return (id, end) of each token of a piece that no step splits.
+
+    An end is the sum of the bytes that the tokens up to there stand for. Bytes of a prefix or suffix count, so that it
+    may lie beyond the piece. Only for a pipeline of characters.
+    """
+    cdef Scratch* scratch = pipeline.pool.take()
+    cdef Utf8 utf8
+    cdef Ids* trace = &scratch.trace
+    cdef size_t i = 1, length, end = 0
+    cdef list out = []
+    try:
+        utf8_of(piece, &utf8)
+        try:
+            if utf8.n:
+                scratch.ends.n = trace.n = 0
+                ends_add(&scratch.ends, utf8.n)
+                start_tracing(scratch)
+                with nogil:
+                    encode_pieces(
+                        &scratch.tracing, &pipeline.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
+                    )
+                while i < trace.n:
+                    length = trace.items[i] >> 24
+                    if length == 255:
+                        length = trace.items[i + 1]
+                    end += length
+                    out.append((trace.items[i] & 0xFFFFFF, end))
+                    i += 2 if trace.items[i] >> 24 == 255 else 1
+            return out
+        finally:
             utf8_release(&utf8)
     finally:
         pipeline.pool.give(scratch)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from fastbpe.errors import FastbpeError
+from fastbpe.model import AddedToken
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import components, decoders, document
+from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.models import BPE
-from fastbpe.tokenizers.own.plain_engine import PlainEngine
+from fastbpe.tokenizers.own.written import WrittenEngine, is_written
 
 #: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
 _LLAMA_DECODER = {
@@ -27,13 +30,13 @@ class Built(NamedTuple):
     """fastbpe's tokenizer.
 
     state: all for which it was made.
-    native: the tokenizer; or, for what fastbpe's core does not run, the engine in Python.
+    native: the tokenizer; or, for a pre-tokenizer written in Python, the engine that calls it.
     decodes: it decodes as the decoder asks.
     names: token of each id.
     """
 
     state: tuple[Any, ...]
-    native: Native | PlainEngine
+    native: Native | WrittenEngine
     decodes: bool
     names: dict[int, str]
 
@@ -49,25 +52,49 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
     Raises:
         ImportError: fastbpe does not run it.
     """
-    own_decoder, pre_tokenizer = described["decoder"], described["pre_tokenizer"]
-    if pre_tokenizer is not None and any(step["type"] == "ByteLevel" for step in components.flat(pre_tokenizer)):
-        steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
-        tries = [(decoders.ByteLevel().state(), "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"})]
-    else:
-        tries = [(own_decoder, True), (_LLAMA_DECODER, False)]
-    for decoder, decodes in tries:
-        try:
-            native = load(document.to_bytes({**described, "decoder": decoder}))
-        except FastbpeError:
-            continue
-        if native.mode == "character":
-            continue  # rows and columns here know tokens of bytes and code points only
-        return Built(state, native, decodes, names)
+    if described["model"]["dropout"]:
+        needs_tokenizers("encoding with dropout")
     try:
-        return Built(state, PlainEngine(described, model), False, names)
+        if is_written(described["pre_tokenizer"]):
+            return Built(state, WrittenEngine(described, model), False, names)
+        made = None
+        for decoder, decodes in _tries(described):
+            native = load(document.to_bytes({**described, "decoder": decoder}))
+            is_fast = native.mode != "character"
+            if is_fast or decodes:
+                made = Built(state, native, decodes, names)
+            if is_fast:
+                break
+        assert made is not None  # one of the tries decodes
+        return made
     except FastbpeError as error:
+        with suppress(FastbpeError):
+            return Built(state, _with_added(described), False, names)
         reason = str(error).removeprefix("<bytes>: ")
         raise ImportError(
             f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
             "pip install 'tokenizers>=0.23,<0.24'"
         ) from error
+
+
+def _with_added(described: Mapping[str, Any]) -> Native:
+    """Make a tokenizer whose added tokens have ids that no file could give them, as training leaves them."""
+    from fastbpe.formats.huggingface import read_characters  # here: hardly any program needs it
+    from fastbpe.tokenizer.characters import CharacterTokenizer
+
+    added = [AddedToken(**one) for one in described["added_tokens"]]
+    special = {token.content: token.id for token in added if token.special}
+    model = read_characters.parse(document.to_bytes({**described, "added_tokens": []}), "tokenizer")
+    return CharacterTokenizer(model._replace(special_tokens=special, added_tokens=added))
+
+
+def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
+    """Return decoders with which the file may run faster, and whether each decodes as its own does."""
+    own_decoder, pre_tokenizer = described["decoder"], described["pre_tokenizer"]
+    kinds = set() if pre_tokenizer is None else {step["type"] for step in components.flat(pre_tokenizer)}
+    if "ByteLevel" in kinds:
+        steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
+        if "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"}:
+            return [(decoders.ByteLevel().state(), True)]
+        return [(decoders.ByteLevel().state(), False), (own_decoder, True)]
+    return [(own_decoder, True), *([(_LLAMA_DECODER, False)] if kinds <= {"Metaspace", "Split"} else [])]

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from fastbpe._core.encode.offsets import traced_piece
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.vocabulary import read_merges
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own.components import (
     MAX_ID,
     Component,
     absent,
+    compact,
     field,
     finder,
     ignore,
@@ -29,7 +32,6 @@ from fastbpe.tokenizers.own.components import (
 )
 from fastbpe.tokenizers.own.token import Token
 from fastbpe.tokenizers.own.trainers import BpeTrainer
-from fastbpe.tokenizers.own.word_merging import WordMerger
 
 __all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
@@ -55,9 +57,10 @@ class BPE(Model):
     Args:
         vocab: token → id, or the path of a vocab.json.
         merges: list of pairs of tokens, best first, or the path of a merges.txt.
-        dropout: share of merges that is left out at random. It must be None where fastbpe encodes.
+        dropout: share of merges that is left out at random. It must be None or 0 where fastbpe encodes.
         unk_token: token for unknown characters.
-        continuing_subword_prefix, end_of_word_suffix: must be None where fastbpe encodes.
+        continuing_subword_prefix: text before each character of a word but the first.
+        end_of_word_suffix: text after the last character of a word.
         fuse_unk: one unknown token for several characters.
         byte_fallback: tokens for the bytes of unknown characters.
         ignore_merges: a piece that is a token becomes it, whatever its merges make.
@@ -70,8 +73,8 @@ class BPE(Model):
     """
 
     kind = "BPE"
-    #: State of a model, and what merges pieces by it.
-    _merger: tuple[dict[str, Any], WordMerger] | None = None
+    #: State of the model, and a tokenizer of it alone, which merges pieces.
+    _merger: tuple[dict[str, Any], Native] | None = None
 
     def __init__(
         self,
@@ -218,21 +221,25 @@ class BPE(Model):
         [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
         """
         of_type(sequence, str).encode()
-        ids, ends = self.merger().merge(sequence)
-        return [Token(i, self.names[i], span) for i, span in zip(ids, pairwise([0, *ends]), strict=True)]
-
-    def merger(self) -> WordMerger:
-        """Return the object that merges pieces by the model as it is now. Raises ImportError for dropout."""
         if self._state["dropout"]:
             needs_tokenizers("encoding with dropout")
         if self._merger is None or self._merger[0] is not self._state:
-            vocab = {**self.vocab}
-            merges = {
-                (vocab[left], vocab[right]): (rank, vocab[self.joined(left, right)])
-                for rank, (left, right) in enumerate(self.merges)
-            }
-            self._merger = self._state, WordMerger(vocab, merges, self.options())
-        return self._merger[1]
+            self._merger = self._state, self._make_merger()
+        tokens, names, start = [], self.names, 0
+        for i, end in traced_piece(self._merger[1]._pipeline, sequence):
+            tokens.append(Token(i, names[i], (start, end)))
+            start = end
+        return tokens
+
+    def _make_merger(self) -> Native:
+        """Return a tokenizer of the model alone."""
+        from fastbpe.formats.huggingface import read_characters  # here: few programs merge pieces
+        from fastbpe.tokenizer.characters import CharacterTokenizer
+
+        described = {"version": "1.0", "model": {**self.state(), "dropout": None}}
+        made = CharacterTokenizer(read_characters.parse(compact(described), self.kind))
+        made.encode("")  # which makes the pipeline
+        return made
 
     def _clear_cache(self) -> None:
         """Do nothing: fastbpe has its own caches."""

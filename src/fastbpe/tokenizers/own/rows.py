@@ -16,8 +16,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns, of_ids
-from fastbpe.tokenizers.own.plain_engine import PlainEngine
 from fastbpe.tokenizers.own.processors import PostProcessor, process
+from fastbpe.tokenizers.own.written import WrittenEngine
 
 
 class Row(NamedTuple):
@@ -37,7 +37,7 @@ class Around(NamedTuple):
 class Setup(NamedTuple):
     """Settings of a tokenizer.
 
-    native: fastbpe's tokenizer, or the engine in Python, without the post-processor.
+    native: fastbpe's tokenizer without the post-processor; or the engine of a pre-tokenizer written in Python.
     names: token of each id.
     post: the post-processor; it is not changed.
     truncation, padding: settings as the properties of the tokenizer give them; None: there is none.
@@ -45,7 +45,7 @@ class Setup(NamedTuple):
     around: as `find_around` gives it.
     """
 
-    native: Tokenizer | PlainEngine
+    native: Tokenizer | WrittenEngine
     names: Mapping[int, str]
     post: PostProcessor | None
     around: Around | None
@@ -164,14 +164,11 @@ def _rows_of_ids(setup: Setup, rows: list[Row], adds_special: bool, fast: bool) 
     """Encode single texts; all but their ids is made when it is asked for. None: the long way must answer."""
     around = setup.around if adds_special else Around([], [])
     cut = _cut_of(setup, adds_special)
-    if around is None or cut is None:
+    if around is None or cut is None or isinstance(setup.native, WrittenEngine):
         return None
     limit, is_left = cut
     texts = [row.first for row in rows]
-    if is_left or isinstance(setup.native, PlainEngine):
-        batch = _encode_texts(setup, texts)
-    else:
-        batch = _encode_beginnings(setup, setup.native, texts, limit)
+    batch = (_encode_texts if is_left else _encode_beginnings)(setup, setup.native, texts, limit)
     made = [
         [*around.before, *(ids if len(ids) <= limit else ids[-limit:] if is_left else ids[:limit]), *around.behind]
         for ids in batch
@@ -201,7 +198,7 @@ def _rows_of_ids(setup: Setup, rows: list[Row], adds_special: bool, fast: bool) 
 def _encode_beginnings(setup: Setup, native: Tokenizer, texts: Sequence[str], limit: int) -> list[list[int]]:
     """Encode texts, each at least as far as its first `limit` ids go."""
     return encode_beginnings(
-        lambda texts: _encode_texts(setup, texts),
+        lambda texts: _encode_texts(setup, native, texts, limit),
         lambda batch: [*map(len, batch)],
         native,
         texts,
@@ -210,12 +207,13 @@ def _encode_beginnings(setup: Setup, native: Tokenizer, texts: Sequence[str], li
     )
 
 
-def _encode_texts(setup: Setup, texts: Sequence[str]) -> list[list[int]]:
+def _encode_texts(setup: Setup, native: Tokenizer, texts: Sequence[str], limit: int) -> list[list[int]]:
+    """Encode whole texts."""
     if setup.splits_special:
-        return setup.native.encode_ordinary_batch(texts)
+        return native.encode_ordinary_batch(texts)
     if len(texts) == 1:
-        return [setup.native.encode(texts[0], allowed_special="all")]
-    return setup.native.encode_batch(texts, allowed_special="all")
+        return [native.encode(texts[0], allowed_special="all")]
+    return native.encode_batch(texts, allowed_special="all")
 
 
 def _cut_of(setup: Setup, adds_special: bool) -> tuple[int, bool] | None:
@@ -266,12 +264,14 @@ def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) ->
 def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) -> Encoding:
     """Encode a text. word: its number, if it is a word."""
     allowed: Any = frozenset() if setup.splits_special else "all"
-    if isinstance(setup.native, PlainEngine):
-        made = setup.native.columns(one, allowed)
-        if not fast:
-            words = made.words if word is None else [word] * len(made.ids)
-            return _encoding(made.ids, made.tokens, words, made.spans, type_id)
-        return _ids_alone(made.ids, type_id)
+    if isinstance(setup.native, WrittenEngine):
+        made = setup.native.encode(one, allowed)
+        if fast:
+            return _ids_alone(made.ids, type_id)
+        made.set_type_ids(type_id)
+        if word is not None:
+            made.columns["words"][:] = [word] * len(made)
+        return made
     ids, spans = setup.native.encode_with_offsets(one, allowed_special=allowed, disallowed_special=())
     if fast:
         return _ids_alone(ids, type_id)

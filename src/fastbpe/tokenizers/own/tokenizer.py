@@ -550,7 +550,7 @@ class Tokenizer:
             return self._built
         described = {**self._with(parts), "truncation": None, "padding": None}
         described["added_tokens"] = added.found()
-        names = {**model.names, **{i: token.content for i, token in added.tokens.items()}}
+        names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
         self._built = build(described, model, names, state)
         return self._built
 

@@ -1,4 +1,4 @@
-"""BPE that fastbpe's core does not run, in fastbpe.tokenizers by itself, beside tokenizers."""
+"""BPE of characters in fastbpe.tokenizers by itself, beside tokenizers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ pytest.importorskip("tokenizers")
 
 import tokenizers as stock
 
+from fastbpe.tokenizer.characters import CharacterTokenizer
 from fastbpe.tokenizers import own
-from fastbpe.tokenizers.own.plain_engine import PlainEngine
 from helpers.random_pipelines import random_pipeline
 from helpers.sampling import SEED, rounds
-from helpers.tokenizer_json import random_text
+from helpers.tokenizer_json import added, random_text
 from helpers.tokenizers_calls import compare_calls
 from helpers.tokenizers_twins import OwnTwins
 
@@ -66,7 +66,7 @@ def test_long_pieces_and_many_pieces_are_encoded_like_the_original() -> None:
         for n in (3000, 20_000):
             text = "".join(rng.choices("aabbb ", k=n))
             twins.check(lambda t, s=text: [t.encode(s).ids, t.encode(s).offsets])
-        assert isinstance(twins.ours._ready().native, PlainEngine)
+        assert isinstance(twins.ours._ready().native, CharacterTokenizer)
 
 
 def test_an_unknown_token_that_is_none_is_an_error_where_a_text_needs_it() -> None:
@@ -90,6 +90,25 @@ def test_token_with_the_id_of_an_added_token_keeps_its_name() -> None:
         return tokenizer.encode("ab <s>").tokens, tokenizer.token_to_id("ab"), tokenizer.token_to_id("<s>")
 
     assert run(own) == run(stock) == (["ab", "<s>"], 2, 2)
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 2}, "merges": []}  # the first free id is 2, by their number
+    made = {**random_pipeline(random.Random(1)), "model": model, "added_tokens": [added(2, "<s>")]}
+    for pre_tokenizer in (None, {"type": "WhitespaceSplit"}):
+        parts = {"pre_tokenizer": pre_tokenizer, "normalizer": None, "post_processor": None}
+        twins = OwnTwins.of(json.dumps({**made, **parts}))
+        twins.check(lambda t: [t.encode("b<s>a").tokens, t.encode_batch(["b<s>", "ab"])])
+
+
+def test_added_tokens_keep_the_ids_that_training_leaves_them() -> None:
+    def run(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({chr(97 + i): i for i in range(9)}, []))
+        tokenizer.add_tokens(["<s>", module.AddedToken("ab", single_word=True)])
+        tokenizer.add_special_tokens(["<p>"])
+        trainer = module.trainers.BpeTrainer(show_progress=False, vocab_size=4)
+        tokenizer.train_from_iterator(["abc abc"], trainer)
+        found = [tokenizer.encode(text) for text in ("abc<s>ab ab", "<p>a")]
+        return [(one.ids, one.tokens, one.offsets, tokenizer.decode(one.ids)) for one in found]
+
+    assert run(own) == run(stock)
 
 
 def test_dropout_says_what_to_install() -> None:
