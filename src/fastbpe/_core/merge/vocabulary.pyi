@@ -42,7 +42,7 @@ class Vocabulary:
 
     @property
     def spelled(self) -> SpelledSymbols | None:
-        """How a piece is spelled before merging, or None."""
+        """Spelling of a piece before merging, or None."""
 
     @property
     def whole_piece_first(self) -> bool:
