@@ -115,18 +115,6 @@ def _changed(steps: Sequence[Step], text: str) -> str:
     return reduce(lambda changed, step: step(changed), steps, text)
 
 
-def sources(steps: Sequence[Step], text: str) -> Sources:
-    """Return the sources of a text that all steps have normalized, in the original text."""
-    out: Sources = None
-    for step in steps:
-        normalized = step(text)
-        found = step.sources(text, normalized)
-        if found is not None:
-            out = found if out is None else [out[source] for source in found]
-        text = normalized
-    return out
-
-
 def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
     """Make the steps that a tokenizer.json describes."""
     made: list[Step] = []

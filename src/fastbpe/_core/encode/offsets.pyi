@@ -24,3 +24,9 @@ def word_ends(
 
 def traced_piece(pipeline: Pipeline, piece: str) -> list[tuple[int, int]]:
     """Return (id, end in bytes) of each token of a piece that no step splits. Only for characters."""
+
+def changed_pieces(splitter: Splitter, stages: Stage, text: str, is_first: bool) -> list[tuple[str, list[int]]]:
+    """Return (piece, index in the text of the source of each character) for each piece that the stages leave."""
+
+def piece_texts(pipeline: Pipeline, text: str) -> list[str]:
+    """Return the pieces of a text, normalized and changed by all steps, without looking for tokens in it."""

@@ -704,6 +704,89 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
         text_release(&view)
 
 
+def changed_pieces(Splitter splitter not None, Stage stages not None, str text not None, bint is_first):
+    """Return (piece, places) for each piece that the stages leave.
+
+    piece: its text.
+    places: for each of its characters, the index in `text` of the character that it comes from.
+
+    is_first: `text` begins where a whole text does.
+    """
+    cdef Utf8 utf8
+    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+    cdef Staged staged
+    cdef size_t at = 0, i, end, begin = 0
+    cdef list out = [], places, characters
+    memset(&staged, 0, sizeof(staged))
+    utf8_of(text, &utf8)
+    try:
+        ends.text = utf8.data
+        staged.traces = True
+        staged.n_first = fb_char_bytes(utf8.data[0]) if is_first and utf8.n else 0
+        with nogil:
+            while at < utf8.n:
+                at = splitter.split(utf8.data, utf8.n, at, &ends)
+            stages.run(utf8.data, NULL, 0, &ends, &staged)
+        characters = []  # index of the character of each byte
+        end = 0
+        for at in range(utf8.n):
+            end += utf8.data[at] & 0xC0 != 0x80
+            characters.append(end - 1)
+        for i in range(ends.n):
+            end = ends.items[i] & ~UNMATCHED
+            if not ends.items[i] & UNMATCHED:
+                places = [
+                    characters[staged.places.items[at]]
+                    for at in range(begin, end)
+                    if staged.text.items[at] & 0xC0 != 0x80
+                ]
+                out.append(((<const char*> staged.text.items)[begin:end].decode("utf-8"), places))
+            begin = end
+        return out
+    finally:
+        utf8_release(&utf8)
+        ends_free(&ends)
+        staged_free(&staged)
+
+
+def piece_texts(Pipeline pipeline not None, str text not None):
+    """Return the pieces of a text, normalized and changed by all steps, without looking for tokens in it."""
+    cdef Scratch* scratch = pipeline.pool.take()
+    cdef Ends* ends = &scratch.ends
+    cdef Utf8 utf8
+    cdef const uint8_t* data
+    cdef size_t n, at = 0, i, end, begin = 0
+    cdef list out = []
+    try:
+        utf8_of(text, &utf8)
+        try:
+            data, n = utf8.data, utf8.n
+            with nogil:
+                scratch.at_start = True
+                if pipeline.stages is not None and pipeline.stages.needs_first:
+                    pipeline.note_first(data, n, scratch)
+                if pipeline.front is not None and pipeline.front.apply(data, n, &scratch.changed, NULL):
+                    data, n = scratch.changed.items, scratch.changed.n
+                ends.n, ends.text = 0, data
+                while at < n:
+                    at = pipeline.splitter.split(data, n, at, ends)
+                if pipeline.stages is not None:
+                    scratch.staged.traces = False
+                    scratch.staged.n_first = scratch.n_first
+                    pipeline.stages.run(data, NULL, 0, ends, &scratch.staged)
+                    data = scratch.staged.text.items
+            for i in range(ends.n):
+                end = ends.items[i] & ~UNMATCHED
+                if not ends.items[i] & UNMATCHED:
+                    out.append((<const char*> data)[begin:end].decode("utf-8"))
+                begin = end
+            return out
+        finally:
+            utf8_release(&utf8)
+    finally:
+        pipeline.pool.give(scratch)
+
+
 cdef list _pieces_list(const Text* view, const Ends* ends):
     """Return (start, end) of each piece, part by part, so that the spans stay in the first-level cache.
 

@@ -59,10 +59,10 @@ class NormalizedString:
 
     # Changes
 
-    def _apply(self, steps: Iterable[Step]) -> None:
+    def apply(self, steps: Iterable[Step]) -> None:
         """Change the text by normalizers."""
         for step in steps:
-            text, spans, _ = self._piece
+            text, spans = self._piece
             changed = step(text)
             sources = step.sources(text, changed)
             if sources is None:
@@ -71,7 +71,7 @@ class NormalizedString:
 
     def _run(self, described: Mapping[str, Any]) -> None:
         """Change the text by a normalizer as a tokenizer.json describes it."""
-        self._apply(make_steps([described]))
+        self.apply(make_steps([described]))
 
     def nfd(self) -> None:
         """Apply Unicode's form NFD."""
@@ -95,7 +95,7 @@ class NormalizedString:
 
     def uppercase(self) -> None:
         """Make the text upper case."""
-        self._apply([upper_case_step()])
+        self.apply([upper_case_step()])
 
     def strip(self) -> None:
         """Leave white space out at both ends."""
@@ -115,7 +115,7 @@ class NormalizedString:
 
     def append(self, s: str) -> None:
         """Put a text after it, with the place of the last character."""
-        text, spans, _ = self._piece
+        text, spans = self._piece
         start = self._span[0]
         last = spans[-1] if spans else (start, start)
         self._piece = Piece(text + of_type(s, str), [*spans, *[last] * len(s)])
@@ -145,7 +145,7 @@ class NormalizedString:
             ValueError: it returns no bool.
         """
         _check(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
-        text, spans, _ = self._piece
+        text, spans = self._piece
         kept = []
         for i, character in enumerate(text):
             keeps = func(character)
@@ -205,7 +205,7 @@ class NormalizedString:
             return [self._part(self._piece.part(0, n))]
         if (spans := spans_with_empty(text, described)) is not None:
             return [self._part(self._piece.part(*span)) for span in spans]
-        return [self._part(piece) for piece in split_piece(self._piece, [described])]
+        return [self._part(piece) for piece in split_piece(self._piece, described)]
 
     def slice(self, range: Any) -> NormalizedString | None:
         """Return a part of the text as it is now; None: there is no such part.
@@ -258,7 +258,7 @@ class NormalizedString:
         """Return the pieces that a step of a pre-tokenizer makes, as a tokenizer.json describes the step."""
         if not self._piece.text:
             return []
-        pieces = split_piece(self._piece._replace(start=self._span[0]), [step])
+        pieces = split_piece(self._piece, step, is_first=self._span[0] == 0)
         splits = step.get("split", True) and step.get("use_regex", True)
         return [self._part(piece, None if splits else self._span) for piece in pieces]
 
@@ -269,7 +269,7 @@ class NormalizedString:
 
     def places(self, parts: Iterable[Span]) -> list[Span]:
         """Return the places in the whole text, in characters, of parts of the text as it is now, in bytes."""
-        text, spans, _ = self._piece
+        text, spans = self._piece
         places, places_in_whole = places_of(text), None
         made = []
         for start, end in parts:

@@ -73,7 +73,7 @@ class Normalizer(Component):
         >>> text
         NormalizedString(original="\ufb01n", normalized="fin")
         """
-        of_type(normalized, NormalizedString)._apply(make_steps(components.flat(self.state())))
+        of_type(normalized, NormalizedString).apply(make_steps(components.flat(self.state())))
 
     @staticmethod
     def custom(obj: Any) -> Normalizer:

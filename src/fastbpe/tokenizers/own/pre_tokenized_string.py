@@ -10,7 +10,7 @@ from fastbpe.tokenizers.own.components import of_type, sequence
 from fastbpe.tokenizers.own.components import token_id as _number
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns
 from fastbpe.tokenizers.own.normalized_string import NormalizedString
-from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, split_piece
+from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of
 from fastbpe.tokenizers.own.token import Token
 
 #: Type of a step that is an object written in Python, in the place of its JSON.
@@ -176,21 +176,6 @@ def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]])
     [(whole, _)] = made._splits
     made._splits = [(whole.part(piece, is_added=tokens is not None), tokens) for piece, tokens in sections]
     return made
-
-
-def split_text(text: str, piece: Piece, steps: Sequence[Mapping[str, Any]]) -> list[Piece]:
-    """Split a part of a text by the steps of a pre-tokenizer; a step may be written in Python.
-
-    Args:
-        text: the whole text.
-        piece: the part.
-        steps: the steps as a tokenizer.json describes them.
-    """
-    if all(step["type"] != WRITTEN for step in steps):
-        return split_piece(piece, steps) if piece.text or not steps else []
-    whole = of_sections(text, [(piece, None)])
-    whole.apply(steps)
-    return [part._piece for part, _ in whole._splits]
 
 
 def _check(func: Any, message: str) -> None:

@@ -1,32 +1,28 @@
 """Training by fastbpe, with the vocabulary that tokenizers' BpeTrainer learns.
 
-The words of the texts are counted first: by the core where normalizer and pre-tokenizer only cut texts that it can
-normalize, else in Python. `learning` then learns from the counts.
+The words of the texts are counted first: in the tables of the core, on all threads, where the pre-tokenizer only
+cuts texts or is byte-level; else the core cuts them into words, which a Counter counts. `learning` then learns
+from the counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from fastbpe._core.encode.offsets import piece_texts
 from fastbpe.errors import FastbpeError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
-from fastbpe.normalization.huggingface import make_steps, sources
+from fastbpe.normalization.huggingface import make_steps
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import components, decoders, document, pre_tokenizers
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.learning import learn_words
-from fastbpe.tokenizers.own.pieces import Piece
-from fastbpe.tokenizers.own.pre_tokenized_string import split_text
+from fastbpe.tokenizers.own.pre_tokenized_string import WRITTEN, PreTokenizedString
 from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
-
-#: Steps that cut texts, and change nothing.
-_CUTTING = frozenset({"Split", "Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit"})
-#: What BertPreTokenizer does.
-_BERT = (pre_tokenizers.WhitespaceSplit().state(), pre_tokenizers.Punctuation().state())
 
 
 def learn(
@@ -43,17 +39,21 @@ def learn(
         ImportError: fastbpe does not run the components.
     """
     steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
-    steps = [one for step in steps for one in (_BERT if step["type"] == "BertPreTokenizer" else [step])]
     kinds = {step["type"] for step in steps}
     carrier = None
-    if "ByteLevel" in kinds or kinds <= _CUTTING:
+    if not kinds & {"Metaspace", WRITTEN}:
         shown = [] if "ByteLevel" in kinds else [pre_tokenizers.ByteLevel(False, use_regex=False).state()]
         carrier = _carrier(normalizer, [*steps, *shown])
-    if carrier is None:
-        words: Mapping[str, int] = _words(texts, normalizer, steps)
-    else:
+    words: Mapping[str, int]
+    if carrier is not None:
         word_of = text_of if "ByteLevel" in kinds else bytes.decode
         words = {word_of(piece): count for piece, count in _counted(texts, carrier, trainer)}
+    else:
+        try:
+            cut = _by_steps(normalizer, steps) if WRITTEN in kinds else _by_core(normalizer, pre_tokenizer)
+        except FastbpeError as error:
+            needs_tokenizers(f"training with these components ({error})")
+        words = Counter(word for text in texts for word in cut(text))
     trainer.words = dict(sorted(words.items()))
     return learn_words(trainer.words, trainer)
 
@@ -93,22 +93,33 @@ def _counted(texts: Iterable[str], carrier: Native, trainer: BpeTrainer) -> Iter
     return found
 
 
-def _words(texts: Iterable[str], normalizer: Any, steps: list[Any]) -> Counter[str]:
-    """Count the words of texts in Python, for steps that the core does not run."""
-    words: Counter[str] = Counter()
-    try:
-        changes = make_steps([] if normalizer is None else components.flat(normalizer))
-        for text in texts:
-            normalized = reduce(lambda changed, change: change(changed), changes, text)
-            if not normalized:
-                continue
-            places = sources(changes, text)
-            spans = [(place, place + 1) for place in (range(len(normalized)) if places is None else places)]
-            piece = Piece(normalized, spans)
-            words.update(part.text for part in split_text(text, piece, steps))
-    except FastbpeError as error:
-        needs_tokenizers(f"training with these components ({error})")
-    return words
+def _by_core(normalizer: Any, pre_tokenizer: Any) -> Callable[[str], list[str]]:
+    """Return a function that cuts a text into words, as the core does with these components."""
+    from fastbpe.formats.huggingface import read_characters  # here: few programs train
+    from fastbpe.tokenizer.characters import CharacterTokenizer
+
+    described = {
+        "version": "1.0",
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "model": {"type": "BPE", "vocab": {}, "merges": []},
+    }
+    carrier = CharacterTokenizer(read_characters.parse(document.to_bytes(described), "tokenizer"))
+    carrier.encode("")  # which makes the pipeline
+    return partial(piece_texts, carrier._pipeline)
+
+
+def _by_steps(normalizer: Any, steps: list[Any]) -> Callable[[str], list[str]]:
+    """Return a function that cuts a text into words by steps, some of which are written in Python."""
+    changes = make_steps([] if normalizer is None else components.flat(normalizer))
+
+    def cut(text: str) -> list[str]:
+        whole = PreTokenizedString(text)
+        whole.normalize(lambda piece: piece.apply(changes))
+        whole.apply(steps)
+        return [piece for piece, _, _ in whole.get_splits()]
+
+    return cut
 
 
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
