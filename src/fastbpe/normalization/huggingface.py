@@ -4,7 +4,7 @@ Compared with tokenizers 0.23 on every code point. tokenizers has the normal for
 the lower case of a later version; both tables are generated (huggingface_tables.py).
 
 A normalizer also tells the sources of a changed text: the index of the character that each new character comes
-from. Offsets of tokens are computed with them.
+from, -1 if it was put before all others. Offsets of tokens are computed with them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 Change = Callable[[str], str]
-#: For each character of a changed text, the index of its source in the text; None: its own index.
+#: For each character of a changed text, the index of its source in the text, -1: none; None: its own index.
 Sources = Sequence[int] | None
 
 # Flags of characters, as in _core/normalize/unicode_forms.pyx; the low byte is the combining class.
@@ -241,6 +241,8 @@ class _Prepend:
         return self.prefix + text if text else text
 
     def sources(self, text: str, normalized: str) -> Sources:
+        if not self.prefix and text:  # tokenizers loses the first character's place
+            return [-1, *range(1, len(text))]
         return [0] * (len(normalized) - len(text)) + [*range(len(text))]
 
 
@@ -302,7 +304,8 @@ class _ReplaceMatches:
 
 
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
-    """Return the sources of a text in which a content replaced each span: the last character of the span.
+    """Return the sources of a text in which a content replaced each span: the last character of the span, -1 if
+    it ends at the beginning.
 
     Args:
         spans: (start, end) of what was replaced, in characters.
@@ -313,7 +316,7 @@ def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[
     at = 0
     for start, end in spans:
         out += range(at, start)
-        out += [max(end - 1, 0)] * n_content
+        out += [end - 1] * n_content
         at = end
     return [*out, *range(at, n)]
 

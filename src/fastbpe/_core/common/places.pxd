@@ -1,5 +1,11 @@
 """Places: for each byte of a changed text, the offset of the character that it comes from."""
 
+cdef extern from *:
+    """
+    #define FB_NOWHERE ((size_t) -1) /* place of text that a step put before all other text; one more is 0 */
+    """
+    const size_t FB_NOWHERE
+
 
 cdef struct Places:
     # Starts as all zeros. Whoever holds it owns the memory, and gives it back with places_free().
@@ -9,4 +15,5 @@ cdef struct Places:
 
 
 cdef int places_reserve(Places* places, size_t n_more) except -1 nogil
+cdef size_t place_in(const Places* sources, size_t place) noexcept nogil
 cdef void places_free(Places* places) noexcept nogil

@@ -20,6 +20,14 @@ cdef int places_reserve(Places* places, size_t n_more) except -1 nogil:
     return 0
 
 
+cdef size_t place_in(const Places* sources, size_t place) noexcept nogil:
+    """Return the place in the first text of a place in a changed text.
+
+    sources: places of the changed text; NULL: it is the first text itself.
+    """
+    return place if sources == NULL or place == FB_NOWHERE else sources.items[place]
+
+
 cdef void places_free(Places* places) noexcept nogil:
     free(places.items)
     places.items = NULL

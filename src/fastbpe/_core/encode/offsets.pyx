@@ -14,7 +14,7 @@ from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
-from fastbpe._core.common.places cimport Places, places_free
+from fastbpe._core.common.places cimport FB_NOWHERE, Places, places_free
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport (
@@ -288,12 +288,13 @@ cdef void _spans_before_normalizing(Spans* spans, size_t first, size_t base, con
     base: offset of that text.
     places: for each byte of normalized text, a byte of the character that it comes from.
     """
-    cdef size_t i
+    cdef size_t i, place
     cdef Span* span
     for i in range(first, spans.n):
         span = &spans.items[i]
         span.end = base + (places.items[min(span.end, places.n) - 1] + 1 if span.end and places.n else 0)
-        span.start = base + (places.items[min(span.start, places.n - 1)] if places.n else 0)
+        place = places.items[min(span.start, places.n - 1)] if places.n else 0
+        span.start = base + (place if place != FB_NOWHERE else 0)
 
 
 cdef int _find_normalized_tokens(

@@ -296,7 +296,7 @@ cdef class Pipeline:
             return 0
         n_bytes = min(fb_char_bytes(data[0]), n)
         if self.front is not None and self.front.apply(data, n, &scratch.changed, &scratch.staged.places):
-            while i < scratch.changed.n and scratch.staged.places.items[i] < n_bytes:
+            while i < scratch.changed.n and scratch.staged.places.items[i] + 1 <= n_bytes:  # FB_NOWHERE, too
                 i += 1
             scratch.n_first = i
         else:

@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
-from fastbpe._core.common.places cimport Places, places_free, places_reserve
+from fastbpe._core.common.places cimport FB_NOWHERE, Places, place_in, places_free, places_reserve
 from fastbpe._core.common.utf8 cimport fb_char_within
 
 
@@ -93,7 +93,7 @@ cdef class Changed(TextStep):
 
     change: callable – change(str) returns the changed str.
     sources: callable – sources(str) returns for each character of change(str) the index of the character it comes
-        from, or None: each its own.
+        from, -1: of none, before all others; or None: each its own.
     """
 
     def __cinit__(self, change not None, sources not None):
@@ -110,7 +110,8 @@ cdef bint _change(Changed step, const uint8_t* data, size_t n, Buffer* out, Plac
     cdef object sources = None if places == NULL else step.sources(text)
     cdef bytes made
     cdef const uint8_t* p
-    cdef size_t at = 0, i, source, character = 0, number = 0, n_made
+    cdef size_t at = 0, i, character = 0, number = 0, n_made
+    cdef Py_ssize_t source
     if sources is None and changed == text:
         return False
     made = changed.encode()
@@ -123,12 +124,12 @@ cdef bint _change(Changed step, const uint8_t* data, size_t n, Buffer* out, Plac
     places_reserve(places, n_made)
     for i in range(n_made):
         if p[i] & 0xC0 != 0x80:
-            source = number if sources is None else sources[number]
+            source = <Py_ssize_t> number if sources is None else sources[number]
             number += 1
-            while character < source and at < n:
+            while source >= 0 and character < <size_t> source and at < n:
                 at += 1
                 character += at == n or data[at] & 0xC0 != 0x80
-        places.items[places.n] = min(at, n - 1)
+        places.items[places.n] = FB_NOWHERE if source < 0 else min(at, n - 1)
         places.n += 1
     return True
 
@@ -185,7 +186,7 @@ cdef bint _apply(
     if link.step.apply(data, n, spare, NULL if places == NULL else spare_places):
         if places != NULL and is_changed:
             for i in range(spare_places.n):
-                spare_places.items[i] = places.items[spare_places.items[i]] if places.n else 0
+                spare_places.items[i] = place_in(places, spare_places.items[i]) if places.n else 0
         out[0], spare[0] = spare[0], out[0]
         if places != NULL:
             places[0], spare_places[0] = spare_places[0], places[0]

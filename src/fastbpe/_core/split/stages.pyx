@@ -11,7 +11,7 @@ from libc.stdint cimport uint8_t, uint16_t
 from libc.string cimport memchr, memcmp, memmove
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
-from fastbpe._core.common.places cimport Places, places_free, places_reserve
+from fastbpe._core.common.places cimport Places, place_in, places_free, places_reserve
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
 from fastbpe._core.text.bytes_to_unicode cimport character_of_byte
 
@@ -92,7 +92,7 @@ cdef class Stage:
             if staged.traces:
                 places_reserve(&staged.spare_places, n_prefix)
                 for i in range(n_prefix):
-                    staged.spare_places.items[staged.spare_places.n] = start if sources == NULL else sources.items[start]
+                    staged.spare_places.items[staged.spare_places.n] = place_in(sources, start)
                     staged.spare_places.n += 1
         if is_first:
             i = min(end, staged.n_first)
@@ -133,7 +133,7 @@ cdef class Stage:
                 places_reserve(&staged.spare_places, n)
                 place = start
                 for _ in range(n):
-                    staged.spare_places.items[staged.spare_places.n] = place if sources == NULL else sources.items[place]
+                    staged.spare_places.items[staged.spare_places.n] = place_in(sources, place)
                     staged.spare_places.n += 1
                     place += i - start > 1
             start = i

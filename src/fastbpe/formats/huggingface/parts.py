@@ -30,6 +30,8 @@ _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
     "Prepend": {"prepend": str},
     "Replace": {"pattern": dict, "content": str},
 }
+#: Those that need no type, in the order in which tokenizers tries them.
+_UNTYPED_NORMALIZERS = ("BertNormalizer", "Strip", "Sequence", "Replace", "Prepend")
 _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "ByteLevel": {"add_prefix_space": bool, "trim_offsets": bool},
     "Split": {"pattern": dict, "behavior": str, "invert": bool},
@@ -82,6 +84,14 @@ class Part:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             self.fail(f"must be {_NAMES[kind]}, not {value!r:.60}", key)
         return value
+
+    def member(self, key: str, kind: type, default: Any) -> Any:
+        """Return a value of one type; the default if the key is missing. null is an error, as in tokenizers."""
+        if key not in self.value:
+            return default
+        if self.value[key] is None:
+            self.fail(f"must be {_NAMES[kind]}, not null", key)
+        return self.get(key, kind)
 
     def parts(self, key: str) -> Iterator[Part]:
         """Yield the objects of a list."""
@@ -147,14 +157,17 @@ def _completed(step: Part, known: Mapping[str, Mapping[str, type]]) -> dict[str,
     """Return a pre-tokenizer with all its members."""
     made = _checked(step, known, "pre-tokenizer")
     if made["type"] == "ByteLevel":
-        made["use_regex"] = step.get("use_regex", bool, True)
+        made["use_regex"] = step.member("use_regex", bool, True)
         del made["trim_offsets"]  # without effect in a pre-tokenizer
     elif made["type"] in ("Split", "Punctuation"):
-        made["behavior"] = step.get("behavior", str, "Isolated")
+        made["behavior"] = step.member("behavior", str, "Isolated")
         if made["behavior"] not in _BEHAVIORS:
             step.fail(f"{made['behavior']!r} is not one of {', '.join(_BEHAVIORS)}", "behavior")
+    elif made["type"] == "CharDelimiterSplit":
+        if len(made["delimiter"]) != 1:
+            step.fail(f"must be one character, not {made['delimiter']!r:.60}", "delimiter")
     elif made["type"] == "FixedLength":
-        made["length"] = step.get("length", int, 5)
+        made["length"] = step.member("length", int, 5)
         if not 0 < made["length"] <= _MAX_LENGTH:
             step.fail(f"must be 1 or more characters, not {made['length']}", "length")
     elif made["type"] == "Metaspace":
@@ -172,6 +185,8 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
     """
     if part is None:
         return
+    if key == "normalizers":
+        part = _typed_normalizer(part)
     if part.value.get("type") != "Sequence":
         yield part
         return
@@ -179,6 +194,25 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
         part.fail("sequences within sequences, 16 deep and more")
     for inner in part.parts(key):
         yield from flat(inner, key, depth + 1)
+
+
+def _typed_normalizer(part: Part) -> Part:
+    """Return a normalizer with its type: tokenizers knows one without a type by its members."""
+    kind = part.value.get("type")
+    if kind == "Sequence" or (isinstance(kind, str) and kind in _NORMALIZERS):
+        return part
+    for found in _UNTYPED_NORMALIZERS:
+        typed = Part({**part.value, "type": found}, part.where, part.place)
+        if found == "Sequence":
+            if isinstance(part.value.get("normalizers"), list):
+                return typed
+            continue
+        try:
+            _checked(typed, _NORMALIZERS, "normalizer")
+        except FormatError:
+            continue
+        return typed
+    return part
 
 
 def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> dict[str, Any]:

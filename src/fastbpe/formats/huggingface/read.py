@@ -135,7 +135,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
 
 def check_version(top: Part) -> None:
     """Refuse a file of another version."""
-    if top.get("version", str, "1.0") != "1.0":
+    if top.member("version", str, "1.0") != "1.0":
         top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
 
 
@@ -154,6 +154,9 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
 def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     """Return the parts of a file that decide no ids, for writing it again."""
     kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
+    around = top.part("post_processor")
+    if around is not None:
+        kept["post_processor"] = templates.typed(around)
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
@@ -193,7 +196,7 @@ def read_json(data: bytes, where: str) -> Any:
 
 def check_bpe(model: Part) -> None:
     """Refuse models of other types than BPE, and one that leaves merges out at random."""
-    kind = model.get("type", str, "BPE" if "merges" in model.value else "without a type")
+    kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
     if model.value.get("dropout") not in (None, 0, 0.0):

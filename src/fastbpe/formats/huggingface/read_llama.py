@@ -241,17 +241,17 @@ def _metaspace(part: Part | None) -> tuple[str, bool] | None:
     if part.value.get("type") != "Metaspace":
         part.fail(f"{part.value.get('type')!r:.60} is not supported where spaces are U+2581; Metaspace is")
     scheme = _scheme(part)
-    return _SCHEMES[scheme], part.get("split", bool, True)
+    return _SCHEMES[scheme], part.member("split", bool, True)
 
 
 def _scheme(part: Part) -> str:
     """Return the prepend_scheme of a Metaspace; old files have add_prefix_space instead."""
     if part.get("replacement", str) != METASPACE:
         part.fail(f"{part.value['replacement']!r:.60} is not supported; it must be U+2581", "replacement")
-    scheme: str = part.get("prepend_scheme", str, "always")
+    scheme: str = part.member("prepend_scheme", str, "always")
     if scheme not in _SCHEMES:
         part.fail(f"{scheme!r:.60} is not one of {', '.join(_SCHEMES)}", "prepend_scheme")
-    if not part.get("add_prefix_space", bool, True) and scheme != "never":
+    if not part.member("add_prefix_space", bool, True) and scheme != "never":
         part.fail(f"false is not what the prepend_scheme {scheme!r} says", "add_prefix_space")
     return scheme
 

@@ -9,6 +9,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part, flat
 from fastbpe.model import PAIR, TEXT, Templates
 
+_KINDS = ("TemplateProcessing", "RobertaProcessing", "BertProcessing", "ByteLevel")
 _TEXTS = {"A": TEXT, "B": PAIR}
 
 
@@ -25,7 +26,7 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
     """
     made = [*texts]
     for step in flat(part, "processors"):
-        kind = step.get("type", str)
+        kind = _kind(step)
         if kind == "TemplateProcessing":
             made = _fill(step, made)
         elif kind in ("RobertaProcessing", "BertProcessing"):
@@ -35,7 +36,7 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
         elif kind == "ByteLevel":  # it changes offsets only
             for key in ("add_prefix_space", "trim_offsets"):
                 step.get(key, bool)
-            step.get("use_regex", bool, True)
+            step.member("use_regex", bool, True)
         else:
             step.fail(
                 f"the post-processor {kind!r} is not supported; it knows TemplateProcessing, RobertaProcessing, "
@@ -44,12 +45,35 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
     return tuple(item for text in made for item in text)
 
 
+def typed(part: Part) -> dict[str, Any]:
+    """Return a post-processor as the file has it, each step with its type."""
+    if part.value.get("type") == "Sequence":
+        return {**part.value, "processors": [typed(step) for step in part.parts("processors")]}
+    return {**part.value, "type": _kind(part)}
+
+
+def _kind(step: Part) -> str:
+    """Return the kind of a post-processor, which tokenizers finds by the members if the type does not tell it."""
+    value = step.value
+    kind = value.get("type")
+    pairs = all(isinstance(value.get(key), list) and len(value[key]) == 2 for key in ("sep", "cls"))
+    if kind == "RobertaProcessing" or kind not in _KINDS:
+        if pairs and all(isinstance(value.get(key), bool) for key in ("trim_offsets", "add_prefix_space")):
+            return "RobertaProcessing"
+        if pairs:
+            return "BertProcessing"
+        if isinstance(value.get("single"), list):
+            return "TemplateProcessing"
+    return str(step.get("type", str))
+
+
 def _fill(step: Part, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """Return the parts that a template makes of one text or of two."""
+    for needed in ("single", "pair"):
+        step.get(needed, list)
+    step.get("special_tokens", dict)
     if len(texts) > 2:
         step.fail("it stands behind another template, which tokenizers does not do")
-    if len(texts) == 2 and step.value.get("pair") is None:
-        return [*texts]
     key = "single" if len(texts) == 1 else "pair"
     special = step.part("special_tokens")
     made: list[Sequence[int]] = []

@@ -5,12 +5,14 @@ The slow twin of `_vocab_json`, which leaves every file to this module that is n
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from fastbpe.errors import FormatWarning
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of, text_of
 from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
@@ -92,9 +94,12 @@ def read_added_tokens(
     """Return the added tokens in the order of their ids, with those that the files beside this one name.
 
     Raises:
-        FormatError: a token that tokenizers would give another id.
+        FormatError: a token that is none.
+
+    Warns:
+        FormatWarning: tokenizers gives a token another id than the file says, and so does this function.
     """
-    values: Sequence[Any] = top.get("added_tokens", list, ())
+    values: Sequence[Any] = top.member("added_tokens", list, ())
     ids: dict[str, int] = {}
     kept: list[Mapping[str, Any]] = []
     following = len(vocabulary)  # the id that tokenizers gives to the next token outside the vocabulary
@@ -109,7 +114,11 @@ def read_added_tokens(
             if _is_token(top, number, value, ids):
                 following = _take(top, number, value, vocabulary, ids, following)
                 kept.append(value)
-    made = [AddedToken._make((value["content"], value["id"], *_flags_of(value))) for value in kept]
+    # As in tokenizers, a token outside a vocabulary with gaps may get the id of another. The last of them counts.
+    last_of = {ids[value["content"]]: value for value in kept}
+    made = [
+        AddedToken._make((value["content"], token_id, *_flags_of(value))) for token_id, value in last_of.items()
+    ]
     if named is not None:
         return named.add(sorted(made, key=_id_of_token), partial(_find, vocabulary), len(vocabulary))
     return sorted(made, key=_id_of_token)
@@ -151,8 +160,7 @@ def _take_all(
     for number, known in zip(numbers, map(vocabulary.get, contents, repeat(-1)), strict=False):
         if number != (following if known < 0 else known):
             return None
-        if number >= following:
-            following = number + 1
+        following += known < 0
     ids.update(taken)
     return following
 
@@ -179,15 +187,19 @@ def _take(
     if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
         part.fail(f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content")
     expected = vocabulary.get(content, following)
-    if token_id != expected:
-        part.fail(
-            f"{content!r:.60} has the id {token_id}, and tokenizers would give it {expected}, leaving no gap; "
-            "put it into model.vocab with its id, or renumber it"
-        )
+    if not 0 <= token_id < 1 << 32:
+        part.fail(f"must be an id of 0 to 2**32 - 1, not {token_id}", "id")
     for key in _FLAGS:
         part.get(key, bool)
-    ids[content] = token_id
-    return max(following, token_id + 1)
+    if token_id != expected:
+        warnings.warn(
+            f"{part.where}: {part.place}: {content!r:.60} has the id {token_id} in the file and gets {expected}: "
+            "like tokenizers, fastbpe numbers tokens outside model.vocab without gaps",
+            FormatWarning,
+            stacklevel=2,
+        )
+    ids[content] = expected
+    return following + (content not in vocabulary)
 
 
 def _added(top: Part, number: int, value: Any) -> Part:

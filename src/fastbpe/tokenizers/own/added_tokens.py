@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.tokenizers.own.added_token import FLAGS, AddedToken
 from fastbpe.tokenizers.own.models import BPE
 
@@ -13,7 +14,8 @@ from fastbpe.tokenizers.own.models import BPE
 class AddedTokens:
     """Added tokens by id.
 
-    A token of the vocabulary keeps its id; another gets the first free id after all others.
+    A token of the vocabulary keeps its id; those of one call of `add` that have none get the
+    ids after the greatest before it.
 
     Attributes:
         tokens: id → token.
@@ -30,6 +32,7 @@ class AddedTokens:
     def add(self, tokens: list[AddedToken], model: BPE) -> int:
         """Add tokens, and return how many of them are new or changed."""
         n_ignored, n = 0, len(model.vocab)
+        following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
         self.special |= {token.content for token in tokens if token.special and token.content}
         for token in tokens:
             token_id = self.ids.get(token.content)
@@ -39,10 +42,9 @@ class AddedTokens:
             if token_id is None:
                 token_id = model.vocab.get(token.content)
             if token_id is None:
-                greatest = self._greatest
-                token_id = greatest + 1 if greatest >= 0 and (greatest >= n or not n) else n
+                token_id, following = following, following + 1
             self.ids[token.content], self.tokens[token_id] = token_id, token
-            self._greatest = max(self._greatest, token_id)
+        self._greatest = max(self.ids.values(), default=-1)
         return len(tokens) - n_ignored
 
     def listed(self) -> list[dict[str, Any]]:
@@ -82,8 +84,10 @@ def read(described: Any, model: BPE) -> AddedTokens:
     made.add(read_tokens, model)
     for n, one in enumerate(tokens):
         if one["content"] and made.ids[one["content"]] != one["id"]:
-            raise FormatError(
-                f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']}, and tokenizers would give it "
-                f"{made.ids[one['content']]}; put it into model.vocab with its id, or renumber it"
+            warnings.warn(
+                f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']} in the file; it gets "
+                f"{made.ids[one['content']]}, as in tokenizers: tokens outside model.vocab have no gaps",
+                FormatWarning,
+                stacklevel=2,
             )
     return made

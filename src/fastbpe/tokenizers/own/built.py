@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from fastbpe.errors import FastbpeError
@@ -57,6 +56,8 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
     try:
         if is_written(described["pre_tokenizer"]):
             return Built(state, WrittenEngine(described, model), False, names)
+        if not _has_ids_of_a_file(described):
+            return Built(state, _with_added(described), False, names)
         made = None
         for decoder, decodes in _tries(described):
             native = load(document.to_bytes({**described, "decoder": decoder}))
@@ -68,13 +69,22 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
         assert made is not None  # one of the tries decodes
         return made
     except FastbpeError as error:
-        with suppress(FastbpeError):
-            return Built(state, _with_added(described), False, names)
         reason = str(error).removeprefix("<bytes>: ")
         raise ImportError(
             f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
             "pip install 'tokenizers>=0.23,<0.24'"
         ) from error
+
+
+def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
+    """Tell whether the added tokens would get their ids if they stood in a file."""
+    vocab = described["model"]["vocab"]
+    following = len(vocab)
+    for token in described["added_tokens"]:
+        if token["id"] != vocab.get(token["content"], following):
+            return False
+        following += token["content"] not in vocab
+    return True
 
 
 def _with_added(described: Mapping[str, Any]) -> Native:

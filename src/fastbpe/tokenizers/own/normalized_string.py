@@ -67,7 +67,8 @@ class NormalizedString:
             sources = step.sources(text, changed)
             if sources is None:
                 sources = range(len(changed))
-            self._piece = Piece(changed, [spans[source] for source in sources])
+            nowhere = spans[0][:1] * 2 if spans else (0, 0)
+            self._piece = Piece(changed, [spans[source] if source >= 0 else nowhere for source in sources])
 
     def _run(self, described: Mapping[str, Any]) -> None:
         """Change the text by a normalizer as a tokenizer.json describes it."""

@@ -1,0 +1,196 @@
+"""Files of odd members, ids and normalizers: taken or refused, and run, as tokenizers 0.23 does it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe.tokenizers import own
+from helpers.random_pipelines import is_panic
+from helpers.sampling import SEED, n_rounds
+
+tokenizers = pytest.importorskip("tokenizers")
+
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+MODEL = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": "a",
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
+    "vocab": {"a": 0, "b": 1, "ab": 2, "<s>": 3},
+    "merges": [["a", "b"]],
+}
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+REPLACE = {"type": "Replace", "pattern": {"String": "b"}, "content": "a"}
+AROUND = {"sep": ["<s>", 3], "cls": ["<s>", 3]}
+ITEMS = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
+STEPS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "normalizer": (
+        "normalizers",
+        [
+            {
+                "type": "BertNormalizer",
+                "clean_text": True,
+                "handle_chinese_chars": True,
+                "strip_accents": None,
+                "lowercase": True,
+            },
+            {"type": "Strip", "strip_left": True, "strip_right": True},
+            {"type": "Prepend", "prepend": "a"},
+            REPLACE,
+            {"type": "Precompiled", "precompiled_charsmap": ""},
+        ],
+    ),
+    "pre_tokenizer": (
+        "pretokenizers",
+        [
+            BYTE_LEVEL,
+            METASPACE,
+            {"type": "Split", "pattern": {"Regex": "b"}, "behavior": "Isolated", "invert": False},
+            {"type": "Digits", "individual_digits": True},
+            {"type": "Punctuation", "behavior": "Isolated"},
+            {"type": "CharDelimiterSplit", "delimiter": "b"},
+            {"type": "FixedLength", "length": 2},
+        ],
+    ),
+    "post_processor": (
+        "processors",
+        [
+            BYTE_LEVEL,
+            {"type": "TemplateProcessing", "single": ITEMS[:1], "pair": ITEMS, "special_tokens": {}},
+            {"type": "RobertaProcessing", **AROUND, "trim_offsets": True, "add_prefix_space": True},
+            {"type": "BertProcessing", **AROUND},
+        ],
+    ),
+    "decoder": (
+        "decoders",
+        [
+            BYTE_LEVEL,
+            METASPACE,
+            REPLACE,
+            {"type": "WordPiece", "prefix": "##", "cleanup": True},
+            {"type": "BPEDecoder", "suffix": "</w>"},
+            {"type": "CTC", "pad_token": "a", "word_delimiter_token": "|", "cleanup": True},
+            {"type": "Strip", "content": "a", "start": 1, "stop": 1},
+        ],
+    ),
+}
+VALUES = (None, 1, -1, True, "x", [], {}, 1.5, "", 2**70)
+#: What fastbpe does not run: (member, repr of its value).
+REFUSED = {("dropout", "1"), ("single", "[]")}
+
+
+def whole(**parts: Any) -> dict[str, Any]:
+    empty = dict.fromkeys(("truncation", "padding", *STEPS))
+    added = {"id": 3, "content": "<s>", "special": True, **FLAGS}
+    return {"version": "1.0", **empty, "added_tokens": [added], "model": MODEL, **parts}
+
+
+def variants(part: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield a part with one member left out or of another value, with the name of the member and the value."""
+    for key in part:
+        yield key, "missing", {name: value for name, value in part.items() if name != key}
+        yield from ((key, repr(value), {**part, key: value}) for value in VALUES)
+
+
+def files() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    yield from ((key, value, whole(model=model)) for key, value, model in variants(MODEL))
+    for key, value, added in variants(whole()["added_tokens"][0]):
+        yield key, value, whole(added_tokens=[added])
+    for part, (inner, steps) in STEPS.items():
+        for step in steps:
+            for key, value, changed in variants(step):
+                yield key, value, whole(**{part: changed})
+                yield key, value, whole(**{part: {"type": "Sequence", inner: [changed]}})
+    for key, value, made in variants(whole()):
+        if key not in ("truncation", "padding", "model"):  # the first two are not applied
+            yield key, value, made
+
+
+def original(made: dict[str, Any]) -> Any:
+    """Return the tokenizer of tokenizers, or None if it refuses the file."""
+    try:
+        return tokenizers.Tokenizer.from_str(json.dumps(made))
+    except BaseException as error:
+        if isinstance(error, Exception) or is_panic(error):
+            return None
+        raise
+
+
+def loaded(made: dict[str, Any]) -> Any:
+    try:
+        return fastbpe.load(json.dumps(made).encode())
+    except fastbpe.FormatError:
+        return None
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
+def test_member_is_refused_where_tokenizers_refuses_it() -> None:
+    drawn = [one for one in files() if one[:2] not in REFUSED]
+    for key, value, made in random.Random(SEED).sample(drawn, n_rounds(400, len(drawn))):
+        assert (loaded(made) is None) == (original(made) is None), (key, value, made)
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
+@pytest.mark.parametrize("seed", range(n_rounds(60, 1000)))
+def test_added_tokens_get_the_ids_of_tokenizers(seed: int) -> None:
+    """In a vocabulary with gaps, an added token may meet the id of another."""
+    rng = random.Random(SEED * 1000 + seed)
+    vocab = dict(zip("abcdefgh", rng.sample(range(12), rng.randint(1, 8)), strict=False))
+    contents = rng.sample([*vocab, "<0>", "<1>", "<2>", "<3>"], rng.randint(1, min(5, len(vocab) + 4)))
+    added = [
+        FLAGS
+        | {
+            "content": one,
+            "id": rng.randint(0, 14),
+            "special": rng.random() < 0.5,
+            "normalized": rng.random() < 0.5,
+        }
+        for one in contents
+    ]
+    made = whole(model={"type": "BPE", "vocab": vocab, "merges": []}, added_tokens=added)
+    stock, tokenizer, face = original(made), loaded(made), own.Tokenizer.from_str(json.dumps(made))
+    for _ in range(5):
+        text = "".join(rng.choices([*vocab, *contents], k=10))
+        ids = stock.encode(text).ids
+        assert tokenizer.encode(text, allowed_special="all") == face.encode(text).ids == ids
+        for skips in (False, True):
+            wanted = stock.decode(ids, skip_special_tokens=skips)
+            assert tokenizer.decode(ids, skip_special_tokens=skips) == wanted
+            assert face.decode(ids, skip_special_tokens=skips) == wanted
+
+
+@pytest.mark.parametrize(
+    "first",
+    [{"type": "Prepend", "prepend": ""}, {"type": "Replace", "pattern": {"Regex": "^|x"}, "content": "bb"}],
+)
+@pytest.mark.parametrize("then", [[], [{"type": "Lowercase"}], [REPLACE | {"content": "ab"}]])
+@pytest.mark.parametrize("split", [None, METASPACE])  # tokenizers doubles such text before a ByteLevel
+def test_text_before_all_other_text_has_no_place(first: dict[str, Any], then: list[Any], split: Any) -> None:
+    vocab = {character: number for number, character in enumerate("abxĠ▁ ")}
+    made = whole(
+        model=MODEL | {"vocab": vocab, "merges": []},
+        added_tokens=[{"id": 2, "content": "x", "special": True, **FLAGS}],
+        normalizer={"type": "Sequence", "normalizers": [first, *then]},
+        pre_tokenizer=split,
+    )
+    stock, tokenizer, face = original(made), loaded(made), own.Tokenizer.from_str(json.dumps(made))
+    for text in ("ab", "b", " a", "axb", "bxbb", "é", ""):
+        try:
+            wanted = stock.encode(text)
+        except BaseException as error:  # tokenizers panics at some steps after such text
+            if not is_panic(error):
+                raise
+            continue
+        assert tokenizer.encode_with_offsets(text, allowed_special="all") == (wanted.ids, wanted.offsets)
+        assert face.encode(text).offsets == wanted.offsets
