@@ -64,8 +64,13 @@ def _read_folder(
     named = named_tokens.read(where, settings, beside_pieces=_is_sentencepiece(map_file(paths[0])))
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = classes.pattern_of_ranks(config)
-    read = _read_pair if len(paths) == 2 else _read_beside
-    model = read(paths, pattern, special_tokens, named if special_tokens is None else None, settings)
+    counting = named if special_tokens is None else None
+    model: Model | CodePointModel
+    if len(paths) == 2:
+        name = classes.plain_name(config.get("tokenizer_class"))
+        model = _read_pair((paths[0], paths[1]), pattern, special_tokens, counting, settings, name)
+    else:
+        model = _read_beside(paths[0], pattern, special_tokens, counting)
     if len(paths) == 2 and settings is not None and config.get("add_prefix_space") and isinstance(model, Model):
         if settings.normalizers and settings.pattern != "gpt2":
             raise FormatError(
@@ -78,37 +83,39 @@ def _read_folder(
 
 
 def _read_pair(
-    paths: tuple[str, ...],
+    paths: tuple[str, str],
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
-    named: NamedTokens | None,
-    settings: Settings | None,
+    named: NamedTokens | None = None,
+    settings: Settings | None = None,
+    class_name: str = "",
 ) -> Model:
-    """Read GPT-2's two files in a folder, with the tokens that the files beside them name."""
+    """Read two files, with the tokens and the class that the files beside them in a folder name."""
     from fastbpe.formats import gpt2
 
-    data = map_file(paths[0]), map_file(paths[1])
-    for one, path in zip(data, paths, strict=True):
-        _check_other(one, path)
+    vocab, merges = (map_file(path) for path in paths)
+    for data, path in ((vocab, paths[0]), (merges, paths[1])):
+        if len(data):  # an empty list of merges is valid
+            foreign.check(data, path)
+    if gpt2.marks_words(bytes(vocab), bytes(merges)):
+        from fastbpe.formats import character_files  # here: few vocabularies are of this kind
+
+        _check_no_pattern(pattern, paths[0])
+        return character_files.parse(
+            vocab, merges, paths, special_tokens=special_tokens, named=named, class_name=class_name
+        )
     return gpt2.parse(
-        *data,
-        (paths[0], paths[1]),
-        pattern=pattern,
-        special_tokens=special_tokens,
-        named=named,
-        settings=settings,
+        vocab, merges, paths, pattern=pattern, special_tokens=special_tokens, named=named, settings=settings
     )
 
 
 def _read_beside(
-    paths: tuple[str, ...],
+    path: str,
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None,
-    settings: Settings | None,
 ) -> Model | CodePointModel:
     """Read the one file of a folder, with the tokens that the files beside it name."""
-    path = paths[0]
     data = map_file(path)
     if named is None:
         return _parse(data, path, pattern, special_tokens)
@@ -118,7 +125,7 @@ def _read_beside(
         model = _parse(data, path, pattern, None)
         return model if isinstance(model, Model) else beside.with_named(model, named, path)
     if tiktoken.recognise(data):
-        _check_other(data, path)
+        foreign.check(data, path)
         return tiktoken.parse(data, path, pattern=pattern, special_tokens=None, named=named)
     return _parse(data, path, pattern, None, named)
 
@@ -175,23 +182,9 @@ def _parse(
     if is_vocab or gpt2.recognise_merges(data):
         if where == "<bytes>":
             raise FormatError("<bytes>: one of two files of a vocabulary; give its path, or the folder of both")
-        other = gpt2.sibling(where, is_vocab=is_vocab)
-        files = ((where, data), (other, map_file(other)))[:: 1 if is_vocab else -1]
-        for path, one in files:
-            _check_other(one, path)
-        return gpt2.parse(
-            files[0][1],
-            files[1][1],
-            (files[0][0], files[1][0]),
-            pattern=pattern,
-            special_tokens=special_tokens,
-        )
+        files = where, gpt2.sibling(where, is_vocab=is_vocab)
+        return _read_pair(files if is_vocab else files[::-1], pattern, special_tokens)
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
-
-
-def _check_other(data: Buffer, where: str) -> None:
-    if len(data):  # an empty list of merges is valid
-        foreign.check(data, where)
 
 
 def _is_object(data: Buffer) -> bool:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # imported at run time where a folder is read
 
 VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
 ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
+#: Marks of words in vocabularies of characters: at the end, or before the first character.
+WORD_END, SPACE = "</w>", "\u2581"
 _MAX_ID = (1 << 24) - 1  # the core's limit: ids index flat arrays
 _VERSION = "#version"  # begins the first line of merges.txt, which is not a merge
 
@@ -37,11 +39,10 @@ _KNOWN: Mapping[str, tuple[str, str]] = {
 }
 _ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)+"\s*:\s*[0-9]+\s*[,}]')
 _LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
-# A token that no merge makes is special if it looks like this. Others fill a vocabulary, or lost their merges when
-# it was cut: no text becomes them.
-_WORD_END = b"</w>"
 _SINGLE = re.compile(rb'"(?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+)"\s*:')
 _MARKED = re.compile(rb'"((?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+))</w>"\s*:')
+# A token that no merge makes is special if it looks like this. Others fill a vocabulary, or lost their merges when
+# it was cut: no text becomes them.
 _SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 
 
@@ -56,6 +57,28 @@ def recognise_merges(data: Buffer) -> bool:
         if line.strip():
             return line.startswith(_VERSION) or _LINE.fullmatch(line) is not None
     return False
+
+
+def marks_words(vocab: bytes, merges: bytes) -> bool:
+    """Tell whether two files mark the ends of words with `</w>`, or their beginnings with U+2581.
+
+    Marked tokens are there from the start. Where a vocabulary has learned the text `</w>`, merges make them.
+    """
+    end = WORD_END.encode()
+    if SPACE.encode() in merges:
+        return True
+    if end not in merges and end not in vocab:
+        return False
+    made, used = set(), set()
+    for line in merges.split(b"\n"):
+        pair = line.split()
+        if len(pair) == 2:
+            made.add(b"".join(pair))
+            used.update(pair)
+    if any(token.endswith(end) and token != end for token in used - made):
+        return True
+    bases = [match[1] for match in _MARKED.finditer(vocab) if match[1] + end not in made]
+    return bool(bases) and 2 * len(bases) >= len(_SINGLE.findall(vocab))
 
 
 def sibling(path: str, *, is_vocab: bool) -> str:
@@ -150,7 +173,6 @@ def parse(
             f"vocabulary that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
             'load(path, pattern=...); "none" means no splitting (--pattern)'
         )
-    _refuse_word_ends(bytes(vocab), bytes(merges), where)
     contents = _read(vocab, merges, where)
     _refuse_characters(contents, named, where)
     added: Sequence[AddedToken] = ()
@@ -189,30 +211,6 @@ def _misses_bytes(flat: bytes, ends: bytes) -> bool:
     starts = memoryview(ends).cast("I")
     found = {flat[end - 1] for start, end in zip(chain((0,), starts), starts, strict=False) if end == start + 1}
     return len(found) < 256
-
-
-def _refuse_word_ends(vocab: bytes, merges: bytes, where: tuple[str, str]) -> None:
-    """Refuse a vocabulary that marks the ends of words, as CLIP and GPT-1 do.
-
-    Its marked tokens are there from the start. Where a vocabulary has learned the text `</w>`, merges make them.
-    """
-    if _WORD_END not in merges and _WORD_END not in vocab:
-        return
-    made, used = set(), set()
-    for line in merges.split(b"\n"):
-        pair = line.split()
-        if len(pair) == 2:
-            made.add(b"".join(pair))
-            used.update(pair)
-    marked = sorted(token for token in used - made if token.endswith(_WORD_END) and token != _WORD_END)
-    if not marked:
-        bases = [match[1] for match in _MARKED.finditer(vocab) if match[1] + _WORD_END not in made]
-        marked = [base + _WORD_END for base in bases if 2 * len(bases) >= len(_SINGLE.findall(vocab))]
-    if marked:
-        raise FormatError(
-            f"{where[1]}: the words of this vocabulary end with </w> ({marked[0].decode(errors='replace')!r} is "
-            "one of its first tokens), as those of CLIP and GPT-1 do; fastbpe does not run such a vocabulary"
-        )
 
 
 def _refuse_characters(contents: Contents, named: NamedTokens | None, where: tuple[str, str]) -> None:

@@ -65,7 +65,7 @@ def find(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -
         tokenizer_config: content of tokenizer_config.json.
         model_config: content of config.json, whose model_type counts where no class is named.
     """
-    name = _plain_name(tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class"))
+    name = plain_name(tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class"))
     if name:
         return CLASSES.get(name)
     model_type = model_config.get("model_type")
@@ -77,8 +77,9 @@ def pattern_of_ranks(tokenizer_config: Mapping[str, Any]) -> str | None:
 
     Moonlight and Kimi name their class TikTokenTokenizer, in tokenization_moonshot.py or tokenization_kimi.py.
     """
-    return RANKS.get(_plain_name(tokenizer_config.get("tokenizer_class")))
+    return RANKS.get(plain_name(tokenizer_config.get("tokenizer_class")))
 
 
-def _plain_name(name: object) -> str:
+def plain_name(name: object) -> str:
+    """Return the name of a class without "Tokenizer" and "Fast"; "" if none is named."""
     return name.removesuffix("Fast").removesuffix("Tokenizer") if isinstance(name, str) else ""

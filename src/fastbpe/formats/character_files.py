@@ -1,0 +1,189 @@
+"""Two files, `vocab.json` and `merges.txt`, of a vocabulary of characters, as those of CLIP and GPT-1.
+
+The files hold tokens and merges alone. The class of transformers that a folder names, or else the tokens, tell how
+texts are normalized and split; `read_characters` reads both together, as one tokenizer.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.formats.gpt2 import SPACE, WORD_END
+from fastbpe.formats.huggingface import read_characters
+from fastbpe.formats.huggingface.named_tokens import NamedTokens
+from fastbpe.formats.huggingface.read import read_json
+from fastbpe.model import Buffer, Model
+
+_SPECIAL = re.compile(r"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
+_FLAGS = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
+_SPACES = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+_CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+
+
+def _bert(*, lowercase: bool, strip_accents: bool | None = None) -> dict[str, Any]:
+    return {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": strip_accents,
+        "lowercase": lowercase,
+    }
+
+
+class _Kind(NamedTuple):
+    """Decisions of a class of transformers 5 or of tokenizers.
+
+    Attributes:
+        steps: normalizer, pre-tokenizer and decoder, as in a tokenizer.json.
+        roles: role → token.
+        around: kind of the post-processor; "": none.
+        ends: roles of the tokens that it puts before and behind a text.
+        marks_ends: the last token of a word ends with `</w>`.
+    """
+
+    steps: Mapping[str, Any]
+    roles: Mapping[str, str]
+    around: str = ""
+    ends: tuple[str, str] = ("", "")
+    marks_ends: bool = True
+
+
+def _words(normalizer: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "normalizer": normalizer,
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "BPEDecoder", "suffix": WORD_END},
+    }
+
+
+_END = "<|endoftext|>"
+_KINDS: Mapping[str, _Kind] = {
+    "CLIP": _Kind(
+        {
+            "normalizer": {
+                "type": "Sequence",
+                "normalizers": [
+                    {"type": "NFC"},
+                    {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
+                    {"type": "Lowercase"},
+                ],
+            },
+            "pre_tokenizer": {
+                "type": "Sequence",
+                "pretokenizers": [
+                    {"type": "Split", "pattern": {"Regex": _CLIP_WORDS}, "behavior": "Removed", "invert": True},
+                    {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+                ],
+            },
+            "decoder": {
+                "type": "Sequence",
+                "decoders": [
+                    {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+                    {"type": "Replace", "pattern": {"String": WORD_END}, "content": " "},
+                    {"type": "Strip", "content": " ", "start": 0, "stop": 1},
+                ],
+            },
+        },
+        {"bos": "<|startoftext|>", "eos": _END, "unk": _END, "pad": _END},
+        around="RobertaProcessing",
+        ends=("bos", "eos"),
+    ),
+    "OpenAIGPT": _Kind(_words(_bert(lowercase=True)), {"unk": "<unk>"}),
+    "Herbert": _Kind(
+        _words(_bert(lowercase=False, strip_accents=False)),
+        {"unk": "<unk>", "pad": "<pad>", "mask": "<mask>", "cls": "<s>", "sep": "</s>"},
+        around="BertProcessing",
+        ends=("cls", "sep"),
+    ),
+    "CharBPE": _Kind(_words(_bert(lowercase=False)), {"unk": "<unk>"}),
+    "SentencePieceBPE": _Kind(
+        {"normalizer": {"type": "NFKC"}, "pre_tokenizer": _SPACES, "decoder": _SPACES},
+        {"unk": "<unk>"},
+        marks_ends=False,
+    ),
+}
+#: Names that say nothing about the kind.
+_ANY_CLASS = ("", "PreTrained", "TokenizersBackend", "BPE")
+
+
+def parse(
+    vocab: Buffer,
+    merges: Buffer,
+    where: tuple[str, str],
+    *,
+    special_tokens: Mapping[str, int] | None = None,
+    named: NamedTokens | None = None,
+    class_name: str = "",
+) -> Model:
+    """Read the model in the bytes of two files.
+
+    Args:
+        vocab, merges: bytes of vocab.json and of merges.txt.
+        where: names of the two files in errors.
+        special_tokens: name → id, in place of all that the files seem to hold.
+        named: tokens that the files beside them name.
+        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": none is named.
+
+    Raises:
+        FormatError: a damaged file, or a class that splits texts by rules of its own.
+    """
+    tokens = read_json(bytes(vocab), where[0])
+    if not isinstance(tokens, dict):
+        raise FormatError(f"{where[0]}: it must be an object of tokens and ids")
+    kind = _KINDS[_kind(tokens, where, class_name)]
+    lines = bytes(merges).decode("utf-8", "surrogateescape").split("\n")
+    pairs = [line.rstrip("\r") for line in lines if line.strip()]
+    roles = {role: name for role, name in kind.roles.items() if name in tokens}
+    if named is not None:
+        roles |= named.roles
+    names = {name for name in roles.values() if name in tokens}
+    if named is None:
+        made = {line.replace(" ", "") for line in pairs}
+        names |= {name for name in tokens if name not in made and _SPECIAL.fullmatch(name)}
+    around = [roles.get(role, "") for role in kind.ends]
+    described = {
+        "version": "1.0",
+        "added_tokens": [{"id": tokens[name], "content": name, **_FLAGS} for name in names],
+        "model": {
+            "type": "BPE",
+            "unk_token": roles.get("unk"),
+            "end_of_word_suffix": WORD_END if kind.marks_ends else None,
+            "vocab": tokens,
+            "merges": pairs,
+        },
+        **kind.steps,
+    }
+    if kind.around and all(name in tokens for name in around):
+        first, last = ([name, tokens[name]] for name in around)
+        trims = {"trim_offsets": False, "add_prefix_space": False} if kind.around == "RobertaProcessing" else {}
+        described["post_processor"] = {"type": kind.around, "sep": last, "cls": first, **trims}
+    model = read_characters.parse(
+        json.dumps(described).encode(),
+        f"{where[0]} and {os.path.basename(where[1])}",
+        special_tokens=special_tokens,
+        named=named,
+    )
+    return model._replace(roles={**model.roles, **roles})
+
+
+def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) -> str:
+    """Return the kind: that of the class, or the one that has such tokens."""
+    if class_name in _KINDS:
+        return class_name
+    if class_name not in _ANY_CLASS:
+        raise FormatError(
+            f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
+            f"rules of its own; of these two files fastbpe runs those of {', '.join(_KINDS)}"
+        )
+    if not any(token.endswith(WORD_END) for token in tokens):
+        return "SentencePieceBPE"
+    if all(character in tokens for character in BYTE_OF_CHARACTER):
+        return "CLIP"
+    is_lower = not any(token[:1].isupper() for token in tokens if not _SPECIAL.fullmatch(token))
+    return "OpenAIGPT" if is_lower else "CharBPE"
