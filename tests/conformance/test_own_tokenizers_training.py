@@ -84,6 +84,31 @@ def test_random_trainings_learn_the_same(seed: int) -> None:
     assert ours == theirs, (options, steps, form)
 
 
+@pytest.mark.parametrize("seed", rounds(20, 2000))
+def test_added_tokens_of_the_tokenizer_are_words_of_their_own(seed: int) -> None:
+    rng = random.Random(f"{SEED} training with added tokens {seed}")
+    texts = ["".join(rng.choices(["a", "b", "<s>", "é", "AB", " ", "c"], k=rng.randint(0, 15))) for _ in range(12)]
+    flags = [
+        {flag: rng.random() < 0.3 for flag in ("lstrip", "rstrip", "single_word", "normalized")} for _ in range(4)
+    ]
+    special, splits, steps = rng.random() < 0.5, rng.random() < 0.3, rng.randrange(N_STEPS)
+    form = rng.choice([None, "NFD", "Lowercase", "Strip"])
+
+    def made(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({"c": 0}, []))
+        tokenizer.pre_tokenizer = pre_tokenizer(module, steps)
+        if form is not None:
+            tokenizer.normalizer = getattr(module.normalizers, form)()
+        tokens = [module.AddedToken(one, **each) for one, each in zip(["<s>", "ab", "é", "c"], flags, strict=True)]
+        tokenizer.add_tokens(tokens[1:])
+        (tokenizer.add_special_tokens if special else tokenizer.add_tokens)(tokens[:1])
+        tokenizer.encode_special_tokens = splits
+        tokenizer.train_from_iterator(texts, module.trainers.BpeTrainer(vocab_size=25, show_progress=False))
+        return tokenizer.model.__getstate__(), [tokenizer.encode(text).tokens for text in texts[:3]]
+
+    assert outcome(lambda: made(own)) == outcome(lambda: made(stock)), (texts, flags, special, splits, steps, form)
+
+
 def affix_options(prefix: str | None, suffix: str | None) -> dict[str, str]:
     options = {"continuing_subword_prefix": prefix, "end_of_word_suffix": suffix}
     return {key: value for key, value in options.items() if value is not None}

@@ -211,3 +211,114 @@ def test_tokenizers_encode_and_train_by_them_like_the_original(written: Any, num
     for tokenizer in (twins.ours, twins.theirs):
         tokenizer.pre_tokenizer = None
     twins.check(lambda t: [t.encode("ab ab"), t.to_str()])
+
+
+class Replaced:
+    def normalize(self, text: Any) -> Any:
+        text.replace("b", "éé")
+        text.prepend("a")
+
+
+class Filtered:
+    def normalize(self, text: Any) -> Any:
+        text.filter(lambda character: character != "a")
+        text.lowercase()
+        return 5
+
+
+class Failed:
+    def normalize(self, text: Any) -> Any:
+        raise KeyError("no")
+
+
+NORMALIZING = [Replaced, Filtered, Failed, object]
+
+
+def normalizing(module: Any, written: Any, number: int) -> Any:
+    """Return a normalizer that is written in Python, or that has one as a step."""
+    steps, custom = module.normalizers, module.normalizers.Normalizer.custom(written())
+    return [
+        lambda: custom,
+        lambda: steps.Sequence([steps.NFD(), custom]),
+        lambda: steps.Sequence([custom, steps.Replace("é", "b"), steps.Strip()]),
+    ][number]()
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("written", NORMALIZING)
+def test_normalizers_written_in_python_normalize_like_the_original(written: Any, number: int) -> None:
+    twins = OwnTwins(*[normalizing(module, written, number) for module in (own, stock)])
+    for text in [*TEXTS, None, 5]:
+        twins.check(lambda n, s=text: n.normalize_str(s), text)
+
+        def changed(step: Any, text: Any = text) -> Any:
+            module: Any = own if isinstance(step, own.normalizers.Normalizer) else stock
+            made = module.NormalizedString(text)
+            step.normalize(made)
+            return repr(made), [str(made.slice((i, i + 1)).original) for i in range(len(made.normalized))]
+
+        twins.check(changed, text)
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("written", [Replaced, Filtered])
+@pytest.mark.parametrize("split", [None, Split])
+def test_tokenizers_normalize_by_them_like_the_original(written: Any, number: int, split: Any) -> None:
+    def made(module: Any) -> Any:
+        vocab = {token: i for i, token in enumerate(["<unk>", "a", "b", "é", "ab", "ba", " ", "éé"])}
+        merges = [("a", "b"), ("b", "a"), ("é", "é")]
+        tokenizer = module.Tokenizer(module.models.BPE(vocab, merges, unk_token="<unk>"))
+        tokenizer.normalizer = normalizing(module, written, number)
+        raw = module.AddedToken("<s>", normalized=False, lstrip=True)
+        tokenizer.add_tokens(
+            [raw, module.AddedToken("ab", normalized=True), module.AddedToken("Z", normalized=True)]
+        )
+        tokenizer.add_special_tokens(["c"])
+        if split is not None:
+            tokenizer.pre_tokenizer = module.pre_tokenizers.PreTokenizer.custom(split())
+        return tokenizer
+
+    twins = OwnTwins(made(own), made(stock))
+    for text in [*TEXTS, "aab <s>c AZab", "Z", "abcabz"]:
+        twins.check(lambda t, s=text: t.encode(s), text)
+        twins.check(lambda t, s=text: t.encode_batch([s, (s, "AB")]), text)
+    twins.check(lambda t: [t.id_to_token(i) for i in range(12)])
+    calls: list[Callable[[Any], Any]] = [
+        lambda t: t.to_str(),
+        lambda t: pickle.dumps(t),
+        lambda t: copy.deepcopy(t),
+        lambda t: pickle.dumps(t.normalizer),
+        lambda t: copy.deepcopy(t.normalizer),
+        lambda t: repr(t.normalizer),
+    ]
+    for call in calls:
+        twins.check(call)
+    twins = OwnTwins(made(own), made(stock))
+    for module, tokenizer in ((own, twins.ours), (stock, twins.theirs)):
+        trainer = module.trainers.BpeTrainer(show_progress=False, vocab_size=12)
+        found = outcome(
+            lambda t=tokenizer, r=trainer: t.train_from_iterator(["abab éb ab", "ba", "Z <s> zab", ""], r)
+        )
+        assert found is None
+    twins.check(lambda t: [t.get_vocab(), t.encode("abab b")])
+
+
+@pytest.mark.parametrize("module", [own, stock])
+def test_errors_have_the_text_of_the_original(module: Any) -> None:
+    with pytest.raises(Exception, match=r"^KeyError: 'no'$"):
+        module.normalizers.Normalizer.custom(Failed()).normalize_str("a")
+    with pytest.raises(Exception, match=r"^KeyError: 'no'$"):
+        module.pre_tokenizers.PreTokenizer.custom(Broken()).pre_tokenize_str("a")
+
+
+def test_a_text_that_is_lent_cannot_be_used_later() -> None:
+    class Keeping:
+        def normalize(self, text: Any) -> Any:
+            self.text = text
+
+    for module in (own, stock):
+        keeping = Keeping()
+        assert module.normalizers.Normalizer.custom(keeping).normalize_str("a") == "a"
+        for use in (lambda t: t.replace("a", "b"), lambda t: t.normalized, lambda t: t.slice(0)):
+            with pytest.raises(Exception, match="Cannot use a NormalizedStringRefMut outside `normalize`"):
+                use(keeping.text)

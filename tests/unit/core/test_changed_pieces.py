@@ -40,10 +40,22 @@ def loaded(**parts: object) -> fastbpe.Tokenizer:
 
 def test_texts_of_pieces_are_normalized_and_changed() -> None:
     tokenizer = loaded(normalizer={"type": "Lowercase"}, pre_tokenizer=METASPACE)
-    assert piece_texts(tokenizer._pipeline, "AB É") == ["▁ab", "▁é"]
-    assert piece_texts(tokenizer._pipeline, "") == []
+    assert piece_texts(tokenizer._pipeline, "AB É", None) == ["▁ab", "▁é"]
+    assert piece_texts(tokenizer._pipeline, "", None) == []
     tokenizer = loaded(pre_tokenizer={"type": "WhitespaceSplit"})
-    assert piece_texts(tokenizer._pipeline, " ab  é ") == ["ab", "é"]
+    assert piece_texts(tokenizer._pipeline, " ab  é ", None) == ["ab", "é"]
+
+
+def test_tokens_are_among_the_texts_of_pieces() -> None:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
+    tokens = [
+        {"id": 4, "content": "X", "normalized": False, **flags},
+        {"id": 5, "content": "Y", "normalized": True, **flags},
+    ]
+    tokenizer = loaded(normalizer={"type": "Lowercase"}, pre_tokenizer=METASPACE, added_tokens=tokens)
+    finder, _ = tokenizer._special.choose("all", ())
+    assert piece_texts(tokenizer._pipeline, "AB XyA X", finder) == ["▁ab", "▁", "X", "y", "a", "▁", "X"]
+    assert piece_texts(tokenizer._pipeline, "YaX", finder) == ["y", "a", "X"]
 
 
 def test_ends_of_tokens_count_the_bytes_of_a_suffix() -> None:

@@ -28,5 +28,5 @@ def traced_piece(pipeline: Pipeline, piece: str) -> list[tuple[int, int]]:
 def changed_pieces(splitter: Splitter, stages: Stage, text: str, is_first: bool) -> list[tuple[str, list[int]]]:
     """Return (piece, index in the text of the source of each character) for each piece that the stages leave."""
 
-def piece_texts(pipeline: Pipeline, text: str) -> list[str]:
-    """Return the pieces of a text, normalized and changed by all steps, without looking for tokens in it."""
+def piece_texts(pipeline: Pipeline, text: str, tokens: SpecialMatcher | None) -> list[str]:
+    """Return the pieces of a text, normalized and changed by all steps, and the tokens found in it."""

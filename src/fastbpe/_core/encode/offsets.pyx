@@ -741,7 +741,7 @@ def changed_pieces(Splitter splitter not None, Stage stages not None, str text n
                     for at in range(begin, end)
                     if staged.text.items[at] & 0xC0 != 0x80
                 ]
-                out.append(((<const char*> staged.text.items)[begin:end].decode("utf-8"), places))
+                out.append((_text_of(staged.text.items, begin, end), places))
             begin = end
         return out
     finally:
@@ -750,42 +750,79 @@ def changed_pieces(Splitter splitter not None, Stage stages not None, str text n
         staged_free(&staged)
 
 
-def piece_texts(Pipeline pipeline not None, str text not None):
-    """Return the pieces of a text, normalized and changed by all steps, without looking for tokens in it."""
+def piece_texts(Pipeline pipeline not None, str text not None, SpecialMatcher tokens):
+    """Return the pieces of a text, normalized and changed by all steps, and the tokens found in it.
+
+    tokens: matcher of the tokens; None: there are none. Only for a pipeline of characters.
+    """
     cdef Scratch* scratch = pipeline.pool.take()
-    cdef Ends* ends = &scratch.ends
     cdef Utf8 utf8
-    cdef const uint8_t* data
-    cdef size_t n, at = 0, i, end, begin = 0
+    cdef Match match
+    cdef size_t at = 0
     cdef list out = []
     try:
         utf8_of(text, &utf8)
         try:
-            data, n = utf8.data, utf8.n
-            with nogil:
-                scratch.at_start = True
-                if pipeline.stages is not None and pipeline.stages.needs_first:
-                    pipeline.note_first(data, n, scratch)
-                if pipeline.front is not None and pipeline.front.apply(data, n, &scratch.changed, NULL):
-                    data, n = scratch.changed.items, scratch.changed.n
-                ends.n, ends.text = 0, data
-                while at < n:
-                    at = pipeline.splitter.split(data, n, at, ends)
-                if pipeline.stages is not None:
-                    scratch.staged.traces = False
-                    scratch.staged.n_first = scratch.n_first
-                    pipeline.stages.run(data, NULL, 0, ends, &scratch.staged)
-                    data = scratch.staged.text.items
-            for i in range(ends.n):
-                end = ends.items[i] & ~UNMATCHED
-                if not ends.items[i] & UNMATCHED:
-                    out.append((<const char*> data)[begin:end].decode("utf-8"))
-                begin = end
+            scratch.at_start = True
+            match.end = match.resume = 0
+            while tokens is not None and tokens.next(utf8.data, utf8.n, &match):
+                _texts_between(pipeline, utf8.data + at, match.start - at, tokens.then, scratch, out)
+                out.append(_text_of(utf8.data, match.start, match.end))
+                at = match.end
+                scratch.at_start = False
+            _texts_between(pipeline, utf8.data + at, utf8.n - at, None if tokens is None else tokens.then, scratch, out)
             return out
         finally:
             utf8_release(&utf8)
     finally:
         pipeline.pool.give(scratch)
+
+
+cdef int _texts_between(
+    Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, list out
+) except -1:
+    """Append the pieces of a text between two tokens, and the tokens in its normalized form."""
+    cdef Match match
+    cdef size_t at = 0
+    if n == 0:
+        return 0
+    if pipeline.stages is not None and pipeline.stages.needs_first:
+        pipeline.note_first(data, n, scratch)
+    if pipeline.front is not None and pipeline.front.apply(data, n, &scratch.changed, NULL):
+        data, n = scratch.changed.items, scratch.changed.n
+    match.end = match.resume = 0
+    while then is not None and then.next(data, n, &match):
+        _texts_of_pieces(pipeline, data + at, match.start - at, scratch, out)
+        out.append(_text_of(data, match.start, match.end))
+        note_token(scratch, match.end - at)
+        at = match.end
+    return _texts_of_pieces(pipeline, data + at, n - at, scratch, out)
+
+
+cdef int _texts_of_pieces(Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, list out) except -1:
+    """Append the pieces of normalized text without tokens."""
+    cdef Ends* ends = &scratch.ends
+    cdef size_t at = 0, i, end
+    ends.n, ends.text = 0, data
+    with nogil:
+        while at < n:
+            at = pipeline.splitter.split(data, n, at, ends)
+        if pipeline.stages is not None:
+            scratch.staged.traces = False
+            scratch.staged.n_first = scratch.n_first if scratch.at_start else 0
+            pipeline.stages.run(data, NULL, 0, ends, &scratch.staged)
+            data = scratch.staged.text.items
+    at = 0
+    for i in range(ends.n):
+        end = ends.items[i] & ~UNMATCHED
+        if not ends.items[i] & UNMATCHED:
+            out.append(_text_of(data, at, end))
+        at = end
+    return 0
+
+
+cdef object _text_of(const uint8_t* data, size_t start, size_t end):
+    return (<const char*> data)[start:end].decode("utf-8")
 
 
 cdef list _pieces_list(const Text* view, const Ends* ends):

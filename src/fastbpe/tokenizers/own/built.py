@@ -29,7 +29,7 @@ class Built(NamedTuple):
     """fastbpe's tokenizer.
 
     state: all for which it was made.
-    native: the tokenizer; or, for a pre-tokenizer written in Python, the engine that calls it.
+    native: the tokenizer; or, for components written in Python, the engine that calls them.
     decodes: it decodes as the decoder asks.
     names: token of each id.
     """
@@ -54,10 +54,10 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
     if described["model"]["dropout"]:
         needs_tokenizers("encoding with dropout")
     try:
-        if is_written(described["pre_tokenizer"]):
+        if is_written(described):
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):
-            return Built(state, _with_added(described), False, names)
+            return Built(state, with_added(described), False, names)
         made = None
         for decoder, decodes in _tries(described):
             native = load(document.to_bytes({**described, "decoder": decoder}))
@@ -87,8 +87,11 @@ def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
     return True
 
 
-def _with_added(described: Mapping[str, Any]) -> Native:
-    """Make a tokenizer whose added tokens have ids that no file could give them, as training leaves them."""
+def with_added(described: Mapping[str, Any]) -> Native:
+    """Make a tokenizer whose added tokens may have ids that no file could give them, as training leaves them.
+
+    Raises FastbpeError if fastbpe does not run it.
+    """
     from fastbpe.formats.huggingface import read_characters  # here: hardly any program needs it
     from fastbpe.tokenizer.characters import CharacterTokenizer
 

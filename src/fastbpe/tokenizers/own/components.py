@@ -14,7 +14,7 @@ from struct import pack, unpack
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
-from fastbpe.errors import FormatError
+from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats.huggingface.decoders import is_value
 
 #: Number of changes of all components and tokenizers so far, in a list of one.
@@ -215,6 +215,18 @@ def finder(kinds: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
 def needs_tokenizers(what: str) -> NoReturn:
     """Raise the error for what fastbpe does not do by itself."""
     raise ImportError(f"{what} needs the original, too: pip install 'tokenizers>=0.23,<0.24'")
+
+
+#: Type of a step that is an object written in Python, in the place of its JSON.
+WRITTEN = "Written"
+
+
+def call_written(call: Callable[[Any], Any], text: Any) -> None:
+    """Call a method of an object written in Python. Raises FastbpeError, with tokenizers' text, if it fails."""
+    try:
+        call(text)
+    except Exception as error:
+        raise FastbpeError(f"{type(error).__name__}: {error}") from error
 
 
 def absent(base: Any, name: str, *methods: str) -> Any:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from typing import Any
 
+from fastbpe.errors import FastbpeError
 from fastbpe.normalization.huggingface import Step, make_steps, upper_case_step
+from fastbpe.tokenizers.own.components import WRITTEN, call_written, number, of_type
 from fastbpe.tokenizers.own.components import behavior as _behavior
-from fastbpe.tokenizers.own.components import number, of_type
 from fastbpe.tokenizers.own.components import pattern as _pattern
 from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of, spans_with_empty, split_piece
 
@@ -39,7 +40,7 @@ class NormalizedString:
         #: Start and end of the part of the whole text that is its original.
         self._span: Span = (0, len(self._whole))
 
-    def _part(self, piece: Piece, span: Span | None = None) -> NormalizedString:
+    def part(self, piece: Piece, span: Span | None = None) -> NormalizedString:
         """Return a part. span: its original in the whole text; None: as its characters tell."""
         made = NormalizedString.__new__(NormalizedString)
         start = self._span[0]
@@ -59,7 +60,21 @@ class NormalizedString:
 
     # Changes
 
-    def apply(self, steps: Iterable[Step]) -> None:
+    def normalize_by(self, described: Iterable[Mapping[str, Any]]) -> None:
+        """Change the text by steps as a tokenizer.json describes them; a step may be written in Python."""
+        for step in described:
+            if step["type"] == WRITTEN:
+                lent = LentString.__new__(LentString)
+                lent.__dict__.update(self.__dict__)
+                try:
+                    call_written(step["written"].normalize, lent)
+                finally:
+                    self.__dict__.update(lent.__dict__)
+                    lent.__dict__.clear()
+            else:
+                self._run(step)
+
+    def _apply(self, steps: Iterable[Step]) -> None:
         """Change the text by normalizers."""
         for step in steps:
             text, spans = self._piece
@@ -72,7 +87,7 @@ class NormalizedString:
 
     def _run(self, described: Mapping[str, Any]) -> None:
         """Change the text by a normalizer as a tokenizer.json describes it."""
-        self.apply(make_steps([described]))
+        self._apply(make_steps([described]))
 
     def nfd(self) -> None:
         """Apply Unicode's form NFD."""
@@ -96,7 +111,7 @@ class NormalizedString:
 
     def uppercase(self) -> None:
         """Make the text upper case."""
-        self.apply([upper_case_step()])
+        self._apply([upper_case_step()])
 
     def strip(self) -> None:
         """Leave white space out at both ends."""
@@ -200,13 +215,13 @@ class NormalizedString:
         }
         text = self._piece.text
         if not text:
-            return [self._part(self._piece)]
+            return [self.part(self._piece)]
         if pattern == "":  # tokenizers takes the number of characters for one of bytes
             n = len(text.encode()[: len(text)].decode())
-            return [self._part(self._piece.part(0, n))]
+            return [self.part(self._piece.part(0, n))]
         if (spans := spans_with_empty(text, described)) is not None:
-            return [self._part(self._piece.part(*span)) for span in spans]
-        return [self._part(piece) for piece in split_piece(self._piece, described)]
+            return [self.part(self._piece.part(*span)) for span in spans]
+        return [self.part(piece) for piece in split_piece(self._piece, described)]
 
     def slice(self, range: Any) -> NormalizedString | None:
         """Return a part of the text as it is now; None: there is no such part.
@@ -224,7 +239,7 @@ class NormalizedString:
         start, end = self._bounds(range)
         if start >= n and not (n == start == end == 0):
             return None
-        return self._part(self._piece.part(start, end if start <= end <= n else n))
+        return self.part(self._piece.part(start, end if start <= end <= n else n))
 
     def __getitem__(self, range: Any) -> NormalizedString | None:
         return self.slice(range)
@@ -247,21 +262,18 @@ class NormalizedString:
 
     # For PreTokenizedString
 
-    def part(self, piece: Piece, *, is_added: bool) -> NormalizedString:
-        """Return a part. is_added: it is an added token, whose one span is given."""
-        if not is_added:
-            return self._part(piece)
-        [(start, end)] = piece.spans
-        text = self._whole[start:end]
-        return self._part(Piece(text, [(at, at + 1) for at in range(start, end)]), (start, end))
-
     def pre_tokenized(self, step: Mapping[str, Any]) -> list[NormalizedString]:
         """Return the pieces that a step of a pre-tokenizer makes, as a tokenizer.json describes the step."""
         if not self._piece.text:
             return []
         pieces = split_piece(self._piece, step, is_first=self._span[0] == 0)
         splits = step.get("split", True) and step.get("use_regex", True)
-        return [self._part(piece, None if splits else self._span) for piece in pieces]
+        return [self.part(piece, None if splits else self._span) for piece in pieces]
+
+    @property
+    def piece(self) -> Piece:
+        """The text as it is now, with the place of each character in the whole text."""
+        return self._piece
 
     @property
     def span(self) -> Span:
@@ -289,6 +301,15 @@ class NormalizedString:
 
     def __str__(self) -> str:
         return self.normalized
+
+
+class LentString(NormalizedString):
+    """Text that a normalizer written in Python may change until it returns."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise FastbpeError("Cannot use a NormalizedStringRefMut outside `normalize`")
 
 
 def _check(func: Any, message: str) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from typing import Any, ClassVar
 
-from fastbpe.normalization.huggingface import make_change, make_steps
+from fastbpe.normalization.huggingface import make_change
 from fastbpe.normalization.precompiled import checked_charsmap
 from fastbpe.tokenizers.own import components
 from fastbpe.tokenizers.own.components import (
+    WRITTEN,
     Component,
     Indexed,
     field,
     finder,
-    needs_tokenizers,
     of_type,
     pattern,
     pattern_field,
@@ -61,7 +61,12 @@ class Normalizer(Component):
         >>> normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]).normalize_str("é")
         'e'
         """
-        change = make_change(components.flat(self.state()))
+        steps = components.flat(self.described())
+        if any(step["type"] == WRITTEN for step in steps):
+            text = NormalizedString(sequence)
+            text.normalize_by(steps)
+            return text.normalized
+        change = make_change(steps)
         return str(of_type(sequence, str)) if change is None else change(of_type(sequence, str))
 
     def normalize(self, normalized: NormalizedString) -> None:
@@ -73,12 +78,41 @@ class Normalizer(Component):
         >>> text
         NormalizedString(original="\ufb01n", normalized="fin")
         """
-        of_type(normalized, NormalizedString).apply(make_steps(components.flat(self.state())))
+        of_type(normalized, NormalizedString).normalize_by(components.flat(self.described()))
+
+    #: Normalizer written in Python; None: it is one of the subclasses.
+    written: Any = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            raise TypeError(
+                "Custom Normalizer cannot be serialized; a file and a pickle hold normalizers of tokenizers"
+            )
+        return super().state()
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, or an object in its place."""
+        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @staticmethod
     def custom(obj: Any) -> Normalizer:
-        """Raise ImportError: a normalizer written in Python is the original's."""
-        needs_tokenizers("a normalizer written in Python")
+        """Make a normalizer of an object written in Python. It cannot be saved or pickled.
+
+        Args:
+            obj: object with a method `normalize`, which gets a `NormalizedString` and changes it. It must not use
+                the string after that.
+
+        >>> class Joined:
+        ...     def normalize(self, text):
+        ...         text.replace("-", "")
+        >>> from fastbpe.tokenizers.own import normalizers
+        >>> normalizers.Normalizer.custom(Joined()).normalize_str("to-day")
+        'today'
+        """
+        made = Normalizer.__new__(Normalizer)
+        made.written = obj
+        return made
 
 
 NFC = plain(Normalizer, "NFC", "Unicode's form NFC.")

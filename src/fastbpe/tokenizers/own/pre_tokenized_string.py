@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from fastbpe.tokenizers.own.components import of_type, sequence
+from fastbpe.tokenizers.own.components import WRITTEN, call_written, of_type, sequence
 from fastbpe.tokenizers.own.components import token_id as _number
 from fastbpe.tokenizers.own.encoding import Encoding, of_columns
 from fastbpe.tokenizers.own.normalized_string import NormalizedString
 from fastbpe.tokenizers.own.pieces import Piece, Span, characters_of, places_of
 from fastbpe.tokenizers.own.token import Token
 
-#: Type of a step that is an object written in Python, in the place of its JSON.
-WRITTEN = "Written"
 _REFERENTIALS = ("original", "normalized")
 _UNITS = ("byte", "char")
 
@@ -165,16 +163,16 @@ class PreTokenizedString:
         """Split by the steps of a pre-tokenizer as a tokenizer.json describes them."""
         for step in steps:
             if step["type"] == WRITTEN:
-                step["written"].pre_tokenize(self)
+                call_written(lambda text, step=step: step["written"].pre_tokenize(text), self)  # type: ignore[misc]
             else:
                 self.split(lambda _, piece, step=step: piece.pre_tokenized(step))  # type: ignore[misc]
 
 
 def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]]) -> PreTokenizedString:
-    """Return a text that is split into sections. Those with tokens are added tokens, each of the whole section."""
+    """Return a text that is split into sections, some of which have their tokens already."""
     made = PreTokenizedString(text)
     [(whole, _)] = made._splits
-    made._splits = [(whole.part(piece, is_added=tokens is not None), tokens) for piece, tokens in sections]
+    made._splits = [(whole.part(piece), tokens) for piece, tokens in sections]
     return made
 
 

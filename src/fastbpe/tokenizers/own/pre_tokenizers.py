@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.huggingface.decoders import metaspace
 from fastbpe.tokenizers.own.components import (
+    WRITTEN,
     Component,
     Indexed,
     character,
@@ -21,7 +22,7 @@ from fastbpe.tokenizers.own.components import (
     plain,
 )
 from fastbpe.tokenizers.own.components import behavior as _checked_behavior
-from fastbpe.tokenizers.own.pre_tokenized_string import WRITTEN, PreTokenizedString
+from fastbpe.tokenizers.own.pre_tokenized_string import PreTokenizedString
 
 __all__ = [
     "BertPreTokenizer",

@@ -37,7 +37,7 @@ class Around(NamedTuple):
 class Setup(NamedTuple):
     """Settings of a tokenizer.
 
-    native: fastbpe's tokenizer without the post-processor; or the engine of a pre-tokenizer written in Python.
+    native: fastbpe's tokenizer without the post-processor; or the engine of components written in Python.
     names: token of each id.
     post: the post-processor; it is not changed.
     truncation, padding: settings as the properties of the tokenizer give them; None: there is none.

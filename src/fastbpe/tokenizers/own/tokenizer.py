@@ -492,8 +492,13 @@ class Tokenizer:
 
     def _train(self, texts: Iterable[str], trainer: Any) -> None:
         chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
-        steps = [None if one is None else one.described() for one in (self.normalizer, self.pre_tokenizer)]
-        vocab, merges = training.learn(texts, chosen, *steps)
+        described = {
+            "version": "1.0",
+            "added_tokens": self._added.found(),
+            "normalizer": None if self.normalizer is None else self.normalizer.described(),
+            "pre_tokenizer": None if self.pre_tokenizer is None else self.pre_tokenizer.described(),
+        }
+        vocab, merges = training.learn(texts, chosen, described, frozenset() if self._splits_special else "all")
         self._model.replace(vocab, merges, chosen.continuing_subword_prefix, chosen.end_of_word_suffix)
         self._add([token.copied() for token in chosen.special_tokens])
 

@@ -1,47 +1,51 @@
 """Training by fastbpe, with the vocabulary that tokenizers' BpeTrainer learns.
 
-The words of the texts are counted first: in the tables of the core, on all threads, where the pre-tokenizer only
-cuts texts or is byte-level; else the core cuts them into words, which a Counter counts. `learning` then learns
-from the counts.
+The words of the texts are counted first: in the tables of the core, on all threads, where there are no added
+tokens and the pre-tokenizer only cuts texts or is byte-level; else the core cuts them into words, which a Counter
+counts. `learning` then learns from the counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from fastbpe._core.encode.offsets import piece_texts
 from fastbpe.errors import FastbpeError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
-from fastbpe.normalization.huggingface import make_steps
 from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Special
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.own import components, decoders, document, pre_tokenizers
+from fastbpe.tokenizers.own.built import with_added
 from fastbpe.tokenizers.own.components import needs_tokenizers
 from fastbpe.tokenizers.own.learning import learn_words
-from fastbpe.tokenizers.own.pre_tokenized_string import WRITTEN, PreTokenizedString
+from fastbpe.tokenizers.own.models import BPE
 from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
+from fastbpe.tokenizers.own.written import WrittenEngine, is_written
 
 
 def learn(
-    texts: Iterable[str], trainer: BpeTrainer, normalizer: Any, pre_tokenizer: Any
+    texts: Iterable[str], trainer: BpeTrainer, described: Mapping[str, Any], allowed: Special
 ) -> tuple[dict[str, int], list[list[str]]]:
     """Learn a vocabulary and its merges.
 
     Args:
         texts: the texts.
         trainer: the options. It keeps the words of the texts.
-        normalizer, pre_tokenizer: JSON of these components of the tokenizer.
+        described: JSON of the tokenizer without its model, with objects in the place of what is written in Python.
+        allowed: special tokens that are found in texts, as words of their own.
 
     Raises:
         ImportError: fastbpe does not run the components.
     """
+    normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
     steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
     kinds = {step["type"] for step in steps}
+    described = {**described, "model": {"type": "BPE", "vocab": {}, "merges": []}}
     carrier = None
-    if not kinds & {"Metaspace", WRITTEN}:
+    if not described["added_tokens"] and "Metaspace" not in kinds and not is_written(described):
         shown = [] if "ByteLevel" in kinds else [pre_tokenizers.ByteLevel(False, use_regex=False).state()]
         carrier = _carrier(normalizer, [*steps, *shown])
     words: Mapping[str, int]
@@ -50,12 +54,23 @@ def learn(
         words = {word_of(piece): count for piece, count in _counted(texts, carrier, trainer)}
     else:
         try:
-            cut = _by_steps(normalizer, steps) if WRITTEN in kinds else _by_core(normalizer, pre_tokenizer)
+            cut = _cutter(described, allowed)
         except FastbpeError as error:
             needs_tokenizers(f"training with these components ({error})")
         words = Counter(word for text in texts for word in cut(text))
     trainer.words = dict(sorted(words.items()))
     return learn_words(trainer.words, trainer)
+
+
+def _cutter(described: Mapping[str, Any], allowed: Special) -> Callable[[str], list[str]]:
+    """Return a function that cuts a text into words. An added token is a word."""
+    if is_written(described):
+        engine = WrittenEngine(described, BPE())
+        return lambda text: engine.pieces(text, allowed)
+    carrier = with_added(described)
+    carrier.encode("")  # which makes the pipeline
+    finder, _ = carrier._special.choose(allowed, ())
+    return lambda text: piece_texts(carrier._pipeline, text, finder)
 
 
 def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
@@ -91,35 +106,6 @@ def _counted(texts: Iterable[str], carrier: Native, trainer: BpeTrainer) -> Iter
     counts = count_source(iter(texts), options.pattern, (), ReadingOptions(), reporter, start.texts)
     found: Iterable[tuple[bytes, int]] = counts.items()
     return found
-
-
-def _by_core(normalizer: Any, pre_tokenizer: Any) -> Callable[[str], list[str]]:
-    """Return a function that cuts a text into words, as the core does with these components."""
-    from fastbpe.formats.huggingface import read_characters  # here: few programs train
-    from fastbpe.tokenizer.characters import CharacterTokenizer
-
-    described = {
-        "version": "1.0",
-        "normalizer": normalizer,
-        "pre_tokenizer": pre_tokenizer,
-        "model": {"type": "BPE", "vocab": {}, "merges": []},
-    }
-    carrier = CharacterTokenizer(read_characters.parse(document.to_bytes(described), "tokenizer"))
-    carrier.encode("")  # which makes the pipeline
-    return partial(piece_texts, carrier._pipeline)
-
-
-def _by_steps(normalizer: Any, steps: list[Any]) -> Callable[[str], list[str]]:
-    """Return a function that cuts a text into words by steps, some of which are written in Python."""
-    changes = make_steps([] if normalizer is None else components.flat(normalizer))
-
-    def cut(text: str) -> list[str]:
-        whole = PreTokenizedString(text)
-        whole.normalize(lambda piece: piece.apply(changes))
-        whole.apply(steps)
-        return [piece for piece, _, _ in whole.get_splits()]
-
-    return cut
 
 
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
