@@ -131,14 +131,56 @@ def test_tokens_are_added_at_the_end(words: Tokenizer) -> None:
     assert more.id_map(words).old_to_new.tolist() == [*range(15)]
 
 
+def test_explanation_has_the_ids_and_merges_of_each_word(words: Tokenizer) -> None:
+    explanation = words.explain("Low é lo<s>x", allowed_special="all")
+    assert explanation.ids == words.encode("Low é lo<s>x", allowed_special="all")
+    assert [(piece.text, piece.start, piece.end, piece.kind, piece.ids) for piece in explanation.pieces] == [
+        ("low", 0, 3, "text", (9,)),
+        ("Ã©", 4, 5, "text", (10,)),
+        ("l", 6, 7, "text", (2,)),
+        ("o", 7, 8, "unknown", (1,)),
+        ("<s>", 8, 11, "special", (0,)),
+        ("x", 11, 12, "unknown", (1,)),
+    ]
+    assert [(one.left, one.right) for one in explanation.pieces[0].merges] == [(b"l", b"o"), (b"lo", b"w</w>")]
+
+
+def test_merge_tree_joins_symbols_as_the_file_spells_them(words: Tokenizer) -> None:
+    tree = words.merge_tree(b"low</w>")
+    assert (tree.token, tree.id) == (b"low</w>", 9)
+    assert [part.token for part in tree.parts] == [b"lo", b"w</w>"]
+    assert [part.token for part in tree.parts[0].parts] == [b"l", b"o"]
+    assert words.merge_tree(0).parts == ()
+
+
+def test_explanation_of_tokens_with_a_prefix_spells_them_once() -> None:
+    tokens = ["a", "##b", "##c", "a##b", "##bc", "abc", "ab"]
+    made = {
+        **WORDS,
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "Whitespace"},
+        "model": {
+            "type": "BPE",
+            "continuing_subword_prefix": "##",
+            "vocab": {token: i for i, token in enumerate(tokens)},
+            "merges": ["##b ##c", "a ##bc"],
+        },
+    }
+    tokenizer = fastbpe.load(json.dumps(made).encode())
+    (piece,) = tokenizer.explain("abc").pieces
+    assert (piece.text, piece.ids) == ("abc", (5,))
+    assert [(one.left, one.right) for one in piece.merges] == [(b"##b", b"##c"), (b"a", b"##bc")]
+    tree = "'abc' 5 ├── 'a' 0 └── '##bc' 4 ├── '##b' 1 └── '##c' 2"
+    assert str(tokenizer.merge_tree("abc")).split() == tree.split()
+
+
 REFUSED: dict[str, Callable[[Tokenizer], Any]] = {
-    "explain and": lambda one: one.explain("low"),
     "completions and": lambda one: one.completions("lo"),
     "completions and encode_with_unstable": lambda one: one.encode_with_unstable("low"),
     "without_tokens and": lambda one: one.without_tokens([b"low</w>"]),
     "without_tokens and prune": lambda one: one.prune(keep=10),
-    "merge_tree and": lambda one: one.merge_tree(9),
-    "merge_tree and vocabulary_report": fastbpe.vocabulary_report,
+    "vocabulary_report": fastbpe.vocabulary_report,
 }
 
 

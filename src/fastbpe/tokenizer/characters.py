@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from fastbpe._core.decode.tokenizer_methods import check_errors
@@ -12,15 +12,17 @@ from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.errors import VocabularyError
 from fastbpe.formats import native
-from fastbpe.model import CodePointModel, Model
+from fastbpe.model import CodePointModel, Model, Spelling
 from fastbpe.tokenizer.flat_ids import sequences
 from fastbpe.tokenizer.step_decoding import StepDecoding
-from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Batch, Ids, Text, Tokenizer
+from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Batch, Ids, Special, Text, Tokenizer
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.vocabularies.material import Material
 
 
 class CharacterTokenizer(Tokenizer):
@@ -133,6 +135,11 @@ class CharacterTokenizer(Tokenizer):
 
     # Parts that Tokenizer has otherwise
 
+    @property
+    def _spelling(self) -> Spelling:
+        assert self._model.spelling is not None
+        return self._model.spelling
+
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         return super()._cutter(special) if self._pipeline.stages is None else None
 
@@ -151,16 +158,30 @@ class CharacterTokenizer(Tokenizer):
     def _remover(self) -> NoReturn:
         raise _refusal("without_tokens and prune")
 
-    @property
-    def _merged_tokens(self) -> NoReturn:
-        raise _refusal("explain and encode_with_unstable")
+    @cached_property
+    def _merged_tokens(self) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_spelled  # here, as below: few programs ask how text merges
+
+        named = {token.id for token in self._special.added} | {*self._special.ids.values()}
+        return of_spelled(self._vocabulary, self._splitter, named, self._spelling, self._numbers_of_words)
+
+    def _numbers_of_words(self, text: str, allowed_special: Special) -> Sequence[int]:
+        """Give the number of the word of each id."""
+        from fastbpe.tokenizer.words import find_words
+
+        words = find_words(self, text, (), (), allowed_special=allowed_special)
+        assert words is not None  # None is for code points
+        return words.numbers
 
     @property
     def _completer(self) -> NoReturn:
         raise _refusal("completions and encode_with_unstable")
 
-    def _material(self) -> NoReturn:
-        raise _refusal("merge_tree and vocabulary_report")
+    def _material(self) -> Material:
+        from fastbpe.tokenizer.material import spelled_material
+
+        special = self._special
+        return spelled_material(self.vocab, self.special_tokens, special.added, self._spelling, self._vocabulary)
 
     def _spelled_out(self) -> dict[int, list[int]]:
         from fastbpe.tokenizer.untrusted_text import spelled_symbols  # here: only `encode_parts` needs it

@@ -7,12 +7,11 @@ divides into pieces, and each piece is merged once more, slowly, to note the mer
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, Protocol
 
-from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
 from fastbpe.display.shown_tokens import Viewed
@@ -129,11 +128,12 @@ def explain(tokenizer: Explained, text: str | bytes, allowed_special: str | Coll
     characters = joined(text)
     ids, spans = tokenizer.encode_with_offsets(characters, allowed_special=allowed_special, disallowed_special=())
     merged = tokenizer._merged_tokens
+    words = ids if merged.words is None else merged.words(characters, allowed_special)
     pieces: list[Piece] = []
     at = 0
     for n, kind in _runs(tokenizer, ids, merged):
         if kind == "text":
-            pieces += _pieces(merged, ids[at : at + n], spans[at : at + n])
+            pieces += _pieces(merged, ids[at : at + n], spans[at : at + n], words[at : at + n])
         else:
             start, end = spans[at][0], spans[at + n - 1][1]
             pieces.append(
@@ -175,25 +175,44 @@ def _runs(tokenizer: Explained, ids: list[int], merged: MergedTokens) -> Iterato
         yield n, run
 
 
-def _pieces(merged: MergedTokens, ids: list[int], spans: Spans) -> Iterator[Piece]:
+def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[int]) -> Iterator[Piece]:
     """Give the pieces of a run of ids that merging made."""
+    first = 0
+    for end in _ends_by_words(words) if merged.spelling is not None else _ends(merged, ids):
+        tokens = [merged.tokens[token_id] for token_id in ids[first:end]]
+        merges = tuple(_merges(merged, tokens if merged.spelling is not None else [b"".join(tokens)]))
+        text = merged.text_of(tokens).decode("utf-8", "replace")
+        yield Piece(text, spans[first][0], spans[end - 1][1], "text", merges, tuple(ids[first:end]))
+        first = end
+
+
+def _ends_by_words(words: Sequence[int]) -> Iterator[int]:
+    """Give the ends of the pieces among ids, whose words are known."""
+    for n in range(1, len(words)):
+        if words[n] != words[n - 1]:
+            yield n
+    yield len(words)
+
+
+def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
+    """Give the ends of the pieces among ids, whose bytes are the text."""
     data = b"".join([merged.tokens[token_id] for token_id in ids])
     # A vocabulary without all bytes leaves bytes out of the pieces: then a piece here ends where an id does.
     ends = {*merged.splitter.ends(data)} if n_valid(data) == len(data) else set()
-    start = at = first = 0
+    at = 0
     for n, token_id in enumerate(ids, 1):
         at += len(merged.tokens[token_id])
         if at in ends or n == len(ids):
-            piece = data[start:at]
-            merges = tuple(_merges(piece, merged.vocabulary, in_characters=merged.in_characters))
-            place = spans[first][0], spans[n - 1][1]
-            yield Piece(piece.decode("utf-8", "replace"), *place, "text", merges, tuple(ids[first:n]))
-            start, first = at, n
+            yield n
 
 
-def _merges(piece: bytes, vocabulary: Vocabulary, *, in_characters: bool) -> Iterator[Merge]:
-    """Merge a piece: the best pair first, the leftmost of equals. Give the merges in order."""
-    parts = [c.encode() for c in piece.decode()] if in_characters else [bytes([byte]) for byte in piece]
+def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
+    """Merge a piece: the best pair first, the leftmost of equals. Give the merges in order.
+
+    wholes: the piece, or with a spelling its tokens.
+    """
+    vocabulary = merged.vocabulary
+    parts = [part for whole in wholes for part in merged.symbols_of(whole)]
     symbols = [vocabulary.find(part) for part in parts]
     n = len(parts)
     before, after = [*range(-1, n - 1)], [*range(1, n + 1)]
@@ -212,7 +231,7 @@ def _merges(piece: bytes, vocabulary: Vocabulary, *, in_characters: bool) -> Ite
         if symbols[left] != a or right == n or symbols[right] != b:
             continue  # another merge took one of the two
         yield Merge(parts[left], parts[right], priority)
-        parts[left] += parts[right]
+        parts[left] = parts[left] + parts[right] if merged.spelling is None else merged.tokens[symbol]
         symbols[left], symbols[right] = symbol, None
         after[left] = after[right]
         if after[left] < n:

@@ -7,10 +7,11 @@ from functools import partial
 
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import AddedToken, CodePointModel, Model, PieceType
+from fastbpe.model import AddedToken, CodePointModel, Model, PieceType, Spelling
 from fastbpe.patterns import Pattern
 from fastbpe.tokenizer.codepoint_tables import METASPACE, METASPACE_UTF8, Parts, as_found
 from fastbpe.tokenizer.merges_as_ranks import made_by
+from fastbpe.tokenizer.spelling import symbols_of
 from fastbpe.vocabularies.material import Kind, Material
 
 _UNICODE_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -65,6 +66,32 @@ def _keeps_form(model: Model) -> Callable[[str], bool] | None:
 
     change = make_change(model.normalizers)
     return None if change is None else lambda text: change(text) == text
+
+
+def spelled_material(
+    tokens: list[bytes],
+    special_tokens: Mapping[str, int],
+    added: Sequence[AddedToken],
+    spelling: Spelling,
+    vocabulary: Vocabulary,
+) -> Material:
+    """Gather the facts of a tokenizer of characters, as far as trees of merges and searches need them."""
+    names = {token.id: token.content for token in added}
+    names |= {i: name for name, i in special_tokens.items()}
+    kinds = [Kind.NAME if i in names else Kind.TEXT if token else Kind.NONE for i, token in enumerate(tokens)]
+    for kind, ids in ((Kind.UNKNOWN, [spelling.unknown]), (Kind.BYTE, spelling.byte_ids)):
+        for i in ids:
+            if i >= 0 and i not in names:
+                kinds[i] = kind
+    return Material(
+        tokens=tokens,
+        kinds=kinds,
+        names=names,
+        vocabulary=vocabulary,
+        halves=dict,
+        symbols_of=lambda token: symbols_of(token, spelling),
+        in_characters=True,
+    )
 
 
 def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel, parts: Parts) -> Material:

@@ -1,14 +1,15 @@
-"""Tokens as merging makes them of normalized text, for both modes: `completing` and `explaining` read them."""
+"""Tokens as merging makes them of normalized text, for all modes: `completing` and `explaining` read them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
-from fastbpe.model import CodePointModel, PieceType
+from fastbpe.model import CodePointModel, PieceType, Spelling
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts
+from fastbpe.tokenizer.spelling import symbols_of
 
 
 class MergedTokens(NamedTuple):
@@ -21,6 +22,8 @@ class MergedTokens(NamedTuple):
     vocabulary: symbols and their pairs.
     splitter: splitter of normalized text.
     in_characters: symbols are characters, not bytes.
+    spelling: spelling of symbols by a tokenizer.json; None: they are their own text.
+    words: with a spelling, a function of a text and its allowed special tokens: the number of the word of each id.
     """
 
     tokens: Sequence[bytes]
@@ -29,11 +32,39 @@ class MergedTokens(NamedTuple):
     vocabulary: Vocabulary
     splitter: Splitter
     in_characters: bool
+    spelling: Spelling | None = None
+    words: Callable[[str, str | Collection[str]], Sequence[int]] | None = None
+
+    def symbols_of(self, data: bytes) -> list[bytes]:
+        """List the symbols with which merging of a piece, or with a spelling of one of its tokens, begins."""
+        if self.spelling is not None:
+            return symbols_of(data, self.spelling)
+        return [c.encode() for c in data.decode()] if self.in_characters else [bytes([byte]) for byte in data]
+
+    def text_of(self, tokens: Sequence[bytes]) -> bytes:
+        """Return the text of the tokens of a piece."""
+        if self.spelling is None:
+            return b"".join(tokens)
+        prefix, suffix = self.spelling.prefix.encode(), self.spelling.suffix.encode()
+        return b"".join([tokens[0], *[one.removeprefix(prefix) for one in tokens[1:]]]).removesuffix(suffix)
 
 
 def of_bytes(vocabulary: Vocabulary, splitter: Splitter, named: Collection[int]) -> MergedTokens:
     """Make the tokens of byte mode. named: ids of special and added tokens."""
     return MergedTokens(vocabulary.tokens(), named, (), vocabulary, splitter, in_characters=False)
+
+
+def of_spelled(
+    vocabulary: Vocabulary,
+    splitter: Splitter,
+    named: Collection[int],
+    spelling: Spelling,
+    words: Callable[[str, str | Collection[str]], Sequence[int]],
+) -> MergedTokens:
+    """Make the tokens of characters. named: ids of special and added tokens."""
+    fallback = frozenset(spelling.byte_ids) - {-1}
+    apart = {*named, *fallback, spelling.unknown}
+    return MergedTokens(vocabulary.tokens(), apart, fallback, vocabulary, splitter, True, spelling, words)
 
 
 def of_characters(model: CodePointModel, parts: Parts) -> MergedTokens:

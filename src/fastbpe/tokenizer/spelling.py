@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import CodePointModel, PieceType
+from fastbpe.model import CodePointModel, PieceType, Spelling
 from fastbpe.tokenizer.codepoint_tables import METASPACE
 
 if TYPE_CHECKING:
@@ -17,6 +17,22 @@ def spell_bytes(token: bytes, vocabulary: Vocabulary, may_make: Callable[[int], 
     """Give the ids of a token's bytes, merged by merges that `may_make` allows; no id for an unknown byte."""
     symbols = [vocabulary.find(bytes([byte])) for byte in token]
     return _merge([symbol for symbol in symbols if symbol is not None], vocabulary, may_make)
+
+
+def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
+    """List the base symbols that a token of characters joins, as the vocabulary spells them.
+
+    >>> symbols_of(b"low</w>", Spelling(suffix="</w>"))
+    [b'l', b'o', b'w</w>']
+    """
+    text = token.decode()
+    first = spelling.prefix if text.startswith(spelling.prefix) else ""
+    last = spelling.suffix if text.endswith(spelling.suffix) else ""
+    characters = text[len(first) : len(text) - len(last)]
+    if not characters:  # the text of a mark itself
+        characters, first, last = text, "", ""
+    before, behind = [first, *[spelling.prefix] * (len(characters) - 1)], [""] * (len(characters) - 1) + [last]
+    return ["".join(one).encode() for one in zip(before, characters, behind, strict=True)]
 
 
 def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:

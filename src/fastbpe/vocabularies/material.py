@@ -1,4 +1,4 @@
-"""Facts about a tokenizer that the functions of this folder need, in the same form for both modes."""
+"""Facts about a tokenizer that the functions of this folder need, in the same form for all modes."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Material:
     vocabulary: symbols that are merged. In byte mode they are the ids.
     halves: function that maps ids to the two ids that their merge joins; some may be missing.
     symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
+    symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
     in_characters: bool – merging begins with characters; False: with bytes.
     escapes_spaces: bool – U+2581 takes the place of each space before merging.
     marks_stand_for_spaces: bool – symbols hold U+2581 for a space.
@@ -52,6 +53,7 @@ class Material:
     vocabulary: Vocabulary
     halves: Callable[[], Mapping[int, tuple[int, ...]]]
     symbol_ids: Sequence[int] | None = None
+    symbols_of: Callable[[bytes], list[bytes]] | None = None
     in_characters: bool = False
     escapes_spaces: bool = False
     marks_stand_for_spaces: bool = False

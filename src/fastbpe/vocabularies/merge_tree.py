@@ -150,7 +150,9 @@ def merged(material: Material, data: bytes) -> list[MergeTree]:
 
     data: bytes of a symbol, as merging sees them.
     """
-    if material.in_characters:
+    if material.symbols_of is not None:
+        parts = material.symbols_of(data)
+    elif material.in_characters:
         # A piece that is not UTF-8 is never merged, and is one leaf.
         parts = [part.encode() for part in data.decode()] if _is_text(data) else [data]
     else:
@@ -167,6 +169,8 @@ def merged(material: Material, data: bytes) -> list[MergeTree]:
         token_id = symbol if ids is None or symbol is None else ids[symbol]
         if token_id is not None and (token_id >= n or material.kinds[token_id] is Kind.UNKNOWN):
             token_id = None
+        if material.symbols_of is not None and symbol is not None:
+            token = material.tokens[symbol]
         return MergeTree(token.replace(marks, b" "), token_id, parts, priority)
 
     symbols = [find(part) for part in parts]

@@ -12,6 +12,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_table
 from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.sources import Source
+from fastbpe.errors import VocabularyError
 from fastbpe.vocabularies.forms import (
     Digits,
     Indentation,
@@ -258,6 +259,11 @@ def vocabulary_report(
     [b' low', b' lowe']
     """
     material = material_of(tokenizer)
+    if material.symbols_of is not None:
+        raise VocabularyError(
+            "vocabulary_report works with tokenizers whose base symbols are bytes or code points; the symbols of "
+            "this one are characters with the spelling of a tokenizer.json"
+        )
     read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
     usage = None if read is None else count_ids(tokenizer, material, read, Reporter(progress))
     reach = judge(tokenizer, material)
