@@ -37,6 +37,7 @@ def assert_same_frequencies(ours: Iterable[tuple[int, ...]], theirs: Iterable[tu
             )  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("pattern", [None, "gpt2"])
 @pytest.mark.parametrize("rate", RATES)
 def test_dropout_of_bytes_equals_tokenizers(rate: float, pattern: str | None, tmp_path: Path) -> None:

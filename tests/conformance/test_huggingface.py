@@ -74,7 +74,7 @@ def assert_same(tokenizer: Tokenizer, peer: "tokenizers.Tokenizer", lines: list[
         assert ids == theirs, f"{where}{line!r} without special tokens"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
 def test_published_files_on_corpora_equal_tokenizers(name: str) -> None:
     data = file_of(name)

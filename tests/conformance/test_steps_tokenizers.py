@@ -16,7 +16,7 @@ import fastbpe
 from fastbpe import PatternError
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import make_splitter
-from fastbpe.splitting.charset import ANY, CharSet
+from fastbpe.splitting.charset import ANY, CharSet, _alike
 from fastbpe.splitting.oniguruma import from_oniguruma
 from fastbpe.splitting.steps import (
     Behavior,
@@ -41,7 +41,7 @@ tokenizers = pytest.importorskip("tokenizers")
 peers = tokenizers.pre_tokenizers
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
-N_TEXTS = 20_000 if FULL else 300
+N_TEXTS = 20_000 if FULL else 200
 SEED = int(os.environ.get("FASTBPE_SEED", "7"))
 
 CATEGORIES = re.findall("..", "LuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCoCn")
@@ -310,10 +310,10 @@ def test_random_patterns_match_as_in_tokenizers() -> None:
 @pytest.mark.parametrize("form", ["(?i:{})", "(?i:[{}])", "(?i:[^{}])", "(?i:s{}t)", "(?i:[a{}]+)"])
 def test_characters_whose_case_is_ignored_match_as_in_tokenizers(form: str) -> None:
     """Of each character outside ASCII with several cases, all cases match; or the pattern is refused."""
-    cased = [c for c in map(chr, range(0x80, 0x20000)) if c in ANY and len(CharSet.of(c).case_closure()) > 1]
+    cased = [chr(code_point) for code_point in _alike()[0] if code_point >= 0x80]
     pool = "".join(cased) + "abcfhijklnstwyABCFHIJKLNSTWY'’漢\u02bc\u0301\u0307\u0308\u030c"
     n_refused = 0
-    for character in some([*cased, "’", "漢"], 250):
+    for character in some([*cased, "’", "漢"], 120):
         pattern = form.format(character)
         try:
             translated = from_oniguruma(pattern)

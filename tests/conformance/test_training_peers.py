@@ -16,7 +16,7 @@ from helpers.peer_trainers import WORDS, BytePair, bpeasy_merges, huggingface_me
 from helpers.shared_data import corpus, standard_library
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
-N_BYTES, SIZES = (1 << 30, (1000, 8000, 32_000)) if FULL else (2_000_000, (1000, 8000))
+N_BYTES, SIZES = (1 << 30, (1000, 8000, 32_000)) if FULL else (1_000_000, (1000, 4000))
 
 
 def our_merges(texts: list[str], vocab_size: int, ties: str) -> list[BytePair]:
