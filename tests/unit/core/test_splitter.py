@@ -1,5 +1,7 @@
 """Splitting text into pieces that cover all of it, also where the pattern does not match."""
 
+from functools import lru_cache
+
 import pytest
 import regex
 from hypothesis import given, settings
@@ -12,10 +14,12 @@ from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES
 from helpers.text_strategies import as_utf8, texts
 
+splitter_of = lru_cache(make_splitter)
+
 
 def pieces(pattern: str | None, text: str) -> list[str]:
     data, at, out = as_utf8(text), 0, []
-    for end in make_splitter(pattern).ends(text):
+    for end in splitter_of(pattern).ends(text):
         out.append(data[at:end].decode())
         at = end
     assert at == len(data)
