@@ -23,7 +23,7 @@ from helpers.tokenizers_calls import (
     usable_document,
     with_metaspace,
 )
-from helpers.tokenizers_twins import OwnTwins
+from helpers.tokenizers_twins import OwnTwins, plain
 from helpers.transformers_grid import FILES, MADE, TEXTS, json_of, random_texts
 
 MODELS = ("small_bytes", "small_llama", *FILES, *MADE)
@@ -111,3 +111,18 @@ def stream(tokenizer: Any, ids: list[int], skips: bool) -> list[str | None]:
     module: Any = own if isinstance(tokenizer, own.Tokenizer) else stock
     made = module.decoders.DecodeStream(skip_special_tokens=skips)
     return [made.step(tokenizer, id) for id in ids]
+
+
+def test_parts_of_fast_pairs_keep_the_type_ids_of_their_texts() -> None:
+    def run(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({"a": 0, "b": 1}, []))
+        tokenizer.enable_truncation(5)
+        found = []
+        for kind in (module.processors.BertProcessing, module.processors.RobertaProcessing):
+            tokenizer.post_processor = kind(("b", 1), ("a", 0))
+            for pair in (("", "ababab"), ("ab", "abab"), ("ababab", "a")):
+                for encode in (tokenizer.encode_batch, tokenizer.encode_batch_fast):
+                    found.append(plain(encode([pair])[0]))
+        return found
+
+    assert run(own) == run(stock)

@@ -50,8 +50,10 @@ def plain(value: Any, rng: random.Random | None = None) -> Any:
     for at in (0, 1, 3):
         for name in ("char_to_token", "char_to_word", "word_to_chars", "word_to_tokens"):
             found[name, at] = getattr(value, name)(at), getattr(value, name)(at, 1)
-        for name in ("token_to_chars", "token_to_word", "token_to_sequence"):
+        for name in ("token_to_chars", "token_to_word"):
             found[name, at] = getattr(value, name)(at)
+        if len({*value.sequence_ids} - {None}) == value.n_sequences:  # else tokenizers may take any of the texts
+            found["token_to_sequence", at] = value.token_to_sequence(at)
     return {key: found[key] for key in sorted(found, key=str)}
 
 

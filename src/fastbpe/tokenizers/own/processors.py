@@ -182,9 +182,8 @@ class _Pair(PostProcessor):
         raise NotImplementedError
 
     @staticmethod
-    def _as_text(encoding: Encoding, i: int, type_id: int) -> None:
+    def _as_text(encoding: Encoding, i: int) -> None:
         """Count all tokens to the first text (i = 0) or to the second, as tokenizers does."""
-        encoding.set_type_ids(type_id)
         encoding.ranges.clear()
         encoding.set_sequence_id(min(i, 1))
         encoding.columns["special_tokens_mask"][:] = [0] * len(encoding)
@@ -208,7 +207,7 @@ class BertProcessing(_Pair):
 
     def _framed(self, encoding: Encoding, i: int) -> Encoding:
         (sep, sep_id), (cls, cls_id) = self.sep, self.cls
-        self._as_text(encoding, i, min(i, 1))
+        self._as_text(encoding, i)
         behind = _added([sep_id], [sep], min(i, 1))
         return Encoding.merge([encoding, behind] if i else [_added([cls_id], [cls], 0), encoding, behind], False)
 
@@ -259,7 +258,8 @@ class RobertaProcessing(_Pair):
 
     def _framed(self, encoding: Encoding, i: int) -> Encoding:
         (sep, sep_id), (cls, cls_id) = self.sep, self.cls
-        self._as_text(encoding, i, 0)
+        self._as_text(encoding, i)
+        encoding.set_type_ids(0)
         before = _added([sep_id], [sep], 0) if i else _added([cls_id], [cls], 0)
         return Encoding.merge([before, encoding, _added([sep_id], [sep], 0)], False)
 
