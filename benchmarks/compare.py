@@ -7,6 +7,7 @@
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
     python benchmarks/compare.py dropins [--vocab cl100k] [--text english] [--n-bytes 1000000] [--threads 1]
     python benchmarks/compare.py transformers [--vocab llama3 | --vocab FILE.json] [--text english] [--threads 1]
+    python benchmarks/compare.py zoo [--files FILE.json …] [--text english] [--threads 1]
     python benchmarks/compare.py tokens [--vocab cl100k] [--text english] [--n-bytes 4000000]
     python benchmarks/compare.py load [--formats tiktoken,native] [--rounds 9]
     python benchmarks/compare.py import [--peers tiktoken] [--rounds 9]
@@ -113,6 +114,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_vocabulary(calls)
     _add_text(calls, rounds=5)
     calls.set_defaults(run=_calls, workload="transformers", plot=None)
+    zoo = commands.add_parser("zoo", help="compare tokenizers of characters with tokenizers")
+    zoo.add_argument("--files", type=Path, nargs="*", default=[], help="files beside the two that are made")
+    _add_text(zoo, rounds=5)
+    zoo.set_defaults(run=_zoo, workload="zoo", plot=None)
     tokens = commands.add_parser("tokens", help="compare work with tokens with the plain encode of the same text")
     _add_vocabulary(tokens)
     _add_text(tokens, rounds=9)
@@ -238,6 +243,14 @@ def _calls(chosen: argparse.Namespace) -> int:
     return _reported(
         chosen, chosen.vocab, lambda: compare_calls(chosen.vocab, chosen.pattern, text, chosen.rounds)
     )
+
+
+def _zoo(chosen: argparse.Namespace) -> int:
+    from zoo import compare_zoo
+
+    text = texts.read(chosen.text, chosen.n_bytes or TOKENS_TEXT_BYTES)
+    shown = ", ".join(["made files", *map(str, chosen.files)])
+    return _reported(chosen, shown, lambda: compare_zoo(chosen.files, text, chosen.rounds))
 
 
 def _tokens(chosen: argparse.Namespace) -> int:

@@ -10,39 +10,19 @@ import gc
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import report
+from calls import Row, compare
 from fastbpe.transformers import accelerate, patch, status, unpatch
 from fastbpe.transformers.streams import STOCK as STOCK_STREAM
 from fastbpe.transformers.streams import DecodeStream
-from rounds import Outcome, Timing
 from texts import cut
 from vocabularies import Vocabulary
 from workloads import DOCUMENT_BYTES, SHORT_BYTES
 
 STOCK = "transformers"
-
-
-class Row(NamedTuple):
-    """Kind of call.
-
-    title: as the table names it.
-    bar: speed of fastbpe / speed of the best other library, at least.
-    inputs: make the input of a tokenizer's call of a text, outside the clock; the stock tokenizer helps.
-    run: the timed call.
-    dream: the ratio hoped for.
-    against: bars against libraries by name, in place of `bar`.
-    """
-
-    title: str
-    bar: float
-    inputs: Callable[[Any, str], Any]
-    run: Callable[[Any, Any], Any]
-    dream: float = 2.0
-    against: dict[str, float] = {}  # noqa: RUF012  # never changed
 
 
 def _documents(_: Any, text: str) -> list[str]:
@@ -96,9 +76,9 @@ def compare_calls(vocabulary: str, pattern: str, text: str, rounds: int) -> list
         results = []
         for row in rows:
             some = found if row is not _STREAM else {name: found[name] for name in ("fastbpe", STOCK)}
-            results.append(_compare(row, some, [parts.pop() for _ in range(rounds + 1)]))
+            results.append(compare(row, some, [parts.pop() for _ in range(rounds + 1)], found[STOCK]))
         face = {"fastbpe": _face(folder, ours=True), "tokenizers": _face(folder, ours=False)}
-        results.append(_compare(_FACE, face, [parts.pop() for _ in range(rounds + 1)]))
+        results.append(compare(_FACE, face, [parts.pop() for _ in range(rounds + 1)], face["tokenizers"]))
         return [*results, _compare_loading(Path(folder), rounds)]
 
 
@@ -163,46 +143,6 @@ def _load_all(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         except Exception as error:  # a library is missing, or does not take the vocabulary
             missing[name] = f"{type(error).__name__}: {error}"
     return found, missing
-
-
-def _compare(row: Row, tokenizers: dict[str, Any], parts: list[str]) -> dict[str, Any]:
-    """Compare answers on the first part, then time each part in each library, in rotating order."""
-    stock = tokenizers.get(STOCK) or tokenizers["tokenizers"]
-    outcome = Outcome(row)  # type: ignore[arg-type]  # it asks for title and bars alone
-    expected = _plain(row.run(stock, row.inputs(stock, parts[0])))
-    for name, tokenizer in tokenizers.items():
-        try:
-            same = _plain(row.run(tokenizer, row.inputs(stock, parts[0]))) == expected
-        except Exception as error:
-            outcome.notes[name] = f"lacks the call: {type(error).__name__}: {error}"[:200]
-        else:
-            if same:
-                outcome.timings[name] = Timing(sum(len(part.encode()) for part in parts[1:]) // len(parts[1:]))
-            else:
-                outcome.notes[name] = "its answers differ from stock's"
-    names = [*outcome.timings]
-    for number, part in enumerate(parts[1:]):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            inputs = row.inputs(stock, part)
-            gc.collect()
-            gc.disable()
-            try:
-                busy, started = time.process_time(), time.perf_counter()
-                row.run(tokenizers[name], inputs)
-                seconds, busy = time.perf_counter() - started, time.process_time() - busy
-            finally:
-                gc.enable()
-            outcome.timings[name].seconds.append(seconds)
-            outcome.timings[name].cores.append(busy / seconds)
-    report.print_outcome(outcome)
-    return report.as_json(outcome)
-
-
-def _plain(answer: Any) -> Any:
-    """Return an answer as lists, which can be compared."""
-    if hasattr(answer, "tolist"):
-        return answer.tolist()
-    return [*answer] if isinstance(answer, (list, tuple)) else answer
 
 
 def _compare_loading(folder: Path, rounds: int) -> dict[str, Any]:

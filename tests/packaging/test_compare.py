@@ -103,6 +103,13 @@ def test_compare_dropins_has_all_modules(files: list[str], tmp_path: Path) -> No
     }
 
 
+def test_zoo(files: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    found = rows(tmp_path, "zoo", *files[:2], "--rounds", "1", "--threads", "1")
+    assert len(found) == 6
+    assert all("tokenizers" in row["results"] for row in found)
+
+
 def test_transformers(files: list[str], tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     found = rows(tmp_path, "transformers", *files, "--rounds", "1", "--threads", "1")

@@ -1,0 +1,101 @@
+"""Tokenizers of characters, as most tokenizer.json hold them, beside tokenizers: ids, offsets and loading.
+
+Two files are made with tokenizers from the text: words between white space, and words behind U+2581 as its
+SentencePieceBPETokenizer makes them. Others are given by path.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+import fastbpe
+from calls import Row, compare
+from texts import cut
+from workloads import DOCUMENT_BYTES
+
+STOCK = "tokenizers"
+VOCAB_SIZE = 8_000
+TRAINING_BYTES = 2_000_000
+
+
+def _documents(_: Any, text: str) -> list[str]:
+    return cut(text, DOCUMENT_BYTES)
+
+
+def _ids(tokenizer: Any, documents: list[str]) -> Any:
+    if isinstance(tokenizer, tokenizers.Tokenizer):
+        return [one.ids for one in tokenizer.encode_batch(documents, add_special_tokens=False)]
+    return tokenizer.encode_batch(documents, allowed_special="all")
+
+
+def _offsets(tokenizer: Any, documents: list[str]) -> Any:
+    if isinstance(tokenizer, tokenizers.Tokenizer):
+        return [(one.ids, one.offsets) for one in tokenizer.encode_batch(documents, add_special_tokens=False)]
+    return tokenizer.encode_batch_with_offsets(documents, allowed_special="all")
+
+
+def compare_zoo(paths: Sequence[Path], text: str, rounds: int) -> list[dict[str, Any]]:
+    """Compare ids, offsets and loading of each file; print tables, and return the rows.
+
+    Args:
+        paths: files of tokenizers beside the two that are made.
+        text: text to encode.
+        rounds: timed calls of each library in each row.
+    """
+    results = []
+    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+        for path in [*_made(text[:TRAINING_BYTES], Path(folder)), *paths]:
+            name = path.parent.name if path.name == "tokenizer.json" else path.stem
+            both = {"fastbpe": fastbpe.load(path), STOCK: tokenizers.Tokenizer.from_file(str(path))}
+            rows = [
+                Row(f"{name}: 2 KB documents → ids", 20, _documents, _ids, dream=20),
+                Row(f"{name}: 2 KB documents → ids and offsets", 5, _documents, _offsets, dream=5),
+            ]
+            size = len(text) // len(rows) // (rounds + 1)
+            parts = [text[i * size : (i + 1) * size] for i in range(len(rows) * (rounds + 1))]
+            for row in rows:
+                results.append(compare(row, both, [parts.pop() for _ in range(rounds + 1)], both[STOCK]))
+            results.append(_compare_loading(name, path, rounds))
+    return results
+
+
+def _made(text: str, folder: Path) -> list[Path]:
+    """Train and save the two files."""
+    words: Any = tokenizers.Tokenizer(models.BPE(unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    spaces: Any = tokenizers.Tokenizer(models.BPE(unk_token="<unk>"))
+    spaces.normalizer, spaces.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+    spaces.decoder = decoders.Metaspace()
+    made = []
+    for name, one, unknown in (("Whitespace", words, "[UNK]"), ("SentencePieceBPE", spaces, "<unk>")):
+        trainer = trainers.BpeTrainer(vocab_size=VOCAB_SIZE, special_tokens=[unknown], show_progress=False)
+        one.train_from_iterator([text], trainer)
+        made.append(folder / f"{name}.json")
+        one.save(str(made[-1]))
+    return made
+
+
+def _compare_loading(name: str, path: Path, rounds: int) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    for library, load in (("fastbpe", fastbpe.load), (STOCK, tokenizers.Tokenizer.from_file)):
+        seconds = []
+        for _ in range(rounds):
+            gc.collect()
+            started = time.perf_counter()
+            load(str(path))
+            seconds.append(time.perf_counter() - started)
+        results[library] = {"seconds": seconds}
+    shown = ", ".join(
+        f"{one} {1000 * statistics.median(result['seconds']):,.1f} ms" for one, result in results.items()
+    )
+    print(f"\n{name}: load: {shown}")
+    return {"row": f"{name}: load", "results": results, "notes": {}}
