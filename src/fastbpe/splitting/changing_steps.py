@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastbpe._core.split.by_character import ByText
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.split.stages import Stage
 from fastbpe.patterns import PATTERNS
@@ -49,10 +50,10 @@ def make_stages(
             prefix = {} if scheme == "never" else {"prefix": space, "only_first": scheme == "first"}
             groups.append(({"space": space, **prefix}, []))
             if step["split"]:
-                groups[-1][1].append(_before_each(step["replacement"]))
+                groups[-1][1].append(ByText(space, "begins"))
         else:
             groups[-1][1].append(make_sequence([step_of(step)]))
-    cut = Stage(splitter=_words_of(mark)) if mark else None
+    cut = Stage(splitter=ByText(mark.encode(), "runs")) if mark else None
     return chain(groups[0][1]), _chained(groups[1:], None), _chained(groups[1:], cut) if mark else None
 
 
@@ -61,16 +62,3 @@ def _chained(groups: Sequence[tuple[dict[str, Any], list[Splitter]]], last: Stag
     for change, splitters in reversed(groups):
         last = Stage(**change, splitter=chain(splitters) if splitters else None, then=last)
     return last
-
-
-def _words_of(mark: str) -> Splitter:
-    """Make the splitter of words that begin with any number of a character."""
-    escaped = rf"\x{{{ord(mark):x}}}"
-    return make_splitter(rf"{escaped}+[^{escaped}]*|[^{escaped}]+")
-
-
-def _before_each(mark: str) -> Splitter:
-    """Make the splitter that begins a piece at each of a character."""
-    return make_sequence(
-        [step_of({"type": "Split", "pattern": {"String": mark}, "behavior": "MergedWithNext", "invert": False})]
-    )

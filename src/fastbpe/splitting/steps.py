@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
+from fastbpe._core.split.by_character import ByText
 from fastbpe._core.split.by_character import FixedLength as FixedLengthSplitter
 from fastbpe._core.split.composite import Regrouped, StandIns
 from fastbpe._core.split.splitter import Splitter
@@ -258,7 +259,7 @@ def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitt
 
 def literal_matches(text: str) -> Splitter:
     """Make the splitter whose pieces are a text; other text is unmatched."""
-    return make_splitter(_escaped(text), drop_unmatched=True)
+    return ByText(text.encode(), "matches")
 
 
 def _escaped(text: str) -> str:

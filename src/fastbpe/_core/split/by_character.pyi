@@ -1,4 +1,4 @@
-from typing import final
+from typing import Literal, final
 
 from typing_extensions import Self
 
@@ -24,3 +24,14 @@ class ByScript(Splitter):
     """
 
     def __new__(cls, index: bytes, rows: bytes) -> Self: ...
+
+@final
+class ByText(Splitter):
+    """Splitter that finds a text, from left to right, without overlaps.
+
+    text: bytes – UTF-8, not empty.
+    how: "matches": pieces are the text, and all else is a gap; "begins": a piece begins at each; "runs": a piece
+        begins at each that does not follow another.
+    """
+
+    def __new__(cls, text: bytes, how: Literal["matches", "begins", "runs"]) -> Self: ...

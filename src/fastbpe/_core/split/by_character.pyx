@@ -1,8 +1,9 @@
-"""Splitters that count characters or look up each one: FixedLength and UnicodeScripts of tokenizers."""
+"""Splitters that need no pattern: by the number of characters, by scripts, by one text that is searched for."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcmp
 
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
@@ -82,3 +83,53 @@ cdef class ByScript(Splitter):
 
     def __repr__(self):
         return "by script"
+
+
+@cython.final
+cdef class ByText(Splitter):
+    """Splitter that finds a text, from left to right, without overlaps.
+
+    text: bytes – UTF-8, not empty.
+    how: "matches": pieces are the text, and all else is a gap; "begins": a piece begins at each; "runs": a piece
+        begins at each that does not follow another.
+    """
+
+    cdef bytes _owner
+    cdef const uint8_t* _text
+    cdef size_t _n
+    cdef bint _matches, _runs
+
+    def __cinit__(self, bytes text not None, str how not None):
+        if not text or how not in ("matches", "begins", "runs"):
+            raise ValueError(f"a splitter by {text!r}, {how!r}")
+        self._owner = text
+        self._text, self._n = <const uint8_t*> PyBytes_AS_STRING(text), <size_t> len(text)
+        self._matches, self._runs = how == "matches", how == "runs"
+
+    def quiet_bytes(self):
+        """Return bool by byte: the text does not begin with it. None if other text is a gap."""
+        return None if self._matches else bytes([byte != self._text[0] for byte in range(256)])
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t start = at, last = at  # of the piece, and end of the last match
+        cdef bint follows = False
+        cdef uint8_t first = self._text[0]
+        while at + self._n <= n:
+            if data[at] != first or memcmp(data + at, self._text, self._n) != 0:
+                at += 1
+                continue
+            if at > start and not (self._runs and follows and at == last):
+                ends_add(ends, at | (UNMATCHED if self._matches else 0))
+            if self._matches:
+                ends_add(ends, at + self._n)
+                start = at + self._n
+            else:
+                start = at
+            at += self._n
+            last, follows = at, True
+        if start < n:
+            ends_add(ends, n | (UNMATCHED if self._matches else 0))
+        return n
+
+    def __repr__(self):
+        return f"by {self._owner.decode()!r}"
