@@ -14,6 +14,7 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 from fastbpe.tokenizers import own
+from fastbpe.tokenizers.own import learning
 from helpers.sampling import SEED, rounds
 from helpers.shared_data import standard_library
 from helpers.tokenizer_json import random_text
@@ -167,6 +168,17 @@ def test_alphabet_is_limited_to_the_frequent_characters(limit: int) -> None:
 def test_of_equally_frequent_characters_the_first_ones_are_kept() -> None:
     options = {"limit_alphabet": 2, "vocab_size": 20, "show_progress": False}
     assert trained(own, ["dcba"], options, 5).get_vocab() == {"a": 0, "b": 1, "ba": 2}
+
+
+@pytest.mark.parametrize("steps", [0, 4, 6])
+def test_the_core_learns_merges_that_make_special_tokens(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "_Learner", None)
+    for special in (["the", "<s>"], ["at", "th", "he"], ["cat", "c", "Ġth"]):
+        for size in (15, 20, 30, 60):
+            options = {"vocab_size": size, "special_tokens": special, "show_progress": False}
+            texts = ["the cat <s> sat", "at the hat <s>"]
+            made = [trained(module, texts, options, steps).to_str() for module in (own, stock)]
+            assert made[0] == made[1], options
 
 
 @pytest.mark.parametrize("seed", rounds(10, 1000))

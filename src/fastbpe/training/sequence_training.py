@@ -123,7 +123,7 @@ def train_sequences(
     if options.vocab_size - n_special < n_known:
         raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens")
     with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
-        sequences = _read(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
+        sequences = read_sequences(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
     n_symbols, n_sequences = sequences.n_items, len(sequences)
     if not n_symbols:
         raise TrainingError("there is nothing to learn from: the source holds no sequence, or only empty ones")
@@ -160,7 +160,7 @@ def train_sequences(
     return SequenceTokenizer(model_of_merges(options.base_size, merges, report, before, options.special_tokens))
 
 
-def _read(source: Any, base_size: int, report: Any) -> Sequences:
+def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
     """Read all sequences of a source."""
     sequences = Sequences(base_size, is_one=dimensions(source) == 1)
     if isinstance(source, Mapping):

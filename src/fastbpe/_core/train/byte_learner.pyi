@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import final
 
 from fastbpe._core.ids.sequences import Sequences
@@ -23,6 +23,11 @@ class Learner(MergeLearner):
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
     taken: bytes – names that text always becomes, before any merges: with a base of bytes, no merge makes one.
+    names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may make
+        a token of `known`.
+    known: bytes → id – tokens that are no symbols of the source. A merge that makes one takes the rank of its id,
+        and does not count among the ids to end with. Like any other, it makes the next id.
+    prefix: bytes – what the right one of two tokens loses when they are joined.
     """
 
     def __init__(
@@ -37,6 +42,9 @@ class Learner(MergeLearner):
         base: Vocabulary | SequenceVocabulary | None = None,
         n_base: int = 256,
         taken: Iterable[bytes] = (),
+        names: Sequence[bytes] | None = None,
+        known: Mapping[bytes, int] | None = None,
+        prefix: bytes = b"",
     ) -> None: ...
     def limits_met(self) -> tuple[bool, bool]:
         """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being

@@ -43,6 +43,11 @@ cdef class Learner(MergeLearner):
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
     taken: bytes – names that text always becomes, before any merges: with a base of bytes, no merge makes one.
+    names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may make
+        a token of `known`.
+    known: bytes → id – tokens that are no symbols of the source. A merge that makes one takes the rank of its id,
+        and does not count among the ids to end with. Like any other, it makes the next id.
+    prefix: bytes – what the right one of two tokens loses when they are joined.
     """
 
     cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
@@ -51,10 +56,14 @@ cdef class Learner(MergeLearner):
     cdef bint _ties_first
     cdef list _tokens  # bytes of each id, if there is a base of bytes; else None
     cdef set _known  # the same as a set
+    cdef dict _ids_of_known  # `known`, if there are names
+    cdef bytes _prefix
+    cdef uint32_t _most_ids  # ids for which there is room
 
     def __init__(
         self, source not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
         max_token_length=None, base_ranks=None, base=None, uint32_t n_base=N_BYTES, taken=(),
+        names=None, known=None, bytes prefix=b"",
     ):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
@@ -76,6 +85,8 @@ cdef class Learner(MergeLearner):
             self._tokens = of_bytes.tokens()
             self._tokens += [b""] * (n_base - len(self._tokens))
             self._known = {*self._tokens, *taken}
+        if names is not None:
+            self._tokens, self._ids_of_known, self._prefix = [*names], {**known}, prefix
         if isinstance(source, Sequences):
             sequences = source
             n_symbols, n_pieces = sequences.items.n, sequences.n
@@ -87,7 +98,10 @@ cdef class Learner(MergeLearner):
             check_counts(counter)
         # Every merge removes a symbol at least, so no array need be larger than the text, however many ids are
         # wanted.
-        cdef size_t n_ids = min(<size_t> max(max_ids, n_base), n_base + n_symbols)
+        cdef size_t n_ids = max(max_ids, n_base)
+        if self._ids_of_known is not None:
+            n_ids += len(self._ids_of_known)
+        n_ids = min(n_ids, n_base + n_symbols)
         self._allocate(n_symbols + n_pieces + 2, n_pieces, n_ids)
         self._rank = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
         cdef uint32_t i
@@ -100,6 +114,8 @@ cdef class Learner(MergeLearner):
             memcpy(self._state.length, of_sequences.lengths, n_base * sizeof(uint32_t))
         for i in range(self._max_ids):
             self._rank[i] = base_ranks[i] if base_ranks is not None and i < N_BYTES else i
+        self._most_ids = self._max_ids
+        self._max_ids = min(self._max_ids, max(max_ids, n_base))
         cdef const Tables* tables = NULL
         if of_bytes is not None:
             tables = &of_bytes.tables
@@ -222,12 +238,24 @@ cdef class Learner(MergeLearner):
         cdef Pair* it = &self._state.pairs[pair]
         if self._tokens is None:
             return True
+        if self._ids_of_known is not None:
+            return self._note_name(it.left, it.right)
         with gil:
             token = <bytes> self._tokens[it.left] + <bytes> self._tokens[it.right]
             if token in self._known:
                 return False
             self._known.add(token)
             self._tokens.append(token)
+        return True
+
+    cdef bint _note_name(self, uint32_t left, uint32_t right) except -1 with gil:
+        """Note the token that a merge makes. Returns True."""
+        cdef bytes token = <bytes> self._tokens[left] + (<bytes> self._tokens[right]).removeprefix(self._prefix)
+        known = self._ids_of_known.get(token)
+        self._tokens.append(token)
+        if known is not None:
+            self._rank[self._n_ids] = known
+            self._max_ids = min(self._max_ids + 1, self._most_ids)
         return True
 
     def limits_met(self):

@@ -1,21 +1,20 @@
 """Merges learned from counted words, as tokenizers' BpeTrainer learns them, for symbols of any spelling.
 
-The core learns fast where each merge makes a token of its own. Where two merges make the same token, or a special
-token, tokenizers goes on with that token; only the learner here, in Python, follows it there.
+The core learns fast where no merge makes a token that another merge has made, or a symbol of the words. Where one
+does, tokenizers goes on with that token; only the learner here, in Python, follows it there. That happens to texts
+that hold the prefix or the suffix itself.
 """
 
 from __future__ import annotations
 
 import heapq
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
 
 _UNLIMITED = 1 << 62
+_MOST_IDS = (1 << 31) - 2
 _COUNTS = 1 << 64  # a count below 0 is taken for a great one, as in tokenizers
 
 
@@ -33,14 +32,15 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
     counts: Counter[tuple[int, ...]] = Counter()
     for word, count in words.items():
         counts[tuple(_symbols(word, vocab, trainer))] += count
-    names = [*vocab]
-    merges = _core_merges(counts, len(vocab), trainer)
-    made = {_joined(left, right, trainer) for left, right in _spelled(merges, names, trainer)}
-    if len(made) < len(merges) or not vocab.keys().isdisjoint(made):
+    used = {symbol for symbols in counts for symbol in symbols}
+    free = {token: i for token, i in vocab.items() if i not in used}
+    merges = _core_merges(counts, [*vocab], free, trainer)
+    listed = _spelled(merges, [*vocab], trainer)
+    made = [_joined(left, right, trainer) for left, right in listed]
+    if len({*made}) < len(made) or any(token in vocab and token not in free for token in made):
         return _Learner(counts, vocab, trainer).learn()
-    listed = _spelled(merges, names, trainer)
-    for left, right in listed:
-        vocab[_joined(left, right, trainer)] = len(vocab)
+    for token in made:
+        vocab.setdefault(token, len(vocab))
     return vocab, listed
 
 
@@ -82,34 +82,41 @@ def _spelled(merges: Sequence[tuple[int, int]], names: Sequence[str], trainer: B
 
 
 def _core_merges(
-    counts: Mapping[tuple[int, ...], int], n_symbols: int, trainer: BpeTrainer
+    counts: Mapping[tuple[int, ...], int], names: Sequence[str], free: Mapping[str, int], trainer: BpeTrainer
 ) -> list[tuple[int, int]]:
-    """Return the pairs of ids that the core merges, in order."""
-    from fastbpe.training.train import train  # here: few programs train
+    """Return the pairs of ids that the core merges, in order.
 
-    if trainer.vocab_size <= n_symbols or not any(counts):
+    Args:
+        counts: symbols of a word → count.
+        names: token of each id.
+        free: those that no word has as a symbol, such as special tokens. A merge may make one.
+        trainer: the options.
+    """
+    # Imported here: few programs train.
+    from fastbpe._core.train.byte_learner import Learner
+    from fastbpe._utils.progress import Reporter
+    from fastbpe.training.sequence_training import read_sequences
+
+    sequences = read_sequences({symbols: n for symbols, n in counts.items() if symbols}, len(names), print)
+    if trainer.vocab_size <= len(names) or not sequences.n_items:
         return []
     limit = trainer.max_token_length
     # tokenizers looks at the length of tokens that two others make, and not of those that two characters make.
-    options: dict[str, Any] = {} if limit is None else {"max_token_length": max(limit - 1, 2)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrainingWarning)  # tokenizers does not tell that it learned fewer
-        try:
-            learned = train(
-                {symbols: count for symbols, count in counts.items() if symbols},
-                mode="ids",
-                base_size=n_symbols,
-                vocab_size=trainer.vocab_size,
-                ties="pair",
-                min_count=max(trainer.min_frequency, 1),
-                progress=progress_of(trainer),
-                **options,
-            )
-        except TrainingError:
-            if any(counts.values()):
-                raise
-            return []
-    return [(left, right) for left, right in learned.merges]
+    longest = None if limit is None else max(limit - 1, 2)
+    learner = Learner(
+        sequences,
+        max_ids=min(trainer.vocab_size, _MOST_IDS),
+        min_count=min(max(trainer.min_frequency, 1), _UNLIMITED),
+        max_token_length=longest,
+        n_base=len(names),
+        names=[name.encode() for name in names],
+        known={token.encode(): i for token, i in free.items()},
+        prefix=(trainer.continuing_subword_prefix or "").encode(),
+    )
+    n_merges = min(trainer.vocab_size, _MOST_IDS) - len(names)
+    with Reporter(progress_of(trainer)).phase("learning", n_merges, unit=" merges") as phase:
+        learner.learn(lambda n_ids: phase.update(n_ids - len(names) - phase.n))
+    return [(left, right) for left, right, _ in learner.merges()]
 
 
 class _Learner:
