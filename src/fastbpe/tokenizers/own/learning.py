@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from fastbpe.tokenizers.own.trainers import BpeTrainer, progress_of
 
 _UNLIMITED = 1 << 62
-_MOST_IDS = (1 << 31) - 2
+_MAX_IDS = (1 << 31) - 2
 _COUNTS = 1 << 64  # a count below 0 is taken for a great one, as in tokenizers
 
 
@@ -105,7 +105,7 @@ def _core_merges(
     longest = None if limit is None else max(limit - 1, 2)
     learner = Learner(
         sequences,
-        max_ids=min(trainer.vocab_size, _MOST_IDS),
+        max_ids=min(trainer.vocab_size, _MAX_IDS),
         min_count=min(max(trainer.min_frequency, 1), _UNLIMITED),
         max_token_length=longest,
         n_base=len(names),
@@ -113,7 +113,7 @@ def _core_merges(
         known={token.encode(): i for token, i in free.items()},
         prefix=(trainer.continuing_subword_prefix or "").encode(),
     )
-    n_merges = min(trainer.vocab_size, _MOST_IDS) - len(names)
+    n_merges = min(trainer.vocab_size, _MAX_IDS) - len(names)
     with Reporter(progress_of(trainer)).phase("learning", n_merges, unit=" merges") as phase:
         learner.learn(lambda n_ids: phase.update(n_ids - len(names) - phase.n))
     return [(left, right) for left, right, _ in learner.merges()]
