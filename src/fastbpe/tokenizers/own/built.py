@@ -103,7 +103,9 @@ def with_added(described: Mapping[str, Any]) -> Native:
 
 def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
     """Return decoders with which the file may run faster, and whether each decodes as its own does."""
-    own_decoder, pre_tokenizer = described["decoder"], described["pre_tokenizer"]
+    own_decoder, pre_tokenizer, model = described["decoder"], described["pre_tokenizer"], described["model"]
+    if model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
+        return [(own_decoder, True)]
     kinds = set() if pre_tokenizer is None else {step["type"] for step in components.flat(pre_tokenizer)}
     if "ByteLevel" in kinds:
         steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
