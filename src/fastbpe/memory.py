@@ -19,6 +19,7 @@ CACHES = {
     "fastbpe.sentencepiece._handing_over": ("_subclass",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
     "fastbpe.splitting.firsts": ("first_bytes",),
+    "fastbpe.splitting.make": ("_compiled",),
     "fastbpe.splitting.oniguruma": ("from_oniguruma",),
     "fastbpe.splitting.piece_language": ("_automaton",),
     "fastbpe.splitting.recognise": ("recognise",),

@@ -6,10 +6,11 @@ have that version, so all data come from unicode_tables.py.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 
 from fastbpe.splitting import unicode_tables
@@ -197,16 +198,19 @@ def _without_surrogates(ranges: Iterable[Range]) -> Iterator[Range]:
             yield max(low, LAST_SURROGATE + 1), high
 
 
+_end: Callable[[Range], int] = itemgetter(1)
+
+
 def _intersection(one: tuple[Range, ...], two: tuple[Range, ...]) -> Iterator[Range]:
-    i = j = 0
-    while i < len(one) and j < len(two):
-        low, high = max(one[i][0], two[j][0]), min(one[i][1], two[j][1])
-        if low <= high:
-            yield low, high
-        if one[i][1] < two[j][1]:
-            i += 1
-        else:
-            j += 1
+    few, many = (one, two) if len(one) <= len(two) else (two, one)
+    at = 0
+    for low, high in few:
+        at = bisect_left(many, low, at, key=_end)
+        while at < len(many) and many[at][0] <= high:
+            yield max(low, many[at][0]), min(high, many[at][1])
+            if many[at][1] > high:
+                break
+            at += 1
 
 
 def _loose(name: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from functools import reduce
+from functools import lru_cache, reduce
+from typing import TYPE_CHECKING
 
 from fastbpe._core.split.composite import Sequence
 from fastbpe._core.split.regex_engine import Engine
@@ -13,6 +14,9 @@ from fastbpe._core.text.utf8_text import plain
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec
+
+if TYPE_CHECKING:
+    from fastbpe.splitting.program import Program
 
 MAX_STEPS = 64  # splitters one after another: each is one more level of calls
 
@@ -68,6 +72,16 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
 
     Raises PatternError for an invalid pattern, or a pattern that matches the empty string.
     """
+    compiled = _compiled(pattern)
+    if compiled is None:
+        return None
+    program, by_neighbours = compiled
+    return Engine(pattern, **vars(program), keep_gaps=keep_gaps, by_neighbours=by_neighbours)
+
+
+@lru_cache(maxsize=16)
+def _compiled(pattern: str) -> tuple[Program, bool] | None:
+    """Compile a pattern; tell whether its pieces end by neighbours alone. `release_memory` empties the cache."""
     from fastbpe.splitting.nodes import is_run
     from fastbpe.splitting.program import compile_program
     from fastbpe.splitting.syntax import parse
@@ -76,9 +90,7 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
     node = parse(pattern)
     refuse_empty_matches(pattern, node)
     program = compile_program(node)
-    if program is None:
-        return None
-    return Engine(pattern, **vars(program), keep_gaps=keep_gaps, by_neighbours=is_run(node))
+    return None if program is None else (program, is_run(node))
 
 
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:

@@ -22,6 +22,7 @@ SOME_ARE_MEMBERS = 5
 
 _WORDS_PER_BLOCK = (1 << BLOCK_BITS) // 64
 _FULL = (1 << (1 << BLOCK_BITS)) - 1
+_LAST = (1 << BLOCK_BITS) - 1  # place of the last code point of a block
 
 
 class SetTables:
@@ -63,10 +64,14 @@ def _blocks(characters: CharSet) -> list[int]:
     """Return the bits of each block of code points, as one number."""
     blocks = [0] * N_BLOCKS
     for low, high in characters.ranges:
-        for block in range(low >> BLOCK_BITS, (high >> BLOCK_BITS) + 1):
-            start = block << BLOCK_BITS
-            begin, end = max(low - start, 0), min(high - start, (1 << BLOCK_BITS) - 1)
-            blocks[block] |= (_FULL >> ((1 << BLOCK_BITS) - 1 - (end - begin))) << begin
+        first, last = low >> BLOCK_BITS, high >> BLOCK_BITS
+        behind, within = _FULL << (low & _LAST) & _FULL, _FULL >> (_LAST - (high & _LAST))
+        if first == last:
+            blocks[first] |= behind & within
+        else:
+            blocks[first] |= behind
+            blocks[first + 1 : last] = [_FULL] * (last - first - 1)
+            blocks[last] |= within
     return blocks
 
 
