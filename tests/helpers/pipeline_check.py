@@ -194,7 +194,7 @@ def silent() -> Iterator[None]:
 
 
 def check(seed: str, face: str = "load", counts: Counter[str] | None = None, *, shrinks: bool = True) -> str:
-    """Compare a random file on 30 texts; tell the difference; "" if there is none.
+    """Compare a random file on 30 texts, and describe the difference; "" stands for equal.
 
     Args:
         seed: of the file.

@@ -15,7 +15,7 @@ class Plan(NamedTuple):
     """Decoder as a table of bytes.
 
     each: steps that change each token by itself, perhaps with ByteFallback between them.
-    as_bytes: step at their end that makes bytes of tokens; None: there is none, or more steps follow it.
+    as_bytes: the last of these steps, if it makes bytes of tokens; else None.
     after: steps over the one text that is left.
     knows_ends: the first or last token may change in another way.
     has_bytes: tokens for bytes are not in the table.
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
 
 def find_plan(steps: Sequence[Step]) -> Plan | None:
-    """Find the table that does what steps do; None: there is none."""
+    """Make the plan that does the same as some steps; None: no table of bytes can."""
     each: list[Step] = []
     left = [*steps]
     while left and isinstance(left[0], (EachToken, ByteFallback)):

@@ -223,7 +223,7 @@ class CTC(Step):
         return self.texts([token for token, _ in groupby(tokens)])
 
     def texts(self, tokens: Sequence[str]) -> list[str]:
-        """Change tokens of which no two neighbours are equal."""
+        """Change tokens. Requires: no token equals the one before it."""
         made = [token.replace(self.pad, "") for token in tokens]
         if self.cleanup:
             made = [joined_english(token).replace(self.delimiter, " ") for token in made]
