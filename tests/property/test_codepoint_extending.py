@@ -39,7 +39,7 @@ def pieces_of(tokenizer: Tokenizer) -> list[bytes]:
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_extending_random_models_equals_the_slow_twin() -> None:
     n_done = 0
-    for number in rounds(150, 3000):
+    for number in rounds(80, 3000):
         rng = random.Random(f"codepoint base {number}")
         lines = [sentence.replace(b"\n", b" ").replace(b"\r", b" ") for sentence in random_sentences(rng)]
         lines = [line for line in lines if line] * 2

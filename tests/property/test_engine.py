@@ -20,7 +20,7 @@ from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
 from helpers.sampling import rounds
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
-RANDOM_PATTERNS = rounds(500, 60_000)
+RANDOM_PATTERNS = rounds(300, 60_000)
 
 
 def engine(pattern: str) -> Engine:

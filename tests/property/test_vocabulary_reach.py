@@ -66,6 +66,7 @@ def extended(letters: str) -> str:
     return letters + "".join(more.get(letter, "") for letter in letters)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("pattern", [*PATTERN_NAMES, *OTHERS], ids=str)
 def test_verdicts_agree_with_every_short_text(pattern: object) -> None:
     rng = random.Random(f"{SEED}{pattern}")
@@ -78,6 +79,7 @@ def test_verdicts_agree_with_every_short_text(pattern: object) -> None:
             assert not reach.undecided
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ["ranks", "merges", "listed", "document", "points", "llama"])
 def test_verdicts_agree_with_texts_of_random_vocabularies(kind: str) -> None:
     rng = random.Random(f"{SEED}{kind}")

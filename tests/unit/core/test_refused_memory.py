@@ -40,7 +40,7 @@ import fastbpe
 library = ctypes.CDLL(sys.argv[1])
 ranks = {**{bytes([i]): i for i in range(256)}, b" t": 256, b"th": 257, b"the": 258, b"er": 259}
 tokens = list(ranks)
-text = "".join(f"the other wörd {i * 7919 % 10007} of a long{'er' * (i % 40)} text, " for i in range(4000))
+text = "".join(f"the other wörd {i * 7919 % 10007} of a long{'er' * (i % 40)} text, " for i in range(2000))
 texts = [text[:5], text[:50_000].encode(), bytearray(text[:9000].encode()), text[50_000:] + text, "", "a" * 3000]
 def fresh():
     made = fastbpe.Tokenizer.from_ranks(ranks, pattern="cl100k", special_tokens={"<|end|>": 260})
