@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,10 @@ from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 from helpers.text_strategies import sound_texts
 
-SLOW = {name: split_oracles.oracle(PATTERNS[name] or "") for name in split_oracles.NAMES}
+
+@cache
+def slow() -> dict[str, Splitter]:
+    return {name: split_oracles.oracle(PATTERNS[name] or "") for name in split_oracles.NAMES}
 
 
 def cuts(data: bytes) -> list[int]:
@@ -28,8 +32,8 @@ def cuts(data: bytes) -> list[int]:
     return sorted({last_safe_cut(data[:end]) for end in ends} - {0})
 
 
-def check(data: bytes, splitters: dict[str, Splitter] = SLOW) -> None:
-    for name, splitter in splitters.items():
+def check(data: bytes, splitters: dict[str, Splitter] | None = None) -> None:
+    for name, splitter in (splitters or slow()).items():
         whole = splitter.ends(data)
         for cut in cuts(data):
             parts = splitter.ends(data[:cut]) + [cut + end for end in splitter.ends(data[cut:])]
@@ -46,7 +50,7 @@ def test_random_texts_have_the_same_pieces_when_cut(text: str) -> None:
 @pytest.mark.parametrize("name", split_oracles.NAMES)
 def test_hard_texts_have_the_same_pieces_when_cut(name: str) -> None:
     for text in itertools.islice(split_oracles.random_texts(split_oracles.NAMES.index(name)), 400):
-        check(text[:120].encode(), {name: SLOW[name]})
+        check(text[:120].encode(), {name: slow()[name]})
 
 
 def test_every_short_string_has_the_same_pieces_when_cut() -> None:
