@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,11 +36,16 @@ def values_of(rng: random.Random) -> list[Any]:
     return values
 
 
-def outcome(values: list[Any]) -> list[AddedToken] | str:
-    try:
-        return vocabulary.read_added_tokens(Part({"added_tokens": values}, "file", ""), VOCABULARY)
-    except FormatError as error:
-        return str(error)
+def outcome(values: list[Any]) -> tuple[list[AddedToken] | str, list[str]]:
+    """Return the tokens or the refusal, and the warnings."""
+    found: list[AddedToken] | str
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            found = vocabulary.read_added_tokens(Part({"added_tokens": values}, "file", ""), VOCABULARY)
+        except FormatError as error:
+            found = str(error)
+    return found, [str(warning.message) for warning in told]
 
 
 def test_added_tokens_in_batches_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +62,10 @@ def test_added_tokens_in_batches_equal_one_by_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(vocabulary, "_take_all", none_at_once)
     one_by_one = [outcome(values) for values in documents]
     assert found == [one_by_one] * 3
-    n_refused = sum(isinstance(one, str) for one in one_by_one)
+    n_refused = sum(isinstance(found, str) for found, _ in one_by_one)
+    n_warned = sum(bool(told) for _, told in one_by_one)
     assert 500 < n_refused < 2500
+    assert n_warned > 200
 
 
 @pytest.mark.parametrize("odd", [True, 1.0, "1", None, [], {}, -1, 1 << 22])
