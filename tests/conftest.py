@@ -1,6 +1,5 @@
 """Fixtures and hypothesis settings of all tests."""
 
-import gc
 import os
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -44,11 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     items[:], left_out = sampling.split_items(items)
     config.hook.pytest_deselected(items=left_out)
-
-
-def pytest_collection_finish() -> None:
-    gc.collect()
-    gc.freeze()  # else each collection in a test walks through all modules and collected tests, too
 
 
 @pytest.fixture(params=instruction_sets.NAMES)
