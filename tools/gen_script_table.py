@@ -69,7 +69,7 @@ def generate() -> str:
             '"""',
             "",
             "# Runs of code points of one script, from U+0000 on: script.length, in base 36.",
-            "# Script 0 is none, also of all code points after the last run; 1 is Common, 2 is Inherited.",
+            "# Number 0: no script, as for all code points after the last run; 1 is Common, 2 is Inherited.",
             "SCRIPT_RUNS = (",
             *lines,
             ")",

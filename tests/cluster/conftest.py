@@ -118,16 +118,12 @@ def ray() -> Iterator[Cluster]:
 
     import fastbpe.ray
 
-    def import_pandas() -> None:  # before the threads of a worker, of which one may see half of it otherwise
-        import pandas  # noqa: F401
-
     ray.init(
         num_cpus=2,
         include_dashboard=False,
         object_store_memory=OBJECT_STORE_BYTES,
         logging_level="error",
         log_to_driver=False,
-        runtime_env={"worker_process_setup_hook": import_pandas},
     )
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False

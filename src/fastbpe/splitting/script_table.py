@@ -4,7 +4,7 @@ Asked of tokenizers 0.23, code point by code point.
 """
 
 # Runs of code points of one script, from U+0000 on: script.length, in base 36.
-# Numbers: 0 for code points without a script, as are all after the last run; 1 is Common, 2 is Inherited.
+# Number 0: no script, as for all code points after the last run; 1 is Common, 2 is Inherited.
 SCRIPT_RUNS = (
     "1.w 0.1 1.w 3.q 1.6 3.q 1.1b 3.1 1.f 3.1 1.5 3.n 1.1 3.v 1.1 3.ch 1.13 3.5 1.5 4.2 1.k 2.34 5.4 1.1 5.3 "
     "0.2 5.4 1.1 5.1 0.4 5.1 1.1 5.1 1.1 5.3 0.1 5.1 0.1 5.k 0.1 5.1r 6.e 5.g 7.3p 2.2 7.4p 0.1 8.12 0.2 8.7 "
