@@ -60,6 +60,8 @@ def limiting(mode: str, failed: str) -> Callable[[Any], Any]:
             import resource
             import signal
 
+            # First: Ray uses its workers again, and an import that lacked memory leaves pandas half done.
+            import pandas  # noqa: F401
             import pyarrow
 
             pyarrow.array([b"a"])  # for a thread's first array Arrow reserves more memory than the limit

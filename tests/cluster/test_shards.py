@@ -104,8 +104,6 @@ def test_ray_writes_blocks_while_others_are_made(ray: Cluster, tokenizer: Tokeni
         import time
         from pathlib import Path
 
-        import pandas  # noqa: F401  # Ray's check of the batch sees half of it while another thread imports it
-
         deadline = time.monotonic() + 60
         while batch["id"][-1].as_py() == len(TEXTS) - 1 and not [*Path(out).rglob("*.manifest.json")]:
             assert time.monotonic() < deadline, "no block was written before the last was made"
