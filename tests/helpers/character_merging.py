@@ -20,7 +20,7 @@ class SlowMerger:
         }
 
     def merge(self, piece: str) -> list[Symbol]:
-        """Return the tokens of a piece. Raises KeyError if it needs an unknown token that is none."""
+        """Return the tokens of a piece. Raises KeyError if it needs a token that the vocabulary lacks."""
         whole = self._model["vocab"].get(piece)
         if self._model["ignore_merges"] and whole is not None:
             return [(whole, len(piece.encode()))]

@@ -1,4 +1,4 @@
-"""Two files, `vocab.json` and `merges.txt`, of a vocabulary of characters, as those of CLIP and GPT-1.
+"""Two files, `vocab.json` and `merges.txt`, of a vocabulary of characters, such as CLIP and GPT-1.
 
 The files hold tokens and merges alone. The class of transformers that a folder names, or else the tokens, tell how
 texts are normalized and split; `read_characters` reads both together, as one tokenizer.json.
@@ -173,13 +173,13 @@ def parse(
 
 
 def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) -> str:
-    """Return the kind: that of the class, or the one that has such tokens."""
+    """Return the kind that the class names, or else the tokens show."""
     if class_name in _KINDS:
         return class_name
     if class_name not in _ANY_CLASS:
         raise FormatError(
             f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
-            f"rules of its own; of these two files fastbpe runs those of {', '.join(_KINDS)}"
+            f"rules of its own; fastbpe reads such files for {', '.join(_KINDS)}"
         )
     if not any(token.endswith(WORD_END) for token in tokens):
         return "SentencePieceBPE"

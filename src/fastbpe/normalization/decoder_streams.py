@@ -1,8 +1,8 @@
 """Decoders of Hugging Face's tokenizers over tokens that come one by one: text goes out as soon as it is certain.
 
-A list of steps is a chain of stages. A stage takes items and gives items. Before the first Fuse or
-ByteLevel these are tokens; after it they are parts of one text. All items of a stage, with those of `finish`, are
-what its step makes of the whole list. The state of a stage is immutable values, so that `copy.copy` saves it.
+A list of steps is a chain of stages. A stage takes items and gives items. Before the first Fuse or ByteLevel these
+are tokens; after it they are parts of one text. All items that a stage gives, up to the end of `finish`, are what
+its step makes of the whole list. The state of a stage is immutable values, so that `copy.copy` saves it.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def read_added_tokens(
     """Return the added tokens in the order of their ids, with those that the files beside this one name.
 
     Raises:
-        FormatError: a token that is none.
+        FormatError: an added token lacks a member, or one has a wrong type.
 
     Warns:
         FormatWarning: tokenizers gives a token another id than the file says, and so does this function.

@@ -14,8 +14,8 @@ from fastbpe.tokenizers.own.models import BPE
 class AddedTokens:
     """Added tokens by id.
 
-    A token of the vocabulary keeps its id; those of one call of `add` that have none get the
-    ids after the greatest before it.
+    A token of the vocabulary keeps its id. Each call of `add` numbers its other tokens from the
+    greatest id before the call on.
 
     Attributes:
         tokens: id → token.

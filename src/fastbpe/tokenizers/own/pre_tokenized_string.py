@@ -169,7 +169,7 @@ class PreTokenizedString:
 
 
 def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]]) -> PreTokenizedString:
-    """Return a text that is split into sections, some of which have their tokens already."""
+    """Return a text in sections; some sections have tokens."""
     made = PreTokenizedString(text)
     [(whole, _)] = made._splits
     made._splits = [(whole.part(piece), tokens) for piece, tokens in sections]
