@@ -57,6 +57,7 @@ _FACES = {
             "trainers",
         ),
         borrowed=("tokenizers", "tools"),
+        hands_over=True,
     ),
 }
 

@@ -24,7 +24,7 @@ CACHES = {
     "fastbpe.splitting.piece_language": ("_automaton",),
     "fastbpe.splitting.recognise": ("recognise",),
     "fastbpe.splitting.to_regex": ("_print_set", "compile_regex"),
-    "fastbpe.tokenizers.own.pieces": ("_made",),
+    "fastbpe.tokenizers.splits": ("_made",),
 }
 
 

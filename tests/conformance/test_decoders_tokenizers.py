@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+import fastbpe.tokenizers as face
 from fastbpe.errors import FormatError, PatternError
 from fastbpe.formats.huggingface.decoders import canonical, flattened
 from fastbpe.normalization.decoder_steps import apply, make_steps
 from fastbpe.tokenizer.step_decoding import StepDecoding
-from fastbpe.tokenizers import own
 from helpers.sampling import SEED, n_rounds
 from helpers.tokenizer_json import added
 
@@ -162,7 +162,7 @@ def test_random_tokens_that_no_vocabulary_has_decode_like_tokenizers(capfd: pyte
         if decoder is None:
             continue
         theirs = tokenizers.Tokenizer.from_str(json.dumps({**base, "decoder": decoder})).decoder
-        ours, of_face = make_steps(decoder), own.decoders.find(decoder)
+        ours, of_face = make_steps(decoder), face.decoders.find(decoder)
         for _ in range(10):
             tokens = rng.choices([*TOKENS, *TEXTS], k=rng.randrange(8))
             wanted = or_none(partial(theirs.decode, tokens))

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import fastbpe
+import fastbpe.tokenizers as face
 from fastbpe import PatternError, Tokenizer
 from fastbpe.normalization.huggingface import make_change
 from fastbpe.splitting.steps import make_sequence, step_of
-from fastbpe.tokenizers import own
 from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES
 
@@ -56,7 +56,7 @@ def test_replace_gives_the_text_of_tokenizers(pattern: str) -> None:
     assert change is not None
     peer = tokenizers.normalizers.Replace(tokenizers.Regex(pattern), "_é")
     decoder = tokenizers.decoders.Replace(tokenizers.Regex(pattern), "_é")
-    ours = own.decoders.Replace(own.Regex(pattern), "_é")
+    ours = face.decoders.Replace(face.Regex(pattern), "_é")
     for text in ["", *texts(pattern, n_rounds(20, 1000))]:
         assert change(text) == peer.normalize_str(text), (pattern, text)
         assert ours.decode([text, text]) == decoder.decode([text, text])
@@ -66,15 +66,15 @@ def test_replace_gives_the_text_of_tokenizers(pattern: str) -> None:
 def test_normalized_string_splits_and_replaces_as_in_tokenizers(pattern: str) -> None:
     for text in ["", *texts(pattern, n_rounds(10, 500))]:
         for behavior in ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"):
-            made = own.NormalizedString(text).split(own.Regex(pattern), behavior)
+            made = face.NormalizedString(text).split(face.Regex(pattern), behavior)
             peer = tokenizers.NormalizedString(text).split(tokenizers.Regex(pattern), behavior)
             assert [part.normalized for part in made] == [part.normalized for part in peer], (
                 pattern,
                 behavior,
                 text,
             )
-        one, other = own.NormalizedString(text), tokenizers.NormalizedString(text)
-        one.replace(own.Regex(pattern), "_")
+        one, other = face.NormalizedString(text), tokenizers.NormalizedString(text)
+        one.replace(face.Regex(pattern), "_")
         other.replace(tokenizers.Regex(pattern), "_")
         assert one.normalized == other.normalized
 

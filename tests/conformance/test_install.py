@@ -338,10 +338,43 @@ for other in (tokenizer, copy.deepcopy(tokenizer), pickle.loads(pickle.dumps(tok
 with tempfile.TemporaryDirectory() as folder:
     tokenizer.save_pretrained(folder)
     print(transformers.AutoTokenizer.from_pretrained(folder)(texts))
-print(tokenizer.train_new_from_iterator(["the dog"] * 9, 260)(texts))
+print(tokenizer.train_new_from_iterator(["the dog"] * 9, 260, show_progress=False)(texts))
 """
 
 
 def test_transformers_gives_the_same_over_the_face_of_tokenizers() -> None:
     pytest.importorskip("transformers")
     assert run_python(TRANSFORMERS, "ours") == run_python(TRANSFORMERS, "original")
+
+
+ACCELERATED = """
+import fastbpe, sys
+fastbpe.install("tokenizers")
+import tokenizers, transformers
+made = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+over_face = transformers.PreTrainedTokenizerFast(tokenizer_object=made)
+fastbpe.transformers.accelerate(over_face)
+print(fastbpe.transformers.status(over_face)["reason"], over_face("abb")["input_ids"])
+unigram = tokenizers.Tokenizer(tokenizers.models.Unigram([("a", -1.0), ("b", -2.0)]))
+print(type(unigram).__module__, unigram.encode("ab").ids)
+fastbpe.uninstall()
+for name in [name for name in sys.modules if name.split(".")[0] == "transformers"]:
+    del sys.modules[name]
+import tokenizers, transformers
+trained = fastbpe.train(["ab"] * 9, vocab_size=257, progress=False)
+trained.export("tokenizer.json")
+stock = fastbpe.transformers.accelerate(transformers.PreTrainedTokenizerFast(tokenizer_file="tokenizer.json"))
+print(fastbpe.transformers.status(stock)["accelerated"])
+"""
+
+
+def test_accelerate_knows_the_original_while_the_face_stands_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    monkeypatch.chdir(tmp_path)
+    assert run_python(ACCELERATED).splitlines() == [
+        "its backend is Tokenizer, no tokenizers.Tokenizer [2, 1]",
+        "fastbpe.tokenizers.other_models [0, 1]",
+        "True",
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe.tokenizers import own
+import fastbpe.tokenizers as tokenizers_face
 from helpers.random_pipelines import is_panic
 from helpers.sampling import SEED, n_rounds
 
@@ -159,7 +159,7 @@ def test_added_tokens_get_the_ids_of_tokenizers(seed: int) -> None:
         for one in contents
     ]
     made = whole(model={"type": "BPE", "vocab": vocab, "merges": []}, added_tokens=added)
-    stock, tokenizer, face = original(made), loaded(made), own.Tokenizer.from_str(json.dumps(made))
+    stock, tokenizer, face = original(made), loaded(made), tokenizers_face.Tokenizer.from_str(json.dumps(made))
     for _ in range(5):
         text = "".join(rng.choices([*vocab, *contents], k=10))
         ids = stock.encode(text).ids
@@ -184,7 +184,7 @@ def test_text_before_all_other_text_has_no_place(first: dict[str, Any], then: li
         normalizer={"type": "Sequence", "normalizers": [first, *then]},
         pre_tokenizer=split,
     )
-    stock, tokenizer, face = original(made), loaded(made), own.Tokenizer.from_str(json.dumps(made))
+    stock, tokenizer, face = original(made), loaded(made), tokenizers_face.Tokenizer.from_str(json.dumps(made))
     for text in ("ab", "b", " a", "axb", "bxbb", "é", ""):
         try:
             wanted = stock.encode(text)

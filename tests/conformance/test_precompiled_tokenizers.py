@@ -17,16 +17,16 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 import fastbpe
+import fastbpe.tokenizers as face
 from fastbpe.errors import FormatError
 from fastbpe.normalization import huggingface_tables
 from fastbpe.normalization.huggingface import _characters
 from fastbpe.normalization.precompiled import Precompiled
 from fastbpe.normalization.sentencepiece_rules import RULE_NAMES, charsmap
-from fastbpe.tokenizers import own
 from helpers.random_pipelines import packed
 from helpers.sampling import LONG, SEED, rounds
 from helpers.tokenizer_json import added, dumped, small
-from helpers.tokenizers_twins import OwnTwins
+from helpers.tokenizers_twins import Twins
 
 NAMES = [name for name in RULE_NAMES if name != "identity"]
 #: Characters of each class that decides where graphemes end.
@@ -102,7 +102,7 @@ def test_ids_and_places_are_those_of_tokenizers(seed: int) -> None:
     step = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(data).decode()}
     steps = rng.choice([[step], [step, {"type": "NFD"}], [{"type": "Prepend", "prepend": "é"}, step]])
     made = {**small([added(262, "<s>")]), "normalizer": {"type": "Sequence", "normalizers": steps}}
-    twins = OwnTwins.of(dumped(made).decode())
+    twins = Twins.of(dumped(made).decode())
     loaded = fastbpe.load(dumped(made))
     letters = [*CLASSES, *"½ﬁⅧ㍿", "<s>"]
     for _ in range(60):
@@ -128,7 +128,7 @@ def test_charsmaps_are_taken_and_refused_like_the_original() -> None:
     values: list[Any] = [data, bytearray(data), memoryview(data), [*data], b"", b"abc", data[:100], None, 5, "x"]
     values += [[1, "a"], [300], [-1], iter(data)]
     for value in values:
-        OwnTwins(own, stock).check(lambda m, value=value: repr(m.normalizers.Precompiled(value)), value)
+        Twins(face, stock).check(lambda m, value=value: repr(m.normalizers.Precompiled(value)), value)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_charsmaps_are_taken_and_refused_like_the_original() -> None:
 )
 def test_damaged_charsmaps_in_files_are_refused(encoded: Any) -> None:
     made = small() | {"normalizer": {"type": "Precompiled", "precompiled_charsmap": encoded}}
-    for read in (lambda: fastbpe.load(dumped(made)), lambda: own.Tokenizer.from_str(json.dumps(made))):
+    for read in (lambda: fastbpe.load(dumped(made)), lambda: face.Tokenizer.from_str(json.dumps(made))):
         with pytest.raises(FormatError, match="recompiled"):
             read()
 
@@ -144,4 +144,4 @@ def test_damaged_charsmaps_in_files_are_refused(encoded: Any) -> None:
 def test_a_target_that_is_not_utf8_is_refused() -> None:
     data = packed({"a": "é"})
     with pytest.raises(FormatError, match="not UTF-8"):
-        own.normalizers.Precompiled(data[:-2] + b"\0")
+        face.normalizers.Precompiled(data[:-2] + b"\0")

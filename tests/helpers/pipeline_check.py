@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import tokenizers as stock
 
 import fastbpe
+import fastbpe.tokenizers as face
 from fastbpe.tokenizer.words import find_words
-from fastbpe.tokenizers import own
 from helpers.random_pipelines import Json, damaged, flat, is_panic, normalized_by, random_pipeline, random_texts
 
 MAX_TRIES = 3000  # smaller files and texts that are tried for one difference
@@ -84,7 +84,7 @@ def _counts(tokenizer: Any, text: str) -> bool:
     return type(error) is type(other) and (error is not None or found == len(ids))
 
 
-def _encode_own(tokenizer: Any, text: str, tokens: Sequence[str]) -> dict[str, Any]:
+def _encode_face(tokenizer: Any, text: str, tokens: Sequence[str]) -> dict[str, Any]:
     made = tokenizer.encode(text, add_special_tokens=False)
     return {"ids": made.ids, "offsets": made.offsets, "words": made.word_ids, "tokens": made.tokens}
 
@@ -97,8 +97,8 @@ FACES = {
         _counts,
     ),
     "tokenizers": Face(
-        own.Tokenizer.from_str,
-        _encode_own,
+        face.Tokenizer.from_str,
+        _encode_face,
         lambda tokenizer, ids, skips: tokenizer.decode(ids, skip_special_tokens=skips),
         lambda tokenizer, text: True,
     ),

@@ -1,4 +1,4 @@
-"""Tokenizers of `fastbpe.tokenizers`, over the original or by itself, beside the same of tokenizers."""
+"""Tokenizers of `fastbpe.tokenizers` beside the same of tokenizers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import tokenizers as stock
 
 import fastbpe.tokenizers as face
-from fastbpe.tokenizers import own
 
 PROPERTIES = (
     "ids",
@@ -38,7 +37,7 @@ def plain(value: Any, rng: random.Random | None = None) -> Any:
     """Return what is compared: of encodings all properties, in random order, and some look-ups."""
     if isinstance(value, list):
         return [plain(one, rng) for one in value]
-    if not isinstance(value, (face.Encoding, own.Encoding, stock.Encoding)):
+    if not isinstance(value, (face.Encoding, stock.Encoding)):
         return value
     names = [*PROPERTIES]
     if rng is not None:
@@ -58,7 +57,10 @@ def plain(value: Any, rng: random.Random | None = None) -> Any:
 
 
 class Twins:
-    """A tokenizer of the face and one of the original with the same settings."""
+    """A tokenizer of the face and one of the original with the same settings.
+
+    An exception of ours may be a subclass. Where the original panics, ours may do what it likes.
+    """
 
     def __init__(self, ours: Any, theirs: Any) -> None:
         self.ours, self.theirs = ours, theirs
@@ -69,22 +71,6 @@ class Twins:
 
     def check(self, call: Callable[[Any], Any], told: Any = "", seed: int = 0) -> None:
         """Compare the results of a call of either."""
-        ours = outcome(lambda: plain(call(self.ours), random.Random(seed)))
-        theirs = outcome(lambda: plain(call(self.theirs), random.Random(seed)))
-        assert not (found := difference(ours, theirs)), (found, told)
-
-
-class OwnTwins(Twins):
-    """A tokenizer that needs no original, and one of the original.
-
-    An exception of ours may be a subclass. Where the original panics, ours may do what it likes.
-    """
-
-    @classmethod
-    def of(cls, text: str) -> OwnTwins:
-        return cls(own.Tokenizer.from_str(text), stock.Tokenizer.from_str(text))
-
-    def check(self, call: Callable[[Any], Any], told: Any = "", seed: int = 0) -> None:
         ours = outcome(lambda: plain(call(self.ours), random.Random(seed)))
         theirs = outcome(lambda: plain(call(self.theirs), random.Random(seed)))
         if isinstance(theirs, type) and theirs.__name__ == "PanicException":

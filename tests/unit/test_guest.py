@@ -18,7 +18,7 @@ import fastbpe.minbpe
 import fastbpe.rustbpe
 import fastbpe.sentencepiece
 import fastbpe.tiktoken
-from fastbpe.tokenizers import own
+import fastbpe.tokenizers as tokenizers_face
 from helpers.child_processes import run_python
 from helpers.tokenizer_json import dumped, small
 
@@ -63,8 +63,8 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("the words", 1, 0.1), {}),
     ((["▁the", "▁"],), {}),
     ((True,), {}),
-    ((own.Encoding(),), {}),
-    (([own.Encoding()],), {}),
+    ((tokenizers_face.Encoding(),), {}),
+    (([tokenizers_face.Encoding()],), {}),
 ]
 #: Methods that write, read or build another tokenizer.
 PASSED_OVER = {
@@ -144,8 +144,8 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
     "minbpe.BasicTokenizer": lambda _: basic_tokenizer(),
     "minbpe.RegexTokenizer": lambda _: regex_tokenizer(),
     "rustbpe.Tokenizer": lambda _: rustbpe_tokenizer(),
-    "tokenizers.Tokenizer": lambda _: own.Tokenizer.from_buffer(dumped(small())),
-    "tokenizers.Encoding": lambda _: own.Tokenizer.from_buffer(dumped(small())).encode(TEXT),
+    "tokenizers.Tokenizer": lambda _: tokenizers_face.Tokenizer.from_buffer(dumped(small())),
+    "tokenizers.Encoding": lambda _: tokenizers_face.Tokenizer.from_buffer(dumped(small())).encode(TEXT),
     "SentencePieceProcessor": lambda path: fastbpe.sentencepiece.SentencePieceProcessor(model_file=str(path)),
     "sequences": lambda _: fastbpe.SequenceTokenizer.from_merges([(97, 98)], base_size=256),
     "SentencePieceNormalizer": lambda path: fastbpe.sentencepiece.SentencePieceNormalizer(model_file=str(path)),

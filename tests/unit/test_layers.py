@@ -37,7 +37,7 @@ LAYERS = (
     {"memory", "constrained"},
     {"cluster"},
     {"spark", "ray"},
-    {"tiktoken", "sentencepiece", "fitting"},
+    {"tiktoken", "sentencepiece", "huggingface"},
     {"minbpe", "rustbpe", "transformers"},
     {"tokenizers"},
     {"drop_ins"},

@@ -21,17 +21,22 @@ def make_trimmer(
         tokens: function that gives the bytes of each id; called at the first text.
         shown: bool – these are the UTF-8 of tokens as a file spells them, with a character for each byte.
     """
-    prefixed = [bool(step.get("add_prefix_space", True)) for step in _steps(post_processor) if _trims(step)]
-    return (
-        trimmer_of(prefixed, (lambda: [*map(_blanks_as_spaces, tokens())]) if shown else tokens)
-        if prefixed
-        else None
+    prefixed = prefixes(post_processor)
+    return trimmer_of(prefixed, tokens, shown=shown) if prefixed else None
+
+
+def prefixes(post_processor: Mapping[str, Any]) -> list[bool]:
+    """Return for each step that trims whether a space was put before the text."""
+    return [bool(step.get("add_prefix_space", True)) for step in _steps(post_processor) if _trims(step)]
+
+
+def trimmer_of(
+    prefixed: Sequence[bool], tokens: Callable[[], Sequence[bytes]], *, shown: bool = False
+) -> SpanTrimmer:
+    """Make a trimmer that trims once for each of `prefixed`. Takes the other arguments of `make_trimmer`."""
+    return SpanTrimmer(
+        prefixed, (lambda: [*map(_blanks_as_spaces, tokens())]) if shown else tokens, _SPACE + blanks()
     )
-
-
-def trimmer_of(prefixed: Sequence[bool], tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer:
-    """Make a trimmer that trims once for each of `prefixed`: True if a space was put before the text."""
-    return SpanTrimmer(prefixed, tokens, _SPACE + blanks())
 
 
 def _blanks_as_spaces(token: bytes) -> bytes:

@@ -1,15 +1,20 @@
 """Drop-in for tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`.
 
-fastbpe does the work for BPE models, and the package tokenizers does the rest. If tokenizers is not installed, all
-classes are fastbpe's own (`fastbpe.tokenizers.own`); parts that only tokenizers has raise an ImportError that says
-so.
+Its objects hold what a tokenizer.json holds, and fastbpe's core runs them: every BPE model. The package tokenizers
+need not be installed. Where it is, it runs the other models.
 """
 
-from typing import TYPE_CHECKING
-
-from fastbpe.tokenizers import decoders, implementations, models, normalizers, pre_tokenizers, processors, trainers
-from fastbpe.tokenizers._original import IS_INSTALLED
-from fastbpe.tokenizers._original import original as _original
+from fastbpe.tokenizers import decoders as decoders
+from fastbpe.tokenizers import implementations as implementations
+from fastbpe.tokenizers import models as models
+from fastbpe.tokenizers import normalizers as normalizers
+from fastbpe.tokenizers import other_models as _other_models  # noqa: F401 – which registers its class
+from fastbpe.tokenizers import pre_tokenizers as pre_tokenizers
+from fastbpe.tokenizers import processors as processors
+from fastbpe.tokenizers import trainers as trainers
+from fastbpe.tokenizers.added_token import AddedToken
+from fastbpe.tokenizers.components import Regex
+from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.tokenizers.implementations import (
     BertWordPieceTokenizer,
     ByteLevelBPETokenizer,
@@ -17,32 +22,25 @@ from fastbpe.tokenizers.implementations import (
     SentencePieceBPETokenizer,
     SentencePieceUnigramTokenizer,
 )
+from fastbpe.tokenizers.inputs import (
+    EncodeInput,
+    InputSequence,
+    OffsetReferential,
+    Offsets,
+    OffsetType,
+    PreTokenizedEncodeInput,
+    PreTokenizedInputSequence,
+    SplitDelimiterBehavior,
+    TextEncodeInput,
+    TextInputSequence,
+)
+from fastbpe.tokenizers.normalized_string import NormalizedString
+from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString
+from fastbpe.tokenizers.token import Token
+from fastbpe.tokenizers.tokenizer import Tokenizer
 
-if TYPE_CHECKING or IS_INSTALLED:
-    from tokenizers import (
-        AddedToken,
-        EncodeInput,
-        InputSequence,
-        NormalizedString,
-        OffsetReferential,
-        Offsets,
-        OffsetType,
-        PreTokenizedEncodeInput,
-        PreTokenizedInputSequence,
-        PreTokenizedString,
-        Regex,
-        SplitDelimiterBehavior,
-        TextEncodeInput,
-        TextInputSequence,
-        Token,
-    )
-
-    from fastbpe.tokenizers.encoding import Encoding
-    from fastbpe.tokenizers.tokenizer import Tokenizer
-else:
-    from fastbpe.tokenizers.own import *  # noqa: F403
-
-__version__: str = _original.__version__
+#: Version of tokenizers whose interface it is.
+__version__ = "0.23.3"
 
 __all__ = [
     "AddedToken",

@@ -1,80 +1,141 @@
-"""Batch: texts that fastbpe has encoded; what is not needed for the ids comes when it is asked for."""
+"""Batch: rows that are encoded; what is not needed for the ids comes when it is asked for."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fastbpe.transformers.columns import Encoded, Layout, Span, lay_out
-from fastbpe.transformers.encodings import Call, LazyEncodings
-from fastbpe.transformers.engine import Engine
-from fastbpe.transformers.inputs import Inputs
-from fastbpe.transformers.rows import HandOver, Plan, encode_rows, make_plan
+from fastbpe.huggingface.columns import Encoded, Layout, lay_out, put_frame
+from fastbpe.huggingface.inputs import Inputs
+from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
+from fastbpe.tokenizers.encoding import Encoding
+from fastbpe.tokenizers.rows import Row, Setup, offsets_of, pad, pad_to, plan_of, whole, words_of
+
+
+def encode(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool) -> list[Encoding]:
+    """Encode rows. Takes the arguments of `rows.whole`, and raises what it raises."""
+    n_pairs = sum(row.second is not None for row in rows)
+    plan = None
+    if rows and n_pairs in (0, len(rows)):
+        plan = plan_of(setup, n_pairs > 0, adds_special, fast)
+    if plan is not None:
+        try:
+            encoded, _ = encode_rows(plan, _inputs(rows), words=words)
+            layout = lay_out(encoded, plan.frame, plan.padding)
+            batch = Batch(setup, plan, rows, layout, words=words, adds_special=adds_special, fast=fast)
+            return [Encoding.of_source(batch, i, layout.ids(i, one.ids)) for i, one in enumerate(encoded)]
+        except HandOver:
+            pass
+    made = [whole(setup, row, words=words, adds_special=adds_special, fast=fast) for row in rows]
+    if setup.padding is not None and made:
+        pad(made, setup.padding)
+    return made
+
+
+def encode_text(setup: Setup, text: str, *, adds_special: bool) -> Encoding:
+    """Encode a text, as `encode` encodes rows of one text each, faster."""
+    plan = plan_of(setup, False, adds_special, False)
+    row = Row(text)
+    if plan is None or plan.truncation is not None or plan.padding is not None:
+        return encode(setup, [row], words=False, adds_special=adds_special, fast=False)[0]
+    tokenizer, frame = plan.tokenizer, plan.frame
+    ids = tokenizer.encode_ordinary(text) if plan.splits_special else tokenizer.encode(text, allowed_special="all")
+    layout = Layout(frame, [(len(ids),)], [0], 0, None)
+    return Encoding.of_source(
+        Batch(setup, plan, [row], layout, False, adds_special, False), 0, put_frame(ids, frame)
+    )
 
 
 class Batch:
-    """Rows of a call of `encode_batch`.
+    """Rows of a call, as a source of their encodings.
 
     Args:
-        engine: engine of the tokenizer.
-        inputs: the texts.
-        words: each row is a list of words.
-        add_special_tokens: as in the call.
-        method: name of the method of the original that gives the same: encode_batch or encode_batch_fast.
-
-    Attributes:
-        ids: ids of each row, in its frame and padded.
-        layout: origin of each id.
-        n_sequences: number of texts of each row.
-        may_overflow: texts are truncated.
-
-    Raises:
-        HandOver: the original must answer, or raise.
+        setup: the settings.
+        plan: the plan of the call.
+        rows: the texts.
+        layout: where the ids of each row come from.
+        words, adds_special, fast: as for `rows.whole`.
     """
 
     def __init__(
-        self, engine: Engine, inputs: Inputs, *, words: bool, add_special_tokens: bool, method: str
+        self,
+        setup: Setup,
+        plan: Plan,
+        rows: list[Row],
+        layout: Layout,
+        words: bool,
+        adds_special: bool,
+        fast: bool,
     ) -> None:
-        plan = make_plan(
-            engine,
-            pair=inputs.seconds is not None,
-            add_special_tokens=add_special_tokens,
-            fast=method == "encode_batch_fast",
-        )
-        rows, _ = encode_rows(engine, plan, inputs, words=words)
-        layout = lay_out(rows, plan.frame, plan.padding)
-        self.layout: Layout = layout
-        self._made: LazyEncodings | None = None
-        self._call = engine.twin(), inputs, plan, words, add_special_tokens, method
-        self.n_sequences = 1 if inputs.seconds is None else 2
-        self.may_overflow = plan.truncation is not None
-        self.ids = [layout.ids(i, row.ids) for i, row in enumerate(rows)]
-        self._again: tuple[Engine, Plan, Inputs, bool] | None = None
-        if method == "encode_batch":
-            self._again = engine, plan, inputs, words
-        self._rows: list[Encoded] | None = None
+        self._setup, self._plan, self._rows, self._layout = setup, plan, rows, layout
+        self._words, self._adds_special, self._fast = words, adds_special, fast
+        self._traced: list[Encoded] | None = None
+        self._named: tuple[int, tuple[list[str], list[int | None]]] | None = None  # row, its tokens and words
 
-    def original(self, i: int) -> Any:
-        """Return the encoding of tokenizers for row i. The first call makes the encodings of all rows."""
-        if self._made is None:
-            twin, inputs, plan, words, adds_special, method = self._call
-            options = {"add_special_tokens": adds_special, "is_pretokenized": words}
-            settings = plan.settings, plan.padding, plan.splits_special
-            self._made = LazyEncodings(Call(twin, inputs.batch, options, *settings, False, method), len(self.ids))
-        return self._made[i]
+    @property
+    def may_overflow(self) -> bool:
+        """True: texts are truncated."""
+        return self._plan.truncation is not None
 
-    def offsets(self, i: int) -> list[Span] | None:
-        """Return the offsets of row i; None if the original must tell them.
+    @property
+    def n_sequences(self) -> int:
+        """Number of texts of each row."""
+        return 1 if self._rows[0].second is None else 2
 
-        The first call encodes the texts again, if the tokenizer is the same as before.
-        """
-        rows, again = self._rows, self._again
-        if rows is None and again is not None:
-            engine, plan, inputs, words = again
-            self._again = None
+    def column(self, encoding: Encoding, name: str, i: int) -> list[Any] | None:
+        """Return a column of row i; None: it must be made whole."""
+        make = _OF_LAYOUT.get(name)
+        if make is not None:
+            found: list[Any] = make(self._layout, i)
+            return found
+        if self._fast:
+            return None
+        if name == "offsets":
+            return self._offsets(i)
+        if self._words or self.may_overflow:
+            return None
+        if self._named is None or self._named[0] != i:
+            self._named = i, self._tokens_and_words(encoding.ids, i)
+        tokens, numbers = self._named[1]
+        return [*tokens] if name == "tokens" else [*numbers]
+
+    def _offsets(self, i: int) -> list[Any] | None:
+        """Return the offsets of row i. The first call encodes all rows again, with offsets."""
+        if self._traced is None:
             try:
-                if engine.with_offsets() is plan.tokenizer:
-                    rows, _ = encode_rows(engine, plan, inputs, words=words, offsets=True)
-                    self._rows = rows
+                offsets = offsets_of(self._setup, self._plan)
+                self._traced, _ = encode_rows(self._plan, _inputs(self._rows), words=self._words, offsets=offsets)
             except HandOver:
-                pass
-        return None if rows is None else self.layout.spans(i, rows[i].spans or ())
+                return None
+        return self._layout.spans(i, self._traced[i].spans or ())
+
+    def _tokens_and_words(self, ids: list[int], i: int) -> tuple[list[str], list[int | None]]:
+        tokens, words = [], []
+        for sequence, n in enumerate(self._layout.counts[i]):
+            start = self._layout.start(i, sequence)
+            its_tokens, found = words_of(self._setup, self._rows[i][sequence], ids[start : start + n])
+            tokens.append(its_tokens)
+            words.append(found.numbers)
+        return self._layout.tokens(i, tokens), self._layout.words(i, words)
+
+    def whole(self, i: int) -> Encoding:
+        """Return the encoding of row i with all its columns."""
+        made = whole(
+            self._setup, self._rows[i], words=self._words, adds_special=self._adds_special, fast=self._fast
+        )
+        if self._plan.padding is not None:
+            pad_to(made, self._layout.padded, self._plan.padding)
+        return made
+
+
+#: Columns that the layout of a batch tells.
+_OF_LAYOUT: dict[str, Any] = {
+    "type_ids": Layout.type_ids,
+    "attention_mask": Layout.attention_mask,
+    "special_tokens_mask": Layout.special_mask,
+    "sequences": Layout.sequences,
+}
+
+
+def _inputs(rows: list[Row]) -> Inputs:
+    seconds = None if rows[0].second is None else [row.second for row in rows]
+    return Inputs([row.first for row in rows], seconds, [], True)

@@ -1,29 +1,33 @@
-"""Decoders of tokenizers, unchanged, and a faster DecodeStream; fastbpe's own if tokenizers is not installed."""
+"""Decoders of BPE, as plain objects, and DecodeStream.
+
+A decoder joins tokens as the vocabulary spells them. The tokenizer needs it only for ids that fastbpe's own
+decoding does not take; the results are the same.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
+from typing import Any, ClassVar
 
-from fastbpe.tokenizers._original import IS_INSTALLED
-
-if TYPE_CHECKING or IS_INSTALLED:
-    from tokenizers.decoders import (
-        CTC,
-        BPEDecoder,
-        ByteFallback,
-        ByteLevel,
-        Decoder,
-        Fuse,
-        Metaspace,
-        Replace,
-        Sequence,
-        Strip,
-        WordPiece,
-    )
-
-    from fastbpe.tokenizers.streams import DecodeStream
-else:
-    from fastbpe.tokenizers.own.decoders import *  # noqa: F403
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.decoders import canonical
+from fastbpe.huggingface import streams
+from fastbpe.huggingface.streams import REPLACEMENT, Texts, is_byte_token, text_after
+from fastbpe.tokenizers.components import (
+    MAX_ID,
+    Component,
+    Steps,
+    character,
+    field,
+    n_changes,
+    number,
+    of_type,
+    pattern,
+    sequence,
+    token_id,
+)
+from fastbpe.tokenizers.pre_tokenizers import scheme
 
 __all__ = [
     "CTC",
@@ -39,3 +43,352 @@ __all__ = [
     "Strip",
     "WordPiece",
 ]
+
+
+class Decoder(Component):
+    """Base of all decoders."""
+
+    def decode(self, tokens: SequenceOf[str]) -> str:
+        """Join tokens to a text.
+
+        Args:
+            tokens: list of str, as the vocabulary spells them.
+
+        Raises:
+            TypeError: it is not a list of str.
+
+        >>> from fastbpe.tokenizers import decoders
+        >>> decoders.ByteLevel().decode(["a", "Ġb"])
+        'a b'
+        """
+        return "".join(self.chain([of_type(token, str) for token in of_type(tokens, (list, tuple))]))
+
+    #: Decoder written in Python; None: it is one of the subclasses.
+    written: Any = None
+
+    #: (JSON, steps made of it), for the next call.
+    _made: tuple[dict[str, Any], list[Any]] | None = None
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """Return the tokens as this step leaves them."""
+        if self.written is None:
+            state = self.state()
+            if self._made is None or self._made[0] != state:
+                from fastbpe.normalization.decoder_steps import make_steps  # here: few programs need it
+
+                self._made = state, make_steps(state)
+            for step in self._made[1]:
+                tokens = step(tokens)
+            return tokens
+        made = self.written.decode_chain(tokens)
+        if isinstance(made, str):
+            raise TypeError("Can't extract `str` to `Vec`")
+        return [of_type(token, str) for token in of_type(made, SequenceOf)]
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            raise TypeError(
+                "Custom PyDecoder cannot be serialized; a file and a pickle hold decoders of tokenizers"
+            )
+        return super().state()
+
+    @staticmethod
+    def custom(decoder: Any) -> Decoder:
+        """Make a decoder of an object written in Python. It cannot be saved, pickled or put into a Sequence.
+
+        Args:
+            decoder: object with a method `decode_chain`, which gets the tokens, a list of str, and returns the
+                texts that are joined.
+
+        >>> class Upper:
+        ...     def decode_chain(self, tokens):
+        ...         return [token.upper() for token in tokens]
+        >>> from fastbpe.tokenizers import decoders
+        >>> decoders.Decoder.custom(Upper()).decode(["a", "b"])
+        'AB'
+        """
+        made = Decoder.__new__(Decoder)
+        made.written = decoder
+        return made
+
+
+class ByteLevel(Decoder):
+    """Turns GPT-2's characters for bytes to text.
+
+    Args:
+        ignored: arguments by name have no effect.
+    """
+
+    kind = "ByteLevel"
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+
+    def __init__(self, **ignored: Any) -> None:
+        self._set(**self.defaults)
+
+
+class ByteFallback(Decoder):
+    """Turns tokens for bytes, such as <0x0A>, to text."""
+
+    kind = "ByteFallback"
+
+    def __init__(self) -> None:
+        self._set()
+
+
+class Fuse(Decoder):
+    """Joins all tokens to one."""
+
+    kind = "Fuse"
+
+    def __init__(self) -> None:
+        self._set()
+
+
+class Strip(Decoder):
+    """Leaves characters out at the ends of each token.
+
+    Args:
+        content: the character.
+        left: most of them at the start.
+        right: most of them at the end.
+    """
+
+    kind = "Strip"
+    fields: ClassVar[Mapping[str, type]] = {"content": str, "start": int, "stop": int}
+
+    def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
+        self._set(content=character(content), start=number(left), stop=number(right))
+
+    content = field("content", "The character.", character)
+    start = field("start", "Most of them at the start.", number)
+    stop = field("stop", "Most of them at the end.", number)
+
+
+class Replace(Decoder):
+    """Replaces a text, or matches of a `Regex`, in each token.
+
+    Args:
+        pattern: str or `Regex`.
+        content: text that comes in its place.
+    """
+
+    kind = "Replace"
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "content": str}
+
+    def __init__(self, pattern: Any, content: str) -> None:
+        self._set(pattern=_pattern(pattern), content=content)
+
+
+_pattern = pattern
+
+
+class Metaspace(Decoder):
+    """Turns U+2581 to spaces.
+
+    Args:
+        replacement: the character that stands for spaces.
+        prepend_scheme: unless it is "never", the first token loses them.
+        split: without effect here.
+    """
+
+    kind = "Metaspace"
+    fields: ClassVar[Mapping[str, type]] = {"replacement": str, "prepend_scheme": str, "split": bool}
+
+    def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
+        self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)
+
+    replacement = field("replacement", "The character that stands for spaces.", character)
+    prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.", scheme)
+    split = field("split", "Without effect here.")
+
+
+class BPEDecoder(Decoder):
+    """Turns the end of a word to a space.
+
+    Args:
+        suffix: text at the end of words.
+    """
+
+    kind = "BPEDecoder"
+    fields: ClassVar[Mapping[str, type]] = {"suffix": str}
+
+    def __init__(self, suffix: str = "</w>") -> None:
+        self._set(suffix=suffix)
+
+    suffix = field("suffix", "Text at the end of words.")
+
+
+class Sequence(Steps, Decoder):
+    """Decoders, one after another.
+
+    Args:
+        decoders_py: list of them.
+    """
+
+    key = "decoders"
+    base = Decoder
+
+    def __init__(self, decoders_py: list[Any]) -> None:
+        self._take(decoders_py)
+        if any(step.written is not None for step in self._steps):
+            raise ValueError("a decoder written in Python cannot be a step of a Sequence")
+
+
+class WordPiece(Decoder):
+    """Joins the parts of words, and puts spaces between words.
+
+    Args:
+        prefix: text before a part that goes on with a word.
+        cleanup: leave spaces out before punctuation and English short forms.
+    """
+
+    kind = "WordPiece"
+    fields: ClassVar[Mapping[str, type]] = {"prefix": str, "cleanup": bool}
+
+    def __init__(self, prefix: str = "##", cleanup: bool = True) -> None:
+        self._set(prefix=prefix, cleanup=cleanup)
+
+    prefix = field("prefix", "Text before a part that goes on with a word.")
+    cleanup = field("cleanup", "Leave spaces out before punctuation.")
+
+
+class CTC(Decoder):
+    """Leaves repeated tokens and padding out, as connectionist temporal classification needs it.
+
+    Args:
+        pad_token: text of padding.
+        word_delimiter_token: text between words.
+        cleanup: make that a space, and leave spaces out before punctuation and English short forms.
+    """
+
+    kind = "CTC"
+    fields: ClassVar[Mapping[str, type]] = {"pad_token": str, "word_delimiter_token": str, "cleanup": bool}
+
+    def __init__(self, pad_token: str = "<pad>", word_delimiter_token: str = "|", cleanup: bool = True) -> None:
+        self._set(pad_token=pad_token, word_delimiter_token=word_delimiter_token, cleanup=cleanup)
+
+    pad_token = field("pad_token", "Text of padding.")
+    word_delimiter_token = field("word_delimiter_token", "Text between words.")
+    cleanup = field("cleanup", "Make that a space, and leave spaces out before punctuation.")
+
+
+_KNOWN: tuple[Any, ...] = (
+    ByteLevel,
+    ByteFallback,
+    Fuse,
+    Strip,
+    Replace,
+    Metaspace,
+    BPEDecoder,
+    WordPiece,
+    CTC,
+    Sequence,
+)
+_CLASSES: Mapping[str, Any] = {cls.kind: cls for cls in _KNOWN}
+
+
+def find(described: Any) -> Any:
+    """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+    kind = described.get("type") if isinstance(described, Mapping) else None
+    if isinstance(kind, str) and kind not in _CLASSES:
+        raise FormatError(f"the decoder {kind!r:.60} is unknown; known are {', '.join(_CLASSES)}")
+    state = canonical(described)
+    return _CLASSES[state["type"]].from_state(state)
+
+
+Sequence.find = staticmethod(find)
+
+
+class _PlainStream:
+    """Stream that decodes all the ids that it keeps, at each step.
+
+    Args:
+        ids: ids that came before.
+        skip_special_tokens: leave special tokens out.
+    """
+
+    def __init__(self, ids: SequenceOf[int] | None = None, skip_special_tokens: bool | None = False) -> None:
+        self._ids = [] if ids is None else [*map(token_id, sequence(ids))]
+        self._skips = bool(skip_special_tokens)
+        self._prefix = ""
+        self._n_prefix = 0
+
+    def step(self, tokenizer: Any, id: int | SequenceOf[int]) -> str | None:
+        """Add an id, or a list of ids, and return the text that it completes; None if it completes none.
+
+        Args:
+            tokenizer: the tokenizer.
+            id: the id, or several.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        new = _ids_of(id)
+        if not self._prefix and self._ids:
+            text = tokenizer.decode(self._ids, self._skips)
+            if not text.endswith(REPLACEMENT):
+                self._prefix, self._n_prefix = text, len(self._ids)
+        self._ids += new
+        text = tokenizer.decode(self._ids, self._skips)
+        if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(REPLACEMENT):
+            return None
+        if not text.startswith(self._prefix):
+            raise Exception("Invalid prefix encountered while decoding stream")  # the class that tokenizers raises
+        made: str = text[len(self._prefix) :]
+        n_before = len(self._ids) - self._n_prefix
+        self._ids = self._ids[self._n_prefix :]
+        self._prefix, self._n_prefix = tokenizer.decode(self._ids, self._skips), n_before
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _PlainStream:
+        made = _PlainStream.__new__(_PlainStream)
+        made.__dict__.update(self.__dict__, _ids=[*self._ids])
+        return made
+
+
+class DecodeStream(streams.DecodeStream):
+    """Stream that decodes ids as they come.
+
+    Args:
+        ids: ids that came before.
+        skip_special_tokens: leave special tokens out.
+
+    >>> from fastbpe.tokenizers import Tokenizer, models, decoders
+    >>> tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1}, []))
+    >>> tokenizer.decoder = decoders.Fuse()
+    >>> stream = decoders.DecodeStream()
+    >>> [stream.step(tokenizer, id) for id in (0, 1)]
+    ['a', 'b']
+    """
+
+    __slots__ = ()
+    slow = _PlainStream
+
+    @staticmethod
+    def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
+        """Return the texts of a tokenizer's ids; None: the slow stream must answer."""
+        known = tokenizer.stream_texts(skips)
+        if known is None:
+            return None
+
+        def find(before: list[int], id: int) -> str | None:
+            token = tokenizer.id_to_token(id) if 0 <= id <= MAX_ID else None
+            if token is None or is_byte_token(token):
+                return None
+            return text_after(lambda ids: tokenizer.decode(ids, skips), before, id)
+
+        return Texts(n_changes, known, find)
+
+
+def _ids_of(id: Any) -> list[int]:
+    """List the ids of a step. `id` is an id or a sequence of ids."""
+    try:
+        return [token_id(id)]
+    except (OverflowError, TypeError):
+        pass
+    try:
+        return [*map(token_id, sequence(id))]
+    except (OverflowError, TypeError):
+        raise TypeError("StreamInput must be either an integer or a list of integers") from None

@@ -1,15 +1,40 @@
-"""Encoding: result of encoding a text, with the names and values of tokenizers' class."""
+"""Encoding: the ids of a text and what belongs to each, as lists."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from fastbpe.tokenizers._original import original
-from fastbpe.tokenizers.batches import Batch
+from fastbpe.huggingface.truncation import Truncation, parts_of
+from fastbpe.tokenizers.components import number, of_type
 
-_Original: Any = original.Encoding
+#: Columns in the order of the pickled form.
+COLUMNS = ("ids", "type_ids", "tokens", "words", "offsets", "special_tokens_mask", "attention_mask")
+_SIDES = ("left", "right")
+
+
+class Source(Protocol):
+    """Maker of the columns of lazy encodings. may_overflow: parts may have been cut off."""
+
+    @property
+    def may_overflow(self) -> bool: ...
+    @property
+    def n_sequences(self) -> int: ...
+    def column(self, encoding: Encoding, name: str, i: int) -> list[Any] | None: ...
+    def whole(self, i: int) -> Encoding: ...
+
+
+def _column(name: str, doc: str) -> Any:
+    def get(self: Encoding) -> Any:
+        if self._source is not None:
+            found = self._source.column(self, name, self._row)
+            if found is not None:
+                return found
+        return [*self.columns[name]]
+
+    return property(get, None, None, doc)
 
 
 class Encoding:
@@ -18,77 +43,94 @@ class Encoding:
     `Tokenizer.encode` makes it. The ids are there from the start; all else is made when it is asked for.
     """
 
-    __slots__ = ("__weakref__", "_batch", "_ids", "_made", "_row")
+    __slots__ = ("__weakref__", "_columns", "_ids", "_parts", "_ranges", "_row", "_source")
 
     def __init__(self) -> None:
-        self._batch: Batch | None = None
+        self._columns: dict[str, list[Any]] | None = {name: [] for name in COLUMNS}
+        self._parts: list[Encoding] = []  # that truncation cut off
+        self._ranges: dict[int, tuple[int, int]] = {}  # start and end of each text
+        self._ids: list[int] = self._columns["ids"]
+        self._source: Source | None = None  # of the columns that are not made yet
         self._row = 0
-        self._ids: list[int] | None = None
-        self._made: Any = _Original()  # tokenizers' encoding, once it is made
+
+    @classmethod
+    def of_source(cls, source: Source, row: int, ids: list[int]) -> Encoding:
+        """Return an encoding whose other columns are made when they are asked for."""
+        made = cls.__new__(cls)
+        made._source, made._row, made._ids, made._columns = source, row, ids, None
+        return made
+
+    def _become(self, other: Encoding) -> None:
+        """Take all that another encoding has."""
+        self._columns, self._parts, self._ranges = other.columns, other.parts, other.ranges
+        self._ids, self._source = other._ids, None
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """Lists by name, of one item an id. They are the encoding's own."""
+        source = self._source
+        if source is not None:
+            self._become(source.whole(self._row))
+        assert self._columns is not None
+        return self._columns
+
+    @property
+    def parts(self) -> list[Encoding]:
+        """Encodings of the parts that truncation cut off. The list is the encoding's own."""
+        _ = self.columns
+        return self._parts
+
+    @property
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """Start and end of each text among the ids; empty: there is one, of all ids."""
+        _ = self.columns
+        return self._ranges
 
     @property
     def ids(self) -> list[int]:
         """Ids of the tokens, with those that the post-processor and the padding add."""
-        return self._made.ids if self._ids is None else [*self._ids]
+        return [*self._ids]
 
-    @property
-    def type_ids(self) -> list[int]:
-        """Number of the part of the template that each id belongs to, such as 0 and 1 in a pair."""
-        batch = self._batch
-        return self._made.type_ids if batch is None else batch.layout.type_ids(self._row)
-
-    @property
-    def attention_mask(self) -> list[int]:
-        """1 for each id, 0 for padding."""
-        batch = self._batch
-        return self._made.attention_mask if batch is None else batch.layout.attention_mask(self._row)
-
-    @property
-    def special_tokens_mask(self) -> list[int]:
-        """1 for each id that the post-processor or the padding added, 0 for ids of a text."""
-        batch = self._batch
-        return self._made.special_tokens_mask if batch is None else batch.layout.special_mask(self._row)
-
-    @property
-    def sequence_ids(self) -> list[int | None]:
-        """Number of the text of each id, 0 or 1; None for ids that were added."""
-        batch = self._batch
-        return self._made.sequence_ids if batch is None else batch.layout.sequences(self._row)
-
-    @property
-    def n_sequences(self) -> int:
-        """Number of texts."""
-        return self._made.n_sequences if self._batch is None else self._batch.n_sequences
-
-    @property
-    def offsets(self) -> list[tuple[int, int]]:
-        """Start and end of each token in its text, in characters."""
-        found = None if self._batch is None else self._batch.offsets(self._row)
-        return self._whole().offsets if found is None else found
-
-    @property
-    def tokens(self) -> list[str]:
-        """Tokens as the vocabulary spells them."""
-        return self._whole().tokens  # type: ignore[no-any-return]
-
-    @property
-    def word_ids(self) -> list[int | None]:
-        """Number of the word of each token in its text; None for ids that were added."""
-        return self._whole().word_ids  # type: ignore[no-any-return]
+    type_ids = _column("type_ids", "Number of the part of the template that each id belongs to.")
+    tokens = _column("tokens", "Tokens as the vocabulary spells them.")
+    word_ids = _column("words", "Number of the word of each token in its text; None for ids that were added.")
+    offsets = _column("offsets", "Start and end of each token in its text, in characters.")
+    special_tokens_mask = _column("special_tokens_mask", "1 for each id that was added, 0 for ids of a text.")
+    attention_mask = _column("attention_mask", "1 for each id, 0 for padding.")
 
     @property
     def words(self) -> list[int | None]:
         """The same as `word_ids`, deprecated."""
         message = "Deprecated in 0.9.4: Encoding.words is deprecated, please use Encoding.word_ids instead."
         warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return self.word_ids
+        return [*self.columns["words"]]
 
     @property
     def overflowing(self) -> list[Encoding]:
         """Encodings of the parts that truncation cut off."""
-        if self._batch is not None and not self._batch.may_overflow:
+        if self._source is not None and not self._source.may_overflow:
             return []
-        return [wrap(part) for part in self._whole().overflowing]
+        return [part.copied() for part in self.parts]
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of texts."""
+        return self._source.n_sequences if self._source is not None else len(self.ranges) or 1
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        """Number of the text of each id, 0 or 1; None for ids that were added."""
+        if self._source is not None:
+            found = self._source.column(self, "sequences", self._row)
+            if found is not None:
+                return found
+        made: list[int | None] = [None] * len(self)
+        for sequence in range(self.n_sequences):
+            start, end = self._range(sequence)
+            made[start:end] = [sequence] * (end - start)
+        return made
+
+    # Finding
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
         """Return the index of the token that holds a character; None if none does.
@@ -97,31 +139,59 @@ class Encoding:
             char_pos: position of the character in its text.
             sequence_index: number of the text, 0 or 1.
         """
-        return self._whole().char_to_token(char_pos, sequence_index)  # type: ignore[no-any-return]
+        at, (start, end) = number(char_pos), self._range(number(sequence_index))
+        offsets = self.columns["offsets"]
+        return next((i for i in range(start, end) if offsets[i][0] <= at < offsets[i][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the number of the word that holds a character. Takes the arguments of `char_to_token`."""
-        return self._whole().char_to_word(char_pos, sequence_index)  # type: ignore[no-any-return]
-
-    def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
-        """Return the offsets of a token; None for ids that were added."""
-        return self._whole().token_to_chars(token_index)  # type: ignore[no-any-return]
-
-    def token_to_word(self, token_index: int) -> int | None:
-        """Return the number of the word of a token."""
-        return self._whole().token_to_word(token_index)  # type: ignore[no-any-return]
+        """Return the number of the word that holds a character. Takes what `char_to_token` takes."""
+        token = self.char_to_token(char_pos, sequence_index)
+        return None if token is None else self.token_to_word(token)
 
     def token_to_sequence(self, token_index: int) -> int | None:
         """Return the number of the text of a token."""
-        return self._whole().token_to_sequence(token_index)  # type: ignore[no-any-return]
+        index = number(token_index)
+        if index > len(self):
+            return None
+        if not self.ranges:
+            return 0
+        return next((key for key, (start, end) in self.ranges.items() if start <= index < end), None)
 
-    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return start and end of a word in its text, in characters."""
-        return self._whole().word_to_chars(word_index, sequence_index)  # type: ignore[no-any-return]
+    def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
+        """Return the offsets of a token; None for ids that were added."""
+        index = number(token_index)
+        if self.token_to_sequence(index) is None or index >= len(self):
+            return None
+        start, end = self.columns["offsets"][index]
+        return start, end
+
+    def token_to_word(self, token_index: int) -> int | None:
+        """Return the number of the word of a token."""
+        index = number(token_index)
+        if self.token_to_sequence(index) is None or index >= len(self):
+            return None
+        word: int | None = self.columns["words"][index]
+        return word
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
         """Return the indices of the first token of a word and of the token after it."""
-        return self._whole().word_to_tokens(word_index, sequence_index)  # type: ignore[no-any-return]
+        word, (first, last) = number(word_index), self._range(number(sequence_index))
+        words = self.columns["words"]
+        # A word of a greater number ends the search, as in tokenizers.
+        behind = next((i for i in range(first, last) if words[i] is not None and words[i] > word), last)
+        found = [i for i in range(first, behind) if words[i] == word]
+        return (found[0], found[-1] + 1) if found else None
+
+    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
+        """Return start and end of a word in its text, in characters."""
+        found = self.word_to_tokens(word_index, sequence_index)
+        offsets = self.columns["offsets"]
+        return None if found is None else (offsets[found[0]][0], offsets[found[1] - 1][1])
+
+    def _range(self, sequence: int) -> tuple[int, int]:
+        return self.ranges.get(sequence, (0, len(self)))
+
+    # Changing
 
     def pad(
         self,
@@ -132,16 +202,54 @@ class Encoding:
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
     ) -> None:
-        """Pad to a length, in place. Takes the arguments of `Tokenizer.enable_padding`."""
-        self._own().pad(length, direction=direction, pad_id=pad_id, pad_type_id=pad_type_id, pad_token=pad_token)
+        """Pad to a length, in place. Takes what `Tokenizer.enable_padding` takes."""
+        length, pad_id, pad_type_id = map(number, (length, pad_id, pad_type_id))
+        direction = check_direction(direction)
+        for part in self.parts:
+            part.pad(length, direction=direction, pad_id=pad_id, pad_type_id=pad_type_id, pad_token=pad_token)
+        n = length - len(self)
+        if n <= 0:
+            return
+        values = (pad_id, pad_type_id, of_type(pad_token, str), None, (0, 0), 1, 0)
+        for name, value in zip(COLUMNS, values, strict=True):
+            column = self.columns[name]
+            column[len(column) if direction == "right" else 0 : len(column) if direction == "right" else 0] = [
+                value
+            ] * n
+        if direction == "left":
+            self._ranges = {key: (start + n, end + n) for key, (start, end) in self._ranges.items()}
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Cut down to a length, in place. Takes the arguments of `Tokenizer.enable_truncation`."""
-        self._own().truncate(max_length, stride, direction)
+        """Cut down to a length, in place. Takes what `Tokenizer.enable_truncation` takes."""
+        limit, stride, n = number(max_length), number(stride), len(self)
+        direction = check_direction(direction)
+        if limit >= n:
+            return
+        if not limit:
+            whole = self.copied()
+            self._become(Encoding())
+            self._parts = [whole]
+            return
+        if stride >= limit:
+            raise ValueError(f"`stride` must be strictly less than `max_len={limit}`")
+        columns = self.columns
+        kept, *others = parts_of(Truncation(limit, stride, "", direction == "left"), n, limit)
+        self._parts = [
+            of_columns({name: column[start:end] for name, column in columns.items()}) for start, end in others
+        ]
+        for column in columns.values():
+            column[:] = column[slice(*kept)]
+        self._ranges = {}
 
     def set_sequence_id(self, sequence_id: int) -> None:
         """Set the number of the text of all tokens."""
-        self._own().set_sequence_id(sequence_id)
+        sequence_id = number(sequence_id)
+        _ = self.columns
+        self._ranges = {**self._ranges, sequence_id: (0, len(self))}
+
+    def set_type_ids(self, type_id: int) -> None:
+        """Set the type id of all tokens."""
+        self.columns["type_ids"][:] = [type_id] * len(self)
 
     @staticmethod
     def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
@@ -149,54 +257,87 @@ class Encoding:
 
         Args:
             encodings: the encodings, in order.
-            growing_offsets: let the offsets of each encoding start where the encoding before it ends.
+            growing_offsets: let offsets go on from one to the next.
         """
-        return wrap(_Original.merge([unwrap(one) for one in encodings], growing_offsets))
-
-    def _whole(self) -> Any:
-        """Return tokenizers' encoding of the same text."""
-        made = self._made
-        if made is None:
-            assert self._batch is not None
-            made = self._made = self._batch.original(self._row)
+        made = Encoding()
+        for one in of_type(encodings, (list, tuple)):
+            made._merge_with(of_type(one, Encoding), of_type(growing_offsets, bool))
         return made
 
-    def _own(self) -> Any:
-        """Return tokenizers' encoding, which is to change, and let it answer from now on."""
-        made = self._whole()
-        self._batch = self._ids = None
+    def _merge_with(self, other: Encoding, grows: bool) -> None:
+        """Put another encoding after this one, in place, and pair the parts that were cut off of both."""
+        pairs = [(part, second) for part in self.parts for second in (other, *other.parts)]
+        pairs += [(self, second) for second in other.parts]
+        made = []
+        for first, second in pairs:
+            joined = first.copied()
+            joined._merge_with(second, grows)
+            made.append(joined)
+        n, columns = len(self), self.columns
+        ends = columns["offsets"]
+        shift = ends[-1][1] if grows and ends else 0
+        for name, column in other.columns.items():
+            is_moved = shift and name == "offsets"
+            columns[name] += [(start + shift, end + shift) for start, end in column] if is_moved else column
+        self._ranges.update({key: (start + n, end + n) for key, (start, end) in other.ranges.items()})
+        self._parts = made
+
+    def copied(self) -> Encoding:
+        """Return an encoding that later changes of this one do not change."""
+        made = of_columns({name: [*column] for name, column in self.columns.items()})
+        made._parts = [part.copied() for part in self.parts]
+        made._ranges = {**self.ranges}
         return made
 
     def __len__(self) -> int:
-        return len(self._made if self._ids is None else self._ids)
+        return len(self._ids)
 
     def __repr__(self) -> str:
-        return repr(self._whole())
+        names = "ids, type_ids, tokens, offsets, attention_mask, special_tokens_mask, overflowing"
+        return f"Encoding(num_tokens={len(self)}, attributes=[{names}])"
+
+    __str__ = __repr__
+
+    def _described(self) -> dict[str, Any]:
+        ranges = {str(key): {"start": start, "end": end} for key, (start, end) in self.ranges.items()}
+        return {
+            **self.columns,
+            "overflowing": [part._described() for part in self.parts],
+            "sequence_ranges": ranges,
+        }
+
+    def __getstate__(self) -> bytes:
+        return json.dumps(self._described(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        self._become(of_described(json.loads(state)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._whole().__getstate__(),)
+        return Encoding, (), self.__getstate__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoding:
+        return self.copied()
 
 
-def of_row(batch: Batch, row: int) -> Encoding:
-    """Return the encoding of a row of a batch."""
-    made = Encoding.__new__(Encoding)
-    made._batch, made._row, made._ids, made._made = batch, row, batch.ids[row], None
-    return made
-
-
-def wrap(encoding: Any) -> Encoding:
-    """Return an encoding for one of tokenizers."""
+def of_columns(columns: dict[str, list[Any]]) -> Encoding:
+    """Return an encoding that owns these columns."""
     made = Encoding()
-    made._made = encoding
+    made._columns, made._ids = columns, columns["ids"]
     return made
 
 
-def unwrap(encoding: Any) -> Any:
-    """Return the encoding of tokenizers for one of this module; any other object unchanged."""
-    return encoding._whole() if type(encoding) is Encoding else encoding
-
-
-def _restore(state: bytes) -> Encoding:
-    made = Encoding()
-    made._made.__setstate__(state)
+def of_described(described: dict[str, Any]) -> Encoding:
+    """Return the encoding of a pickled form."""
+    columns = {name: [*described[name]] for name in COLUMNS}
+    columns["offsets"] = [(start, end) for start, end in columns["offsets"]]
+    made = of_columns(columns)
+    made._parts = [of_described(part) for part in described["overflowing"]]
+    made._ranges = {int(key): (one["start"], one["end"]) for key, one in described["sequence_ranges"].items()}
     return made
+
+
+def check_direction(direction: Any) -> str:
+    """Return a side. Raises ValueError for others."""
+    if of_type(direction, str) not in _SIDES:
+        raise ValueError(f"Unknown `direction`: `{direction}`. Use one of `left` or `right`")
+    return str(direction)

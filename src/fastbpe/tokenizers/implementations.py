@@ -1,22 +1,20 @@
-"""Whole tokenizers of a kind: BPE ones run on fastbpe, the others are tokenizers' own."""
+"""Whole tokenizers of a kind, of BPE: each makes a tokenizer of its components, and trains it by its own options.
+
+The kinds differ in what they are made of. `ByteLevelBPETokenizer` is GPT-2's, `SentencePieceBPETokenizer` marks
+spaces by U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the ends of words.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from fastbpe.tokenizers._original import IS_INSTALLED
-
-if TYPE_CHECKING or IS_INSTALLED:
-    from fastbpe.tokenizers.whole import (
-        BaseTokenizer,
-        BertWordPieceTokenizer,
-        ByteLevelBPETokenizer,
-        CharBPETokenizer,
-        SentencePieceBPETokenizer,
-        SentencePieceUnigramTokenizer,
-    )
-else:
-    from fastbpe.tokenizers.own.implementations import *  # noqa: F403
+from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
+from fastbpe.tokenizers.base_tokenizer import BaseTokenizer
+from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.originals import handed_over
+from fastbpe.tokenizers.tokenizer import Tokenizer
+from fastbpe.tokenizers.trainers import BpeTrainer
 
 __all__ = [
     "BaseTokenizer",
@@ -26,3 +24,324 @@ __all__ = [
     "SentencePieceBPETokenizer",
     "SentencePieceUnigramTokenizer",
 ]
+
+_Vocab = Mapping[str, int] | str | None
+_Merges = Sequence[tuple[str, str]] | str | None
+_UNKNOWN = ("<unk>",)
+
+
+class _Trained(BaseTokenizer):
+    """Base of the kinds: they are trained by options of `BpeTrainer`."""
+
+    def _train(self, files: str | Sequence[str], options: Mapping[str, Any]) -> None:
+        paths = [files] if isinstance(files, str) else files
+        self._tokenizer.train(paths, trainer=_trainer(options))
+
+    def _train_from_iterator(
+        self, iterator: Iterable[Any], length: int | None, options: Mapping[str, Any]
+    ) -> None:
+        self._tokenizer.train_from_iterator(iterator, trainer=_trainer(options), length=length)
+
+
+def _trainer(options: Mapping[str, Any]) -> BpeTrainer:
+    special = options["special_tokens"]
+    return BpeTrainer(**{**options, "special_tokens": [*special] if special is _UNKNOWN else special})
+
+
+def _normalizer(names: Sequence[Any]) -> Any:
+    """Return one normalizer of several; None of none."""
+    return None if not names else names[0] if len(names) == 1 else normalizers.Sequence([*names])
+
+
+def _forms(unicode_normalizer: str | None) -> list[Any]:
+    return [normalizers.unicode_normalizer_from_str(unicode_normalizer)] if unicode_normalizer else []
+
+
+class ByteLevelBPETokenizer(_Trained):
+    """Byte-level BPE, as GPT-2 has it.
+
+    Args:
+        vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
+        add_prefix_space: put a space before texts that do not begin with one.
+        lowercase: make texts lower case.
+        dropout: share of merges that is left out at random.
+        unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
+        continuing_subword_prefix, end_of_word_suffix: as in `models.BPE`; without effect on training.
+        trim_offsets: leave white space out of offsets.
+
+    Raises:
+        ValueError: there is no such unicode_normalizer.
+    """
+
+    def __init__(
+        self,
+        vocab: _Vocab = None,
+        merges: _Merges = None,
+        add_prefix_space: bool = False,
+        lowercase: bool = False,
+        dropout: float | None = None,
+        unicode_normalizer: str | None = None,
+        continuing_subword_prefix: str | None = None,
+        end_of_word_suffix: str | None = None,
+        trim_offsets: bool = False,
+    ) -> None:
+        model = BPE()
+        if vocab is not None and merges is not None:
+            prefix, suffix = continuing_subword_prefix or "", end_of_word_suffix or ""
+            options: dict[str, Any] = {"continuing_subword_prefix": prefix, "end_of_word_suffix": suffix}
+            model = BPE(vocab, merges, dropout=dropout, **options)
+        tokenizer = Tokenizer(model)
+        steps = _forms(unicode_normalizer)
+        tokenizer.normalizer = _normalizer([*steps, normalizers.Lowercase()] if lowercase else steps)
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer.post_processor = processors.ByteLevel(trim_offsets=trim_offsets)
+        parameters = {
+            "model": "ByteLevelBPE",
+            "add_prefix_space": add_prefix_space,
+            "lowercase": lowercase,
+            "dropout": dropout,
+            "unicode_normalizer": unicode_normalizer,
+            "continuing_subword_prefix": continuing_subword_prefix,
+            "end_of_word_suffix": end_of_word_suffix,
+            "trim_offsets": trim_offsets,
+        }
+        super().__init__(tokenizer, parameters)
+
+    @staticmethod
+    def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> ByteLevelBPETokenizer:
+        """Make a tokenizer of the two files of GPT-2. Takes the other arguments of the class, too."""
+        return ByteLevelBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
+
+    def train(
+        self,
+        files: str | Sequence[str],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        show_progress: bool = True,
+        special_tokens: Sequence[Any] = (),
+    ) -> None:
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`."""
+        self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
+
+    def train_from_iterator(
+        self,
+        iterator: Iterable[Any],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        show_progress: bool = True,
+        special_tokens: Sequence[Any] = (),
+        length: int | None = None,
+    ) -> None:
+        """Learn a vocabulary from texts, as `train` does from files."""
+        options = _byte_options(vocab_size, min_frequency, show_progress, special_tokens)
+        self._train_from_iterator(iterator, length, options)
+
+
+def _byte_options(
+    vocab_size: int, min_frequency: int, show_progress: bool, special_tokens: Sequence[Any]
+) -> dict[str, Any]:
+    return {
+        "vocab_size": vocab_size,
+        "min_frequency": min_frequency,
+        "show_progress": show_progress,
+        "special_tokens": special_tokens,
+        "initial_alphabet": pre_tokenizers.ByteLevel.alphabet(),
+    }
+
+
+class _OfCharacters(_Trained):
+    """Base of the kinds whose base symbols are characters."""
+
+    @staticmethod
+    def _make(vocab: _Vocab, merges: _Merges, unk_token: Any, options: Mapping[str, Any]) -> Tokenizer:
+        """Make the tokenizer, with the unknown token as an added one if the vocabulary has it."""
+        if vocab is None or merges is None:
+            vocab = merges = None
+        tokenizer = Tokenizer(BPE(vocab, merges, unk_token=str(unk_token), **options))
+        if tokenizer.token_to_id(str(unk_token)) is not None:
+            tokenizer.add_special_tokens([str(unk_token)])
+        return tokenizer
+
+
+class SentencePieceBPETokenizer(_OfCharacters):
+    """BPE of characters where U+2581 stands for spaces, as in sentencepiece.
+
+    Args:
+        vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
+        unk_token: token of unknown characters.
+        replacement: the character that stands for spaces.
+        add_prefix_space: put one before texts.
+        dropout: share of merges that is left out at random.
+        fuse_unk: one unknown token for several characters.
+    """
+
+    def __init__(
+        self,
+        vocab: _Vocab = None,
+        merges: _Merges = None,
+        unk_token: Any = "<unk>",
+        replacement: str = "\u2581",
+        add_prefix_space: bool = True,
+        dropout: float | None = None,
+        fuse_unk: bool | None = False,
+    ) -> None:
+        if not isinstance(unk_token, str):
+            raise TypeError(f"{type(unk_token).__name__!r} object is not an instance of 'str'")
+        tokenizer = self._make(vocab, merges, unk_token, {"dropout": dropout, "fuse_unk": fuse_unk})
+        scheme = "always" if add_prefix_space else "never"
+        tokenizer.normalizer = normalizers.NFKC()
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=replacement, prepend_scheme=scheme)
+        tokenizer.decoder = decoders.Metaspace(replacement=replacement, prepend_scheme=scheme)
+        parameters = {
+            "model": "SentencePieceBPE",
+            "unk_token": unk_token,
+            "replacement": replacement,
+            "add_prefix_space": add_prefix_space,
+            "dropout": dropout,
+        }
+        super().__init__(tokenizer, parameters)
+
+    @staticmethod
+    def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> SentencePieceBPETokenizer:
+        """Make a tokenizer of a vocab.json and a merges.txt. Takes the other arguments of the class, too."""
+        return SentencePieceBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
+
+    def train(
+        self,
+        files: str | Sequence[str],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        special_tokens: Sequence[Any] = _UNKNOWN,
+        limit_alphabet: int = 1000,
+        initial_alphabet: Sequence[str] = (),
+        show_progress: bool = True,
+    ) -> None:
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`."""
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        self._train(files, dict(zip(_OPTIONS, first, strict=True)))
+
+    def train_from_iterator(
+        self,
+        iterator: Iterable[Any],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        special_tokens: Sequence[Any] = _UNKNOWN,
+        limit_alphabet: int = 1000,
+        initial_alphabet: Sequence[str] = (),
+        show_progress: bool = True,
+        length: int | None = None,
+    ) -> None:
+        """Learn a vocabulary from texts, as `train` does from files."""
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        self._train_from_iterator(iterator, length, dict(zip(_OPTIONS, first, strict=True)))
+
+
+#: Options of training, in the order of the arguments.
+_OPTIONS = (
+    "vocab_size",
+    "min_frequency",
+    "special_tokens",
+    "limit_alphabet",
+    "initial_alphabet",
+    "show_progress",
+)
+
+
+class CharBPETokenizer(_OfCharacters):
+    """BPE of characters with a suffix at the ends of words, as the first GPT has it.
+
+    Args:
+        vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
+        unk_token: token of unknown characters.
+        suffix: text at the end of words.
+        dropout: share of merges that is left out at random.
+        lowercase: make texts lower case.
+        unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
+        bert_normalizer: clean texts, and put spaces around Chinese characters.
+        split_on_whitespace_only: split at white space, and not at punctuation.
+
+    Raises:
+        ValueError: there is no such unicode_normalizer.
+    """
+
+    def __init__(
+        self,
+        vocab: _Vocab = None,
+        merges: _Merges = None,
+        unk_token: Any = "<unk>",
+        suffix: str = "</w>",
+        dropout: float | None = None,
+        lowercase: bool = False,
+        unicode_normalizer: str | None = None,
+        bert_normalizer: bool = True,
+        split_on_whitespace_only: bool = False,
+    ) -> None:
+        options = {"dropout": dropout, "end_of_word_suffix": suffix}
+        tokenizer = self._make(vocab, merges, unk_token, options)
+        steps = _forms(unicode_normalizer)
+        if bert_normalizer:
+            steps.append(normalizers.BertNormalizer(lowercase=False))
+        if lowercase:
+            steps.append(normalizers.Lowercase())
+        tokenizer.normalizer = _normalizer(steps)
+        splits = pre_tokenizers.WhitespaceSplit if split_on_whitespace_only else pre_tokenizers.BertPreTokenizer
+        tokenizer.pre_tokenizer = splits()
+        tokenizer.decoder = decoders.BPEDecoder(suffix=suffix)
+        parameters = {
+            "model": "BPE",
+            "unk_token": unk_token,
+            "suffix": suffix,
+            "dropout": dropout,
+            "lowercase": lowercase,
+            "unicode_normalizer": unicode_normalizer,
+            "bert_normalizer": bert_normalizer,
+            "split_on_whitespace_only": split_on_whitespace_only,
+        }
+        super().__init__(tokenizer, parameters)
+
+    @staticmethod
+    def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> CharBPETokenizer:
+        """Make a tokenizer of a vocab.json and a merges.txt. Takes the other arguments of the class, too."""
+        return CharBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
+
+    def train(
+        self,
+        files: str | Sequence[str],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        special_tokens: Sequence[Any] = _UNKNOWN,
+        limit_alphabet: int = 1000,
+        initial_alphabet: Sequence[str] = (),
+        suffix: str | None = "</w>",
+        show_progress: bool = True,
+    ) -> None:
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`.
+
+        suffix: the trainer's end_of_word_suffix.
+        """
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        self._train(files, {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix})
+
+    def train_from_iterator(
+        self,
+        iterator: Iterable[Any],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        special_tokens: Sequence[Any] = _UNKNOWN,
+        limit_alphabet: int = 1000,
+        initial_alphabet: Sequence[str] = (),
+        suffix: str | None = "</w>",
+        show_progress: bool = True,
+        length: int | None = None,
+    ) -> None:
+        """Learn a vocabulary from texts, as `train` does from files."""
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        options = {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix}
+        self._train_from_iterator(iterator, length, options)
+
+
+BertWordPieceTokenizer = handed_over(BaseTokenizer, "implementations.BertWordPieceTokenizer", "from_file")
+SentencePieceUnigramTokenizer = handed_over(
+    BaseTokenizer, "implementations.SentencePieceUnigramTokenizer", "from_spm"
+)

@@ -1,26 +1,359 @@
-"""Models of tokenizers, unchanged; fastbpe's own if tokenizers is not installed."""
+"""BPE: the vocabulary, the merges and the options of a model, as a plain object."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any
 
-from fastbpe.tokenizers._original import IS_INSTALLED
+from fastbpe._core.encode.offsets import traced_piece
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.vocabulary import read_merges
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.tokenizers.components import (
+    MAX_ID,
+    Component,
+    compact,
+    field,
+    finder,
+    ignore,
+    n_changes,
+    needs_tokenizers,
+    number,
+    of_type,
+    shortest,
+    single,
+    token_id,
+)
+from fastbpe.tokenizers.originals import handed_over
+from fastbpe.tokenizers.token import Token
+from fastbpe.tokenizers.trainers import BpeTrainer
 
-if TYPE_CHECKING or IS_INSTALLED:
-    from tokenizers.models import (
-        BPE,
-        Model,
-        Unigram,
-        WordLevel,
-        WordPiece,
-    )
-else:
-    from fastbpe.tokenizers.own.models import *  # noqa: F403
+__all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
-__all__ = [
-    "BPE",
-    "Model",
-    "Unigram",
-    "WordLevel",
-    "WordPiece",
-]
+#: Options of BPE: type and default of each, in the order of a tokenizer.json. Those without a bool may be None.
+_OPTIONS: dict[str, tuple[type, Any]] = {
+    "dropout": (float, None),
+    "unk_token": (str, None),
+    "continuing_subword_prefix": (str, None),
+    "end_of_word_suffix": (str, None),
+    "fuse_unk": (bool, False),
+    "byte_fallback": (bool, False),
+    "ignore_merges": (bool, False),
+}
+
+
+class Model(Component):
+    """Base of all models."""
+
+
+class BPE(Model):
+    """Model of byte-pair encoding.
+
+    Args:
+        vocab: token → id, or the path of a vocab.json.
+        merges: list of pairs of tokens, best first, or the path of a merges.txt.
+        dropout: share of merges that is left out at random. It must be None or 0 where fastbpe encodes.
+        unk_token: token for unknown characters.
+        continuing_subword_prefix: text before each character of a word but the first.
+        end_of_word_suffix: text after the last character of a word.
+        fuse_unk: one unknown token for several characters.
+        byte_fallback: tokens for the bytes of unknown characters.
+        ignore_merges: a piece that is a token becomes it, whatever its merges make.
+        cache_capacity: without effect: fastbpe has its own caches.
+        Other options have no effect, and cause a warning.
+
+    Raises:
+        ValueError: one of vocab and merges is missing; a merge has a token that the vocabulary lacks.
+        TypeError: an argument is of another type.
+    """
+
+    kind = "BPE"
+    #: State of the model, and a tokenizer of it alone, which merges pieces.
+    _merger: tuple[dict[str, Any], Native] | None = None
+
+    def __init__(
+        self,
+        vocab: Mapping[str, int] | str | None = None,
+        merges: Sequence[tuple[str, str]] | str | None = None,
+        *,
+        cache_capacity: int = 0,
+        **options: Any,
+    ) -> None:
+        if (vocab is None) != (merges is None):
+            raise ValueError("`vocab` and `merges` must be both specified")
+        number(cache_capacity)
+        ignore(name for name in options if name not in _OPTIONS)
+        if isinstance(vocab, str) and isinstance(merges, str):
+            vocab, merges = BPE.read_file(vocab, merges)
+        self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
+        self._take(vocab or {}, [[*merge] for merge in of_type([] if merges is None else merges, (list, tuple))])
+
+    def _set_options(self, options: Mapping[str, Any]) -> None:
+        self._state: dict[str, Any] = {"type": "BPE"}
+        for name, (kind, _) in _OPTIONS.items():
+            value = options[name]
+            if value is None and kind is not bool:
+                self._state[name] = None
+            elif kind is float and (hasattr(value, "__float__") or hasattr(value, "__index__")):
+                self._state[name] = shortest(float(value))
+            else:
+                self._state[name] = of_type(value, kind)
+        dropout = self._state["dropout"]
+        if dropout is not None and not 0 <= dropout <= 1:
+            raise ValueError("Error while initializing BPE: Dropout should be between 0 and 1, inclusive")
+
+    def _take(self, vocab: Any, merges: list[Any]) -> None:
+        """Check and take vocabulary and merges."""
+        if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
+            vocab = {of_type(token, str): number(its_id) for token, its_id in vocab.items()}
+        ids = sorted(vocab.values())
+        if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
+            raise OverflowError("an id does not fit in 32 bits without a sign")
+        self.vocab: dict[str, int] = dict(sorted(vocab.items(), key=itemgetter(1)))
+        self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
+        self._n_prefix = len((self._state["continuing_subword_prefix"] or "").encode())
+        self.merges = self._checked(merges)
+
+    def joined(self, left: str, right: str) -> str:
+        """Join two tokens; the second one loses the bytes of the prefix.
+
+        Raises:
+            ValueError: it has fewer bytes than the prefix, or half a character would be left.
+        """
+        if not self._n_prefix:
+            return left + right
+        data = right.encode()
+        if len(data) < self._n_prefix:
+            raise ValueError(f"the token {right!r:.60} of a merge is shorter than continuing_subword_prefix")
+        return left + data[self._n_prefix :].decode()
+
+    def _checked(self, merges: list[Any]) -> list[list[str]]:
+        """Return the merges, each once. Raises TypeError or FormatError for an item other than two tokens."""
+        if (
+            not self._n_prefix
+            and {*map(type, merges)} <= {list}
+            and {*map(len, merges)} <= {2}
+            and len(self.names) == len(self.vocab)
+        ):
+            pairs = {*map(tuple, merges)}
+            used = {*chain.from_iterable(merges)}
+            if len(pairs) == len(merges) and {*map(type, used)} <= {str} and "" not in used:
+                made = {f"{left}{right}" for left, right in pairs}
+                if self.vocab.keys() >= used and self.vocab.keys() >= made:
+                    return merges
+        for merge in merges:
+            if len(merge) != 2 or not all(isinstance(token, str) for token in merge):
+                raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
+        if self._n_prefix:
+            return self._checked_with_prefix(merges)
+        listed = read_merges(Part({"merges": merges}, "BPE", "model"), self.vocab)
+        return [[self.names[left], self.names[right]] for left, right, _ in listed]
+
+    def _checked_with_prefix(self, merges: list[Any]) -> list[list[str]]:
+        found: dict[tuple[str, str], None] = {}
+        for n, (left, right) in enumerate(merges):
+            known = left in self.vocab and right in self.vocab
+            if not known or self.joined(left, right) not in self.vocab:
+                named = f"{left!r:.60} and {right!r:.60}"
+                raise FormatError(
+                    f"BPE: model.merges[{n}]: {named}: the vocabulary lacks one of them, or what they become"
+                )
+            found.pop((left, right), None)
+            found[left, right] = None
+        return [[*pair] for pair in found]
+
+    def replace(self, vocab: dict[str, int], merges: list[Any], prefix: str | None, suffix: str | None) -> None:
+        """Take another vocabulary, as training does, with its prefix and suffix, and keep the other options."""
+        self._state = {**self._state, "continuing_subword_prefix": prefix, "end_of_word_suffix": suffix}
+        self._take(vocab, merges)
+        n_changes[0] += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the model as it is now."""
+        return {**self._state, "vocab": {token: i for i, token in self.names.items()}, "merges": self.merges}
+
+    def options(self) -> dict[str, Any]:
+        """Return the JSON of the model without vocabulary and merges."""
+        return {**self._state}
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> BPE:
+        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        part = Part(dict(described), "BPE", "model")
+        made = cls.__new__(cls)
+        listed = part.get("merges", list)
+        split = [[*one.split(" ")] if isinstance(one, str) else one for one in listed if not _is_version(one)]
+        try:
+            made._set_options(
+                {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
+            )
+            made._take(part.get("vocab", dict), split)
+        except (TypeError, OverflowError) as error:
+            raise FormatError(f"BPE: {error}") from None
+        return made
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token; None if there is none."""
+        return self.vocab.get(of_type(token, str))
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the token of an id; None if there is none."""
+        return self.names.get(token_id(id))
+
+    def tokenize(self, sequence: str) -> list[Token]:
+        """Merge a piece, and return its tokens, with offsets in bytes of UTF-8.
+
+        Args:
+            sequence: the piece. Normalizer and pre-tokenizer do not see it.
+
+        Raises:
+            TypeError: it is not a str.
+            ValueError: it has a lone surrogate, or needs an unknown token that the vocabulary lacks.
+            ImportError: the model has dropout.
+
+        >>> from fastbpe.tokenizers import models
+        >>> [token.as_tuple() for token in models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]).tokenize("aab")]
+        [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
+        """
+        of_type(sequence, str).encode()
+        if self._state["dropout"]:
+            needs_tokenizers("encoding with dropout")
+        if self._merger is None or self._merger[0] is not self._state:
+            self._merger = self._state, self._make_merger()
+        tokens, names, start = [], self.names, 0
+        for i, end in traced_piece(self._merger[1]._pipeline, sequence):
+            tokens.append(Token(i, names[i], (start, end)))
+            start = end
+        return tokens
+
+    def _make_merger(self) -> Native:
+        """Return a tokenizer of the model alone."""
+        from fastbpe.formats.huggingface import read_characters  # here: few programs merge pieces
+        from fastbpe.tokenizer.characters import CharacterTokenizer
+
+        described = {"version": "1.0", "model": {**self.state(), "dropout": None}}
+        made = CharacterTokenizer(read_characters.parse(compact(described), self.kind))
+        made.encode("")  # which makes the pipeline
+        return made
+
+    def _clear_cache(self) -> None:
+        """Do nothing: fastbpe has its own caches."""
+
+    def _resize_cache(self, capacity: int) -> None:
+        """Check the number, and do nothing else: fastbpe has its own caches."""
+        number(capacity)
+
+    def get_trainer(self) -> Any:
+        """Return a trainer with its defaults."""
+        return BpeTrainer()
+
+    @staticmethod
+    def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+        """Read the two files of GPT-2.
+
+        Args:
+            vocab: path of a vocab.json.
+            merges: path of a merges.txt.
+
+        Returns:
+            Vocabulary and merges.
+
+        Raises:
+            OSError: a file cannot be opened.
+            FormatError: a line is not a merge, or the vocabulary is not a JSON object.
+        """
+        with open(vocab, encoding="utf-8") as file:
+            read = json.load(file)
+        if not isinstance(read, dict):
+            raise FormatError(f"{vocab}: must be a JSON object")
+        pairs = []
+        with open(merges, encoding="utf-8", newline="\n") as file:
+            for n, line in enumerate(file, 1):
+                if _is_version(line):
+                    continue
+                pair = line.rstrip("\r\n").split(" ")
+                if len(pair) != 2:
+                    raise FormatError(f"{merges}: line {n}: must be two tokens, not {line!r:.60}")
+                pairs.append((pair[0], pair[1]))
+        return {token: i for token, i in read.items() if isinstance(i, int)}, pairs
+
+    @classmethod
+    def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
+        """Make a model of the two files of GPT-2. Takes what `read_file` and the class take."""
+        return cls(*cls.read_file(vocab, merges), **options)
+
+    def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
+        """Write the two files of GPT-2 into a folder.
+
+        Args:
+            folder: path of the folder.
+            prefix: put before the names of the files, with a hyphen.
+            name: without effect.
+
+        Returns:
+            The paths.
+        """
+        before = f"{prefix}-" if prefix else ""
+        paths = [os.path.join(folder, f"{before}{ending}") for ending in ("vocab.json", "merges.txt")]
+        with open(paths[0], "w", encoding="utf-8") as file:
+            json.dump(self.state()["vocab"], file, ensure_ascii=False, separators=(",", ":"))
+        with open(paths[1], "w", encoding="utf-8", newline="\n") as file:
+            file.write("#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in self.merges))
+        return paths
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BPE:
+        made = BPE.__new__(BPE)
+        made.__dict__.update(self.__dict__, _state={**self._state})
+        return made
+
+
+def _is_version(line: Any) -> bool:
+    return isinstance(line, str) and line.startswith("#version")
+
+
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _option(name: str) -> Any:
+    """Return a property for an option."""
+    plain = field(name, "")
+    get = plain.fget
+
+    def widened(self: BPE) -> float | None:
+        return None if get(self) is None else single(get(self))
+
+    def set(self: BPE, value: Any) -> None:
+        BPE._set_options(self, {**self._state, name: value})
+        n_changes[0] += 1
+
+    return property(widened if _OPTIONS[name][0] is float else get, set, None, f"Option {name}.")
+
+
+for _name in _OPTIONS:
+    setattr(BPE, _name, _option(_name))
+
+Unigram = handed_over(Model, "models.Unigram")
+WordLevel = handed_over(Model, "models.WordLevel", "from_file", "read_file")
+WordPiece = handed_over(Model, "models.WordPiece", "from_file", "read_file")
+
+_find = finder({"BPE": BPE}, "model")
+
+
+def find(described: Any) -> Any:
+    """Make the model that a tokenizer.json describes. Old files leave its type out."""
+    if isinstance(described, Mapping) and "type" not in described and "merges" in described:
+        described = {"type": "BPE", **described}
+    return _find(described)
+
+
+def other_kind(described: Any) -> str | None:
+    """Return what the JSON of a model that is not BPE describes; None: it is BPE."""
+    if not isinstance(described, Mapping) or "merges" in described or described.get("type") == "BPE":
+        return None
+    return f"the model {described['type']!r}" if "type" in described else "a model without a type"

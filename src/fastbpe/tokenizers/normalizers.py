@@ -1,33 +1,25 @@
-"""Normalizers of tokenizers, unchanged; fastbpe's own if tokenizers is not installed."""
+"""Normalizers that fastbpe knows, as plain objects."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from binascii import b2a_base64
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
+from typing import Any, ClassVar
 
-from fastbpe.tokenizers._original import IS_INSTALLED
-
-if TYPE_CHECKING or IS_INSTALLED:
-    from tokenizers.normalizers import (  # type: ignore[attr-defined]
-        NFC,
-        NFD,
-        NFKC,
-        NFKD,
-        NORMALIZERS,
-        BertNormalizer,
-        ByteLevel,
-        Lowercase,
-        Nmt,
-        Normalizer,
-        Precompiled,
-        Prepend,
-        Replace,
-        Sequence,
-        Strip,
-        StripAccents,
-        unicode_normalizer_from_str,
-    )
-else:
-    from fastbpe.tokenizers.own.normalizers import *  # noqa: F403
+from fastbpe.tokenizers import components
+from fastbpe.tokenizers.components import (
+    WRITTEN,
+    Component,
+    Indexed,
+    field,
+    finder,
+    of_type,
+    pattern,
+    pattern_field,
+    plain,
+)
+from fastbpe.tokenizers.normalized_string import NormalizedString
 
 __all__ = [
     "NFC",
@@ -48,3 +40,272 @@ __all__ = [
     "StripAccents",
     "unicode_normalizer_from_str",
 ]
+
+
+class Normalizer(Component):
+    """Base of all normalizers."""
+
+    def normalize_str(self, sequence: str) -> str:
+        """Normalize a text.
+
+        Args:
+            sequence: the text.
+
+        Raises:
+            TypeError: it is not a str.
+            PatternError: a pattern that fastbpe does not run.
+
+        >>> from fastbpe.tokenizers import normalizers
+        >>> normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]).normalize_str("é")
+        'e'
+        """
+        steps = components.flat(self.described())
+        if any(step["type"] == WRITTEN for step in steps):
+            text = NormalizedString(sequence)
+            text.normalize_by(steps)
+            return text.normalized
+        from fastbpe.normalization.huggingface import make_change  # here: few programs need it
+
+        change = make_change(steps)
+        return str(of_type(sequence, str)) if change is None else change(of_type(sequence, str))
+
+    def normalize(self, normalized: NormalizedString) -> None:
+        """Normalize a `NormalizedString`, in place. Raises TypeError for others.
+
+        >>> from fastbpe.tokenizers import NormalizedString, normalizers
+        >>> text = NormalizedString("\ufb01n")
+        >>> normalizers.NFKC().normalize(text)
+        >>> text
+        NormalizedString(original="\ufb01n", normalized="fin")
+        """
+        of_type(normalized, NormalizedString).normalize_by(components.flat(self.described()))
+
+    #: Normalizer written in Python; None: it is one of the subclasses.
+    written: Any = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            raise TypeError(
+                "Custom Normalizer cannot be serialized; a file and a pickle hold normalizers of tokenizers"
+            )
+        return super().state()
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, or an object in its place."""
+        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
+
+    @staticmethod
+    def custom(obj: Any) -> Normalizer:
+        """Make a normalizer of an object written in Python. It cannot be saved or pickled.
+
+        Args:
+            obj: object with a method `normalize`, which gets a `NormalizedString` and changes it. It must not use
+                the string after that.
+
+        >>> class Joined:
+        ...     def normalize(self, text):
+        ...         text.replace("-", "")
+        >>> from fastbpe.tokenizers import normalizers
+        >>> normalizers.Normalizer.custom(Joined()).normalize_str("to-day")
+        'today'
+        """
+        made = Normalizer.__new__(Normalizer)
+        made.written = obj
+        return made
+
+
+NFC = plain(Normalizer, "NFC", "Unicode's form NFC.")
+NFD = plain(Normalizer, "NFD", "Unicode's form NFD.")
+NFKC = plain(Normalizer, "NFKC", "Unicode's form NFKC.")
+NFKD = plain(Normalizer, "NFKD", "Unicode's form NFKD.")
+Lowercase = plain(Normalizer, "Lowercase", "Lower case.")
+StripAccents = plain(Normalizer, "StripAccents", "Leaves marks out, such as those that NFD separates.")
+ByteLevel = plain(Normalizer, "ByteLevel", "GPT-2's characters for the bytes of each character.")
+Nmt = plain(Normalizer, "Nmt", "Control characters left out, and spaces for those that part words.")
+
+
+class BertNormalizer(Normalizer):
+    """Normalizer of BERT.
+
+    Args:
+        clean_text: leave control characters out, and make all white space spaces.
+        handle_chinese_chars: put spaces around Chinese characters.
+        strip_accents: leave accents out; None: as lowercase says.
+        lowercase: make lower case.
+    """
+
+    kind = "BertNormalizer"
+    fields: ClassVar[Mapping[str, Any]] = {
+        "clean_text": bool,
+        "handle_chinese_chars": bool,
+        "strip_accents": (bool, type(None)),
+        "lowercase": bool,
+    }
+    defaults: ClassVar[Mapping[str, Any]] = {"strip_accents": None}
+
+    def __init__(
+        self,
+        clean_text: bool = True,
+        handle_chinese_chars: bool = True,
+        strip_accents: bool | None = None,
+        lowercase: bool = True,
+    ) -> None:
+        self._set(
+            clean_text=clean_text,
+            handle_chinese_chars=handle_chinese_chars,
+            strip_accents=strip_accents,
+            lowercase=lowercase,
+        )
+
+    clean_text = field("clean_text", "Leave control characters out.")
+    handle_chinese_chars = field("handle_chinese_chars", "Put spaces around Chinese characters.")
+    strip_accents = field("strip_accents", "Leave accents out; None: as lowercase says.")
+    lowercase = field("lowercase", "Make lower case.")
+
+
+class Strip(Normalizer):
+    """Leaves white space out at the ends of a text.
+
+    Args:
+        left: at the start.
+        right: at the end.
+    """
+
+    kind = "Strip"
+    fields: ClassVar[Mapping[str, type]] = {"strip_left": bool, "strip_right": bool}
+
+    def __init__(self, left: bool = True, right: bool = True) -> None:
+        self._set(strip_left=left, strip_right=right)
+
+    left = field("strip_left", "Strip the start.")
+    right = field("strip_right", "Strip the end.")
+
+
+class Prepend(Normalizer):
+    """Puts a text before each text that is not empty.
+
+    Args:
+        prepend: the text to put there.
+    """
+
+    kind = "Prepend"
+    fields: ClassVar[Mapping[str, type]] = {"prepend": str}
+
+    def __init__(self, prepend: str = "\u2581") -> None:
+        self._set(prepend=prepend)
+
+    prepend = field("prepend", "Text that is put before.")
+
+
+class Replace(Normalizer):
+    """Replaces a text, or matches of a `Regex`.
+
+    Args:
+        pattern: str or `Regex`.
+        content: text that comes in its place.
+    """
+
+    kind = "Replace"
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "content": str}
+    checked: ClassVar[Mapping[str, str]] = {"pattern": "pattern"}
+
+    def __init__(self, pattern: Any, content: str) -> None:
+        self._set(pattern=_pattern(pattern), content=content)
+
+    pattern = pattern_field()
+    content = field("content", "Text that comes in its place.")
+
+
+_pattern = pattern
+
+
+class Precompiled(Normalizer):
+    """Replaces characters by the rules of a sentencepiece model, grapheme by grapheme.
+
+    Args:
+        precompiled_charsmap: the rules, as bytes of the model's file.
+
+    Raises:
+        TypeError: it is not bytes.
+        FormatError: it is damaged.
+
+    >>> from fastbpe.normalization.sentencepiece_rules import charsmap
+    >>> Precompiled(charsmap("nmt_nfkc")).normalize_str("\ufb01n")
+    'fin'
+    """
+
+    kind = "Precompiled"
+    fields: ClassVar[Mapping[str, type]] = {"precompiled_charsmap": str}
+
+    def __init__(self, precompiled_charsmap: bytes) -> None:
+        if isinstance(precompiled_charsmap, str):
+            raise TypeError("Can't extract `str` to `Vec`")
+        try:
+            data = bytes(of_type(precompiled_charsmap, SequenceOf))
+        except ValueError:
+            raise OverflowError("a byte is a number from 0 to 255") from None
+        from fastbpe.normalization.precompiled import checked_charsmap  # here: few programs need it
+
+        self._set(precompiled_charsmap=b2a_base64(checked_charsmap(data), newline=False).decode())
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Precompiled:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        made = super().from_state(described)
+        from fastbpe.normalization.huggingface import make_change  # here: few programs need it
+
+        make_change([made.state()])  # which checks the charsmap
+        return made
+
+
+class Sequence(Indexed, Normalizer):
+    """Normalizers, one after another.
+
+    Args:
+        normalizers: list of them.
+    """
+
+    key = "normalizers"
+    base = Normalizer
+
+    def __init__(self, normalizers: list[Any]) -> None:
+        super().__init__(normalizers)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+
+_KNOWN: tuple[type[Normalizer], ...] = (
+    NFC,
+    NFD,
+    NFKC,
+    NFKD,
+    Lowercase,
+    StripAccents,
+    ByteLevel,
+    Nmt,
+    Precompiled,
+    BertNormalizer,
+    Strip,
+    Prepend,
+    Replace,
+)
+find = finder(
+    {
+        **{cls.kind: cls for cls in _KNOWN},
+        "Sequence": Sequence,
+    },
+    "normalizer",
+)
+Sequence.find = staticmethod(find)
+
+#: Forms of Unicode by name.
+NORMALIZERS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
+
+
+def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
+    """Return the normalizer of a form of Unicode by its name. Raises ValueError for an unknown name."""
+    if normalizer not in NORMALIZERS:
+        raise ValueError(f"{normalizer} is not a known unicode normalizer. Available are {NORMALIZERS.keys()}")
+    return NORMALIZERS[normalizer]()

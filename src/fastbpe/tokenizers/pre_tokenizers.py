@@ -1,29 +1,28 @@
-"""Pre-tokenizers of tokenizers, unchanged; fastbpe's own if tokenizers is not installed."""
+"""Pre-tokenizers that fastbpe knows, as plain objects."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from fastbpe.tokenizers._original import IS_INSTALLED
-
-if TYPE_CHECKING or IS_INSTALLED:
-    from tokenizers.pre_tokenizers import (
-        BertPreTokenizer,
-        ByteLevel,
-        CharDelimiterSplit,
-        Digits,
-        FixedLength,
-        Metaspace,
-        PreTokenizer,
-        Punctuation,
-        Sequence,
-        Split,
-        UnicodeScripts,
-        Whitespace,
-        WhitespaceSplit,
-    )
-else:
-    from fastbpe.tokenizers.own.pre_tokenizers import *  # noqa: F403
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.formats.huggingface.decoders import metaspace
+from fastbpe.tokenizers.components import (
+    WRITTEN,
+    Component,
+    Indexed,
+    character,
+    field,
+    finder,
+    flat,
+    number,
+    of_type,
+    pattern,
+    pattern_field,
+    plain,
+)
+from fastbpe.tokenizers.components import behavior as _checked_behavior
+from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString
 
 __all__ = [
     "BertPreTokenizer",
@@ -40,3 +39,274 @@ __all__ = [
     "Whitespace",
     "WhitespaceSplit",
 ]
+
+SCHEMES = ("first", "never", "always")
+
+
+class PreTokenizer(Component):
+    """Base of all pre-tokenizers."""
+
+    def pre_tokenize_str(self, s: str) -> list[tuple[str, tuple[int, int]]]:
+        """Split a text, and return each piece with its start and end in the text.
+
+        Args:
+            s: the text.
+
+        Raises:
+            TypeError: it is not a str.
+            PatternError: a pattern that fastbpe does not run.
+
+        >>> from fastbpe.tokenizers import pre_tokenizers
+        >>> pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str("a bc")
+        [('a', (0, 1)), ('Ġbc', (1, 4))]
+        """
+        whole = PreTokenizedString(s)
+        whole.apply(flat(self.described()))
+        return [(text, span) for text, span, _ in whole.get_splits()]
+
+    def pre_tokenize(self, pretok: PreTokenizedString) -> None:
+        """Split the pieces of a `PreTokenizedString`, in place. Raises TypeError for others.
+
+        >>> from fastbpe.tokenizers import PreTokenizedString, pre_tokenizers
+        >>> text = PreTokenizedString("a bc")
+        >>> pre_tokenizers.Whitespace().pre_tokenize(text)
+        >>> text.get_splits()
+        [('a', (0, 1), None), ('bc', (2, 4), None)]
+        """
+        of_type(pretok, PreTokenizedString).apply(flat(self.described()))
+
+    #: Pre-tokenizer written in Python; None: it is one of the subclasses.
+    written: Any = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            raise TypeError(
+                "Custom PreTokenizer cannot be serialized; a file and a pickle hold pre-tokenizers of tokenizers"
+            )
+        return super().state()
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, or an object in its place."""
+        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
+
+    @staticmethod
+    def custom(pretok: Any) -> PreTokenizer:
+        """Make a pre-tokenizer of an object written in Python. It cannot be saved or pickled.
+
+        Args:
+            pretok: object with a method `pre_tokenize`, which gets a `PreTokenizedString` and splits it.
+
+        >>> class Halves:
+        ...     def pre_tokenize(self, text):
+        ...         text.split(lambda i, piece: [piece[:2], piece[2:]])
+        >>> from fastbpe.tokenizers import pre_tokenizers
+        >>> pre_tokenizers.PreTokenizer.custom(Halves()).pre_tokenize_str("abcd")
+        [('ab', (0, 2)), ('cd', (2, 4))]
+        """
+        made = PreTokenizer.__new__(PreTokenizer)
+        made.written = pretok
+        return made
+
+
+class ByteLevel(PreTokenizer):
+    """Turns texts to bytes, in GPT-2's characters for them.
+
+    Args:
+        add_prefix_space: put a space before texts that do not begin with one.
+        trim_offsets: without effect here: the post-processor trims offsets.
+        use_regex: split by GPT-2's pattern.
+        ignored: other arguments have no effect.
+    """
+
+    kind = "ByteLevel"
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"use_regex": True}
+
+    def __init__(
+        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **ignored: Any
+    ) -> None:
+        self._set(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
+
+    add_prefix_space = field("add_prefix_space", "Put a space before texts.")
+    trim_offsets = field("trim_offsets", "Without effect here.")
+    use_regex = field("use_regex", "Split by GPT-2's pattern.")
+
+    @staticmethod
+    def alphabet() -> list[str]:
+        """Return the characters that stand for bytes."""
+        return [*BYTE_OF_CHARACTER]
+
+
+def _behavior_field(doc: str) -> Any:
+    """Return a property for a behavior, which is told in lower case."""
+    plain = field("behavior", doc, _checked_behavior)
+    return property(lambda self: str(plain.fget(self)).lower(), plain.fset, None, doc)
+
+
+class Split(PreTokenizer):
+    """Splits texts at a text, or at matches of a `Regex`.
+
+    Args:
+        pattern: str or `Regex`.
+        behavior: "removed", "isolated", "merged_with_previous", "merged_with_next" or "contiguous".
+        invert: split at what lies between.
+    """
+
+    kind = "Split"
+    fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "behavior": str, "invert": bool}
+    checked: ClassVar[Mapping[str, str]] = {"pattern": "pattern", "behavior": "behavior"}
+
+    def __init__(self, pattern: Any, behavior: str, invert: bool = False) -> None:
+        self._set(pattern=_pattern(pattern), behavior=_checked_behavior(behavior), invert=invert)
+
+    pattern = pattern_field()
+    behavior = _behavior_field("Fate of the text at which is split.")
+    invert = field("invert", "Split at what lies between.")
+
+
+_pattern = pattern
+
+
+class Digits(PreTokenizer):
+    """Splits at digits.
+
+    Args:
+        individual_digits: each by itself.
+    """
+
+    kind = "Digits"
+    fields: ClassVar[Mapping[str, type]] = {"individual_digits": bool}
+
+    def __init__(self, individual_digits: bool = False) -> None:
+        self._set(individual_digits=individual_digits)
+
+    individual_digits = field("individual_digits", "Each digit by itself.")
+
+
+class Punctuation(PreTokenizer):
+    """Splits at punctuation.
+
+    Args:
+        behavior: as for `Split`.
+    """
+
+    kind = "Punctuation"
+    fields: ClassVar[Mapping[str, type]] = {"behavior": str}
+    checked: ClassVar[Mapping[str, str]] = {"behavior": "behavior"}
+    defaults: ClassVar[Mapping[str, Any]] = {"behavior": "Isolated"}
+
+    def __init__(self, behavior: str = "isolated") -> None:
+        self._set(behavior=_checked_behavior(behavior))
+
+    behavior = _behavior_field("Fate of punctuation.")
+
+
+Whitespace = plain(
+    PreTokenizer, "Whitespace", "Splits into words and the characters between, without white space."
+)
+BertPreTokenizer = plain(
+    PreTokenizer,
+    "BertPreTokenizer",
+    "Splits at white space, which is left out, and around each punctuation character.",
+)
+UnicodeScripts = plain(PreTokenizer, "UnicodeScripts", "Splits where the script changes; Japanese is one script.")
+WhitespaceSplit = plain(PreTokenizer, "WhitespaceSplit", "Splits at white space, which is left out.")
+
+
+class CharDelimiterSplit(PreTokenizer):
+    """Splits at a character, which is left out.
+
+    Args:
+        delimiter: the character.
+    """
+
+    kind = "CharDelimiterSplit"
+    fields: ClassVar[Mapping[str, type]] = {"delimiter": str}
+    checked: ClassVar[Mapping[str, str]] = {"delimiter": "character"}
+
+    def __init__(self, delimiter: str) -> None:
+        self._set(delimiter=character(delimiter))
+
+    delimiter = field("delimiter", "The character.", character)
+
+
+class FixedLength(PreTokenizer):
+    """Splits after every so many characters.
+
+    Args:
+        length: characters of a piece.
+    """
+
+    kind = "FixedLength"
+    fields: ClassVar[Mapping[str, type]] = {"length": int}
+    checked: ClassVar[Mapping[str, str]] = {"length": "number"}
+    defaults: ClassVar[Mapping[str, Any]] = {"length": 5}
+
+    def __init__(self, length: int = 5) -> None:
+        self._set(length=number(length))
+
+    length = field("length", "Characters of a piece.", number)
+
+
+def scheme(value: Any) -> str:
+    """Return a prepend_scheme. Raises ValueError for others."""
+    if of_type(value, str) not in SCHEMES:
+        raise ValueError(f"{value} is an unknown variant, should be one of ['first', 'never', 'always']")
+    return str(value)
+
+
+class Metaspace(PreTokenizer):
+    """Lets U+2581 stand for spaces, and splits before each.
+
+    Args:
+        replacement: the character that stands for spaces.
+        prepend_scheme: texts that get a space: "always", "first" or "never".
+        split: split before each.
+    """
+
+    kind = "Metaspace"
+    fields: ClassVar[Mapping[str, type]] = {"replacement": str, "prepend_scheme": str, "split": bool}
+
+    def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
+        self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        return super().from_state(metaspace(described, "pre_tokenizer"))
+
+    replacement = field("replacement", "The character that stands for spaces.", character)
+    prepend_scheme = field("prepend_scheme", "Texts that get a space.", scheme)
+    split = field("split", "Split before each.")
+
+
+class Sequence(Indexed, PreTokenizer):
+    """Pre-tokenizers, one after another.
+
+    Args:
+        pre_tokenizers: list of them.
+    """
+
+    key = "pretokenizers"
+    base = PreTokenizer
+
+    def __init__(self, pre_tokenizers: list[Any]) -> None:
+        super().__init__(pre_tokenizers)
+
+
+_KNOWN: tuple[type[PreTokenizer], ...] = (
+    ByteLevel,
+    Split,
+    Digits,
+    Punctuation,
+    Whitespace,
+    WhitespaceSplit,
+    CharDelimiterSplit,
+    BertPreTokenizer,
+    FixedLength,
+    UnicodeScripts,
+    Metaspace,
+)
+find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "pre-tokenizer")
+Sequence.find = staticmethod(find)

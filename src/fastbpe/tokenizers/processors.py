@@ -1,22 +1,13 @@
-"""Processors of tokenizers, unchanged; fastbpe's own if tokenizers is not installed."""
+"""Post-processors, as plain objects: the ids that they put around texts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from fastbpe.tokenizers._original import IS_INSTALLED
-
-if TYPE_CHECKING or IS_INSTALLED:
-    from tokenizers.processors import (
-        BertProcessing,
-        ByteLevel,
-        PostProcessor,
-        RobertaProcessing,
-        Sequence,
-        TemplateProcessing,
-    )
-else:
-    from fastbpe.tokenizers.own.processors import *  # noqa: F403
+from fastbpe.tokenizers.components import Component, Indexed, field, finder, n_changes, number, of_type
+from fastbpe.tokenizers.encoding import Encoding, of_columns
 
 __all__ = [
     "BertProcessing",
@@ -26,3 +17,379 @@ __all__ = [
     "Sequence",
     "TemplateProcessing",
 ]
+
+_SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
+
+
+class PostProcessor(Component):
+    """Base of all post-processors."""
+
+    def process(
+        self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
+    ) -> Encoding:
+        """Return the encoding of a text, or of two, with what the post-processor adds.
+
+        Args:
+            encoding: the encoding of a text.
+            pair: the same of the second text.
+            add_special_tokens: add ids.
+        """
+        return process(self, [one.copied() for one in (encoding, pair) if one is not None], add_special_tokens)
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """Return the number of ids that are added to a text, or to two."""
+        of_type(is_pair, bool)
+        return self.n_added(is_pair)
+
+    def n_added(self, is_pair: bool) -> int:
+        """Return the number of ids that are added to a text, or to two."""
+        return 0
+
+    def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
+        """Return the encodings as this step leaves them; they may be changed in place."""
+        return encodings
+
+
+def process(post: PostProcessor | None, encodings: list[Encoding], adds_special: bool) -> Encoding:
+    """Return the encoding of a text, or of two, as a post-processor leaves it. They may be changed in place."""
+    if post is None:
+        if len(encodings) == 1:
+            return encodings[0]
+        for i, encoding in enumerate(encodings):
+            encoding.set_sequence_id(i)
+        return Encoding.merge(encodings, False)
+    for i, encoding in enumerate(encodings):
+        encoding.set_sequence_id(i)
+        for part in encoding.parts:
+            part.set_sequence_id(i)
+        encoding.set_type_ids(i)
+    return Encoding.merge(post.around(encodings, adds_special), False)
+
+
+def _trim(encoding: Encoding, prefixed: bool) -> None:
+    """Leave white space at the ends of tokens out of the offsets.
+
+    prefixed: the first white space of a text is one that was put before it.
+    """
+    from fastbpe.splitting.charset import blanks  # here: few programs need it
+
+    blank = _SPACE + blanks()
+    offsets = encoding.columns["offsets"]
+    for i, token in enumerate(encoding.columns["tokens"]):
+        start, end = offsets[i]
+        n_before = len(token) - len(token.lstrip(blank))
+        n_behind = len(token) - len(token.rstrip(blank))
+        if not (n_before == 1 and prefixed and (i == 0 or start == 0)):
+            start = min(start + n_before, end)
+        if n_behind and end >= n_behind:
+            end = max(end - n_behind, start)
+        offsets[i] = start, end
+    for part in encoding.parts:
+        _trim(part, prefixed)
+
+
+def _added(ids: list[int], tokens: list[str], type_id: int) -> Encoding:
+    """Return the encoding of ids that are added."""
+    n = len(ids)
+    return of_columns(
+        {
+            "ids": [*ids],
+            "type_ids": [type_id] * n,
+            "tokens": [*tokens],
+            "words": [None] * n,
+            "offsets": [(0, 0)] * n,
+            "special_tokens_mask": [1] * n,
+            "attention_mask": [1] * n,
+        }
+    )
+
+
+class ByteLevel(PostProcessor):
+    """Leaves white space out of offsets.
+
+    Args:
+        add_prefix_space: a space was put before texts; None: True.
+        trim_offsets: leave white space out; None: True.
+        use_regex: without effect here; None: True.
+        ignored: other arguments have no effect.
+    """
+
+    kind = "ByteLevel"
+    fields: ClassVar[Mapping[str, type]] = {"add_prefix_space": bool, "trim_offsets": bool, "use_regex": bool}
+    defaults: ClassVar[Mapping[str, Any]] = {"use_regex": True}
+
+    def __init__(
+        self,
+        add_prefix_space: bool | None = None,
+        trim_offsets: bool | None = None,
+        use_regex: bool | None = None,
+        **ignored: Any,
+    ) -> None:
+        values = {"add_prefix_space": add_prefix_space, "trim_offsets": trim_offsets, "use_regex": use_regex}
+        self._set(**{key: True if value is None else value for key, value in values.items()})
+
+    add_prefix_space = field("add_prefix_space", "A space was put before texts.")
+    trim_offsets = field("trim_offsets", "Leave white space out of offsets.")
+    use_regex = field("use_regex", "Without effect here.")
+
+    def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
+        """Trim offsets."""
+        for i, encoding in enumerate(encodings):
+            if self.trim_offsets:
+                _trim(encoding, self.add_prefix_space)
+            encoding.set_sequence_id(i)
+        return encodings
+
+
+def _token(value: Any) -> list[Any]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError("it must be a tuple of a token and its id")
+    return [of_type(value[0], str), number(value[1])]
+
+
+def _token_field(name: str, doc: str) -> Any:
+    """Return a property for a token and its id, told as a tuple."""
+    plain = field(name, doc, _token)
+    return property(lambda self: tuple(plain.fget(self)), plain.fset, None, doc)
+
+
+class _Pair(PostProcessor):
+    """Base of BERT's and RoBERTa's: a token before a text, and one behind."""
+
+    def n_added(self, is_pair: bool) -> int:
+        return self._n_between() + 3 if is_pair else 2
+
+    def _n_between(self) -> int:
+        return 0
+
+    sep = _token_field("sep", "Token and id behind each text.")
+    cls = _token_field("cls", "Token and id before the first text.")
+
+    def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
+        """Put the tokens around each text."""
+        if not adds_special:
+            return encodings
+        made = []
+        for i, encoding in enumerate(encodings):
+            parts = [self._framed(part, i) for part in encoding.parts]
+            encoding.parts.clear()
+            framed = self._framed(encoding, i)
+            framed.parts.extend(parts)
+            made.append(framed)
+        return made
+
+    def _framed(self, encoding: Encoding, i: int) -> Encoding:
+        """Return one encoding with the tokens around it."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _as_text(encoding: Encoding, i: int) -> None:
+        """Count all tokens to the first text (i = 0) or to the second, as tokenizers does."""
+        encoding.ranges.clear()
+        encoding.set_sequence_id(min(i, 1))
+        encoding.columns["special_tokens_mask"][:] = [0] * len(encoding)
+        encoding.columns["attention_mask"][:] = [1] * len(encoding)
+
+
+class BertProcessing(_Pair):
+    """[CLS] text [SEP], or [CLS] text [SEP] text [SEP].
+
+    Args:
+        sep: token and id after each text.
+        cls_token: token and id before the first text.
+    """
+
+    kind = "BertProcessing"
+    fields: ClassVar[Mapping[str, type]] = {"sep": list, "cls": list}
+    checked: ClassVar[Mapping[str, str]] = {"sep": "token", "cls": "token"}
+
+    def __init__(self, sep: tuple[str, int], cls_token: tuple[str, int]) -> None:
+        self._set(sep=_token(sep), cls=_token(cls_token))
+
+    def _framed(self, encoding: Encoding, i: int) -> Encoding:
+        (sep, sep_id), (cls, cls_id) = self.sep, self.cls
+        self._as_text(encoding, i)
+        behind = _added([sep_id], [sep], min(i, 1))
+        return Encoding.merge([encoding, behind] if i else [_added([cls_id], [cls], 0), encoding, behind], False)
+
+
+class RobertaProcessing(_Pair):
+    """<s> text </s>, or <s> text </s></s> text </s>; and white space is left out of offsets.
+
+    Args:
+        sep: token and id after each text.
+        cls_token: token and id before the first text.
+        trim_offsets: leave white space out of offsets.
+        add_prefix_space: a space was put before texts.
+    """
+
+    kind = "RobertaProcessing"
+    fields: ClassVar[Mapping[str, type]] = {
+        "sep": list,
+        "cls": list,
+        "trim_offsets": bool,
+        "add_prefix_space": bool,
+    }
+    checked: ClassVar[Mapping[str, str]] = {"sep": "token", "cls": "token"}
+
+    def __init__(
+        self,
+        sep: tuple[str, int],
+        cls_token: tuple[str, int],
+        trim_offsets: bool = True,
+        add_prefix_space: bool = True,
+    ) -> None:
+        self._set(
+            sep=_token(sep), cls=_token(cls_token), trim_offsets=trim_offsets, add_prefix_space=add_prefix_space
+        )
+
+    trim_offsets = field("trim_offsets", "Leave white space out of offsets.")
+    add_prefix_space = field("add_prefix_space", "A space was put before texts.")
+
+    def _n_between(self) -> int:
+        return 1
+
+    def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
+        """Trim offsets, and put the tokens around each text."""
+        for encoding in encodings:
+            if self.trim_offsets:
+                _trim(encoding, self.add_prefix_space)
+            encoding.set_type_ids(0)
+        return super().around(encodings, adds_special)
+
+    def _framed(self, encoding: Encoding, i: int) -> Encoding:
+        (sep, sep_id), (cls, cls_id) = self.sep, self.cls
+        self._as_text(encoding, i)
+        encoding.set_type_ids(0)
+        before = _added([sep_id], [sep], 0) if i else _added([cls_id], [cls], 0)
+        return Encoding.merge([before, encoding, _added([sep_id], [sep], 0)], False)
+
+
+class TemplateProcessing(PostProcessor):
+    """Template of tokens around a text, or around two.
+
+    Args:
+        single: template of one text: "$A" is the text, "$A:1" the text with type id 1, all else a token. It is a
+            str with spaces between, or a list.
+        pair: template of two texts, with "$B" for the second.
+        special_tokens: list of (token, id), of (id, token) or of dicts with "id", "ids" and "tokens".
+
+    Raises:
+        ValueError: a template that cannot be read, lacks a text, or has a token without id.
+    """
+
+    kind = "TemplateProcessing"
+    fields: ClassVar[Mapping[str, type]] = {"single": list, "pair": list, "special_tokens": dict}
+
+    def __init__(self, single: Any = None, pair: Any = None, special_tokens: Any = None) -> None:
+        tokens = sorted((_special(token) for token in special_tokens or ()), key=lambda token: str(token["id"]))
+        special = {token["id"]: token for token in tokens}
+        templates = {
+            "single": _pieces("$0" if single is None else single),
+            "pair": _pieces("$A:0 $B:1" if pair is None else pair),
+        }
+        self._set(**templates, special_tokens=special)
+        if {item["Sequence"]["id"] for item in templates["pair"] if "Sequence" in item} != {"A", "B"}:
+            raise ValueError("Template for `pair` must use both sequences")
+        used = [
+            item["SpecialToken"]["id"] for items in templates.values() for item in items if "Sequence" not in item
+        ]
+        missing = sorted({*used} - special.keys())
+        if missing:
+            raise ValueError(f"Missing SpecialToken(s) with id(s) `{', '.join(missing)}`")
+
+    @property
+    def single(self) -> str:
+        """Template of one text, as tokenizers shows it."""
+        shown = []
+        for item in self._state["single"]:
+            [(kind, inner)] = item.items()
+            name = inner["id"] if kind == "Sequence" else json.dumps(inner["id"], ensure_ascii=False)
+            shown.append(f"{kind} {{ id: {name}, type_id: {inner['type_id']} }}")
+        return f"Template([{', '.join(shown)}])"
+
+    @single.setter
+    def single(self, value: Any) -> None:
+        self._state = {**self._state, "single": _pieces(value)}
+        n_changes[0] += 1
+
+    def n_added(self, is_pair: bool) -> int:
+        """Return the number of ids that are added to a text, or to two."""
+        special = self._state["special_tokens"]
+        items = self._state["pair" if is_pair else "single"]
+        return sum(len(special[item["SpecialToken"]["id"]]["ids"]) for item in items if "SpecialToken" in item)
+
+    def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
+        """Return an encoding for each item of the template."""
+        made, special = [], self._state["special_tokens"]
+        for item in self._state["single" if len(encodings) == 1 else "pair"]:
+            if "Sequence" in item:
+                i = int(item["Sequence"]["id"] == "B")
+                encodings[i].set_type_ids(item["Sequence"]["type_id"])
+                encodings[i].set_sequence_id(i)
+                made.append(encodings[i].copied())
+            elif adds_special:
+                token = special[item["SpecialToken"]["id"]]
+                made.append(_added(token["ids"], token["tokens"], item["SpecialToken"]["type_id"]))
+        return made
+
+
+def _special(token: Any) -> dict[str, Any]:
+    """Return the JSON of a special token."""
+    if isinstance(token, Mapping):
+        made = {key: token[key] for key in ("id", "ids", "tokens")}
+        if len(made["ids"]) != len(made["tokens"]):
+            raise ValueError("SpecialToken: ids and tokens must be of the same length")
+        return {"id": of_type(made["id"], str), "ids": [*map(number, made["ids"])], "tokens": [*made["tokens"]]}
+    first, second = token
+    name, token_id = (first, second) if isinstance(first, str) else (second, first)
+    return {"id": of_type(name, str), "ids": [number(token_id)], "tokens": [name]}
+
+
+def _pieces(template: Any) -> list[dict[str, Any]]:
+    items = template.split(" ") if isinstance(template, str) else of_type(template, (list, tuple))
+    return [_piece(of_type(item, str)) for item in items]
+
+
+def _piece(item: str) -> dict[str, Any]:
+    """Return the JSON of an item of a template."""
+    name, colon, type_id = item.partition(":")
+    if colon and not (type_id.isascii() and type_id.isdigit()):
+        raise ValueError(f'Cannot build Piece from string "{item}"')
+    if not name.startswith("$"):
+        return {"SpecialToken": {"id": name, "type_id": int(type_id or 0)}}
+    which = name[1:]
+    if which.isascii() and which.isdigit():
+        return {"Sequence": {"id": "A", "type_id": int(type_id or which)}}
+    if which.upper() not in ("", "A", "B"):
+        raise ValueError(f'Cannot build Piece from string "{item}"')
+    return {"Sequence": {"id": which.upper() or "A", "type_id": int(type_id or 0)}}
+
+
+class Sequence(Indexed, PostProcessor):
+    """Post-processors, one after another.
+
+    Args:
+        processors_py: list of them.
+    """
+
+    key = "processors"
+    base = PostProcessor
+
+    def __init__(self, processors_py: list[Any]) -> None:
+        super().__init__(processors_py)
+
+    def n_added(self, is_pair: bool) -> int:
+        """Return the number of ids that are added to a text, or to two."""
+        return sum(step.n_added(is_pair) for step in self._steps)
+
+    def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
+        """Let each step follow the one before."""
+        for step in self._steps:
+            encodings = step.around(encodings, adds_special)
+        return encodings
+
+
+_KNOWN: tuple[Any, ...] = (ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing)
+find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "post-processor")
+Sequence.find = staticmethod(find)

@@ -1,74 +1,141 @@
-"""Tokenizer: tokenizers' class, whose texts and ids fastbpe encodes and decodes.
+"""Tokenizer: the class of tokenizers 0.23, run by fastbpe's core.
 
-It keeps a `tokenizers.Tokenizer`, in which all settings stand. An `Engine` compares these at each call. Calls that
-fastbpe does not answer go to the original: models other than BPE, components that fastbpe does not know, and
-input that raises an error.
+It holds what a tokenizer.json holds, as plain objects. fastbpe's reader makes a tokenizer of these for the first
+call that needs one, and again after a change. For models other than BPE, `other_models` asks tokenizers itself.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from fastbpe.tokenizers._original import original
-from fastbpe.tokenizers.batches import Batch
-from fastbpe.tokenizers.encoding import Encoding, of_row, unwrap, wrap
-from fastbpe.transformers.decoding import decode_lists
-from fastbpe.transformers.engine import Engine
-from fastbpe.transformers.inputs import sort_inputs
-from fastbpe.transformers.rows import HandOver
+from fastbpe._utils.threads import ForkSafeLock
+from fastbpe.errors import FastbpeError
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.tokenizers import (
+    added_tokens,
+    batches,
+    components,
+    decoders,
+    document,
+    models,
+    normalizers,
+    originals,
+    pre_tokenizers,
+    processors,
+    rows,
+    trainers,
+)
+from fastbpe.tokenizers.added_token import checked
+from fastbpe.tokenizers.built import Built, build
+from fastbpe.tokenizers.components import number, of_type, sequence, token_id
+from fastbpe.tokenizers.encoding import Encoding, check_direction
 
-_Original: Any = original.Tokenizer
-
+_FINDERS = {
+    "normalizer": normalizers.find,
+    "pre_tokenizer": pre_tokenizers.find,
+    "post_processor": processors.find,
+    "decoder": decoders.find,
+}
 _Result = TypeVar("_Result")
+_ORIGINAL = "tokenizers"  # package of the original's classes
+_NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError, TypeError)
 
 
-def _setting(name: str, doc: str) -> Any:
-    """Return a property that stands in the original."""
+def _is_theirs(value: Any) -> bool:
+    """Tell whether an object is one of the original's, or of a subclass."""
+    return any(cls.__module__.partition(".")[0] == _ORIGINAL for cls in type(value).__mro__)
+
+
+def _component(name: str, base: type, doc: str) -> Any:
+    """Return a property for a component, or None."""
 
     def get(self: Tokenizer) -> Any:
-        return getattr(self._original, name)
+        return self._components[name]
 
     def set(self: Tokenizer, value: Any) -> None:
-        setattr(self._original, name, value)
+        if _is_theirs(value):
+            value = _FINDERS[name](json.loads(value.__getstate__()))
+        self._components = {**self._components, name: None if value is None else of_type(value, base)}
+        components.n_changes[0] += 1
 
     return property(get, set, None, doc)
 
 
 class Tokenizer:
-    """Tokenizer of one model and its components, which may be changed at any time.
+    """Tokenizer of a BPE model and its components, which may be changed at any time.
 
     Args:
-        model: a model of `fastbpe.tokenizers.models`. fastbpe answers for BPE; tokenizers itself for others.
+        model: a `models.BPE`; or a model of another kind, which is tokenizers' own and runs there.
 
-    >>> import fastbpe.tokenizers as tokenizers
-    >>> tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
-    >>> tokenizer.encode("abba").tokens
+    Raises:
+        TypeError: model is no model.
+
+    >>> from fastbpe.tokenizers import Tokenizer, models
+    >>> Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")])).encode("abba").tokens
     ['ab', 'b', 'a']
     """
 
+    def __new__(cls, model: Any = None) -> Tokenizer:
+        """Make the object: for a model of the original, one that the original answers."""
+        if cls is Tokenizer and _is_theirs(model):
+            cls = originals.OTHER[0]
+        return object.__new__(cls)
+
     def __init__(self, model: Any) -> None:
-        self._original: Any = _Original(model)
-        self._engine = Engine(self._original)
+        self._model: models.BPE = of_type(model, models.BPE)
+        self._components: dict[str, Any] = dict.fromkeys(document.PARTS)
+        self._added = added_tokens.AddedTokens()
+        self._truncation: dict[str, Any] | None = None
+        self._padding: dict[str, Any] | None = None
+        self._splits_special = False
+        #: Settings, and the number of changes of all tokenizers and components when they were made.
+        self._setup: tuple[rows.Setup | None, int] = None, -1
+        self._built: Built | None = None
+        self._lock = ForkSafeLock()
 
     # Loading and saving
 
     @staticmethod
     def from_file(path: str) -> Tokenizer:
-        """Load a tokenizer.json."""
-        return over(_Original.from_file(path))
+        """Load a tokenizer.json.
+
+        Raises:
+            OSError: the file cannot be opened.
+            FormatError, ImportError: as for `from_buffer`.
+        """
+        with open(of_type(path, str), "rb") as file:
+            return Tokenizer.from_buffer(file.read())
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
-        """Load the text of a tokenizer.json."""
-        return over(_Original.from_str(json))
+        """Load the text of a tokenizer.json. Raises what `from_buffer` raises."""
+        return Tokenizer.from_buffer(of_type(json, str).encode("utf-8", "surrogatepass"))
 
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
-        """Load the bytes of a tokenizer.json."""
-        return over(_Original.from_buffer(buffer))
+        """Load the bytes of a tokenizer.json.
+
+        Raises:
+            FormatError: they are damaged.
+            ImportError: a component or a model that only the original has.
+        """
+        read = document.read(of_type(buffer, bytes))
+        other = models.other_kind(read["model"])
+        if other is not None:
+            made: Tokenizer = originals.OTHER[0].over(originals.find(other).Tokenizer.from_buffer(buffer))
+            return made
+        made = Tokenizer(models.find(read["model"]))
+        for name, find in _FINDERS.items():
+            if read.get(name) is not None:
+                made._components[name] = find(read[name])
+        made._added = added_tokens.read(read.get("added_tokens"), made._model)
+        made._truncation = document.read_truncation(read.get("truncation"))
+        made._padding = document.read_padding(read.get("padding"))
+        return made
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
@@ -88,12 +155,29 @@ class Tokenizer:
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
 
     def save(self, path: str, pretty: bool = True) -> None:
-        """Write a tokenizer.json. pretty: with line breaks."""
-        self._original.save(path, pretty)
+        """Write a tokenizer.json. pretty: with line breaks. Raises OSError if it cannot be written."""
+        text = self.to_str(pretty)
+        with open(of_type(path, str), "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
 
     def to_str(self, pretty: bool = False) -> str:
         """Return the text of a tokenizer.json. pretty: with line breaks."""
-        return self._original.to_str(pretty)  # type: ignore[no-any-return]
+        return document.dump(self._described(), pretty=of_type(pretty, bool))
+
+    def _described(self) -> dict[str, Any]:
+        """Return the JSON of all that the tokenizer is."""
+        return self._with({name: None if one is None else one.state() for name, one in self._components.items()})
+
+    def _with(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON of the tokenizer with these components."""
+        return {
+            "version": "1.0",
+            "truncation": document.dump_truncation(self._truncation),
+            "padding": document.dump_padding(self._padding),
+            "added_tokens": self._added.listed(),
+            **parts,
+            "model": self._model.state(),
+        }
 
     # Encoding
 
@@ -114,14 +198,15 @@ class Tokenizer:
 
         Raises:
             TypeError: an argument is of another type, or a str has a lone surrogate.
+            ImportError: the tokenizer is of a kind that only the original runs.
+            ValueError: the settings of truncation do not fit the texts.
         """
-        row = sequence if pair is None else (sequence, pair)
-        try:
-            batch = self._batch([row], is_pretokenized, add_special_tokens)
-        except HandOver as reason:
-            self._engine.calls["encode", str(reason)] += 1
-            return wrap(self._original.encode(sequence, pair, is_pretokenized, add_special_tokens))
-        return of_row(batch, 0)
+        if pair is None and is_pretokenized is False:
+            adds_special = of_type(add_special_tokens, bool)
+            return batches.encode_text(self._ready(), rows.text(sequence), adds_special=adds_special)
+        check = rows.words if of_type(is_pretokenized, bool) else rows.text
+        row = rows.Row(check(sequence), None if pair is None else check(pair))
+        return self._encode([row], is_pretokenized, add_special_tokens, False)[0]
 
     def encode_batch(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -133,35 +218,31 @@ class Tokenizer:
             is_pretokenized, add_special_tokens: as in `encode`.
 
         Raises:
-            TypeError: as in `encode`.
+            TypeError, ImportError, ValueError: as in `encode`.
         """
-        return self._encode_all("encode_batch", input, is_pretokenized, add_special_tokens)
+        read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
+        return self._encode(
+            [*map(read, of_type(rows.without_arrays(input), (list, tuple)))],
+            is_pretokenized,
+            add_special_tokens,
+            False,
+        )
 
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
         """Encode as `encode_batch` does, without tokens, offsets and words."""
-        return self._encode_all("encode_batch_fast", input, is_pretokenized, add_special_tokens)
+        read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
+        return self._encode(
+            [*map(read, of_type(rows.without_arrays(input), (list, tuple)))],
+            is_pretokenized,
+            add_special_tokens,
+            True,
+        )
 
-    def _encode_all(self, method: str, input: Any, words: Any, adds_special: Any) -> list[Encoding]:
-        try:
-            batch = self._batch(input, words, adds_special, method)
-        except HandOver as reason:
-            self._engine.calls["encode", str(reason)] += 1
-            return [*map(wrap, getattr(self._original, method)(input, words, adds_special))]
-        return [of_row(batch, i) for i in range(len(batch.ids))]
-
-    def _batch(self, input: Any, words: Any, adds_special: Any, method: str = "encode_batch") -> Batch:
-        if type(words) is not bool or type(adds_special) is not bool:
-            raise HandOver("an argument of another type")
-        if type(input) not in (list, tuple) or (words and not all(type(row) in (list, tuple) for row in input)):
-            raise HandOver("a batch that is not a list")
-        inputs = sort_inputs(input, None, is_split_into_words=words)
-        if inputs is None:
-            raise HandOver("an empty batch, rows of several kinds, or texts that are not plain str")
-        made = Batch(self._engine, inputs, words=words, add_special_tokens=adds_special, method=method)
-        self._engine.calls["encode", ""] += 1
-        return made
+    def _encode(self, batch: list[rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
+        adds_special = of_type(adds_special, bool)
+        return batches.encode(self._ready(), batch, words=words, adds_special=adds_special, fast=fast)
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -170,10 +251,15 @@ class Tokenizer:
 
         Args:
             encoding: the encoding of a text.
-            pair: the same for the second text.
+            pair: the same of the second text.
             add_special_tokens: as in `encode`.
         """
-        return wrap(self._original.post_process(unwrap(encoding), unwrap(pair), add_special_tokens))
+        texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
+        setup = self._ready()
+        made = rows.post_process(setup, texts, of_type(add_special_tokens, bool))
+        if setup.padding is not None:
+            rows.pad([made], setup.padding)
+        return made
 
     # Decoding
 
@@ -187,52 +273,83 @@ class Tokenizer:
         Raises:
             TypeError, OverflowError: an id is not an int, or beyond 32 bits.
         """
-        if type(ids) in (list, tuple) and type(skip_special_tokens) is bool:
-            found = self._decode_natively([ids], skip_special_tokens)
-            if found is not None:
-                return found[0]
-        return self._original.decode(ids, skip_special_tokens)  # type: ignore[no-any-return]
+        skips, native = of_type(skip_special_tokens, bool), self._decoding()
+        if native is not None and type(ids) is list:
+            try:
+                return native.decode(ids, skip_special_tokens=skips)
+            except _NOT_IDS:  # ids without a token, or no ids
+                pass
+        return self._decode_slowly([*map(token_id, sequence(ids))], skips)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all cores."""
-        is_known = type(sequences) is list and sequences and type(skip_special_tokens) is bool
-        if is_known and all(type(ids) in (list, tuple) for ids in sequences):
-            found = self._decode_natively(sequences, skip_special_tokens)
-            if found is not None:
-                return found
-        return self._original.decode_batch(sequences, skip_special_tokens)  # type: ignore[no-any-return]
+        skips, native = of_type(skip_special_tokens, bool), self._decoding()
+        if native is not None and type(sequences) is list and {*map(type, sequences)} == {list}:
+            try:
+                return native.decode_batch(sequences, skip_special_tokens=skips)
+            except _NOT_IDS:
+                pass
+        return [self.decode([*map(token_id, sequence(ids))], skips) for ids in sequence(sequences)]
 
-    def _decode_natively(self, batch: Sequence[Any], skips: bool) -> list[str] | None:
-        calls = self._engine.calls
-        try:
-            texts = decode_lists(self._engine, [*batch], skips=skips)
-        except HandOver as reason:
-            calls["decode", str(reason)] += 1
+    def stream_texts(self, skips: bool) -> dict[int, str | None] | None:
+        """Return the table of a `DecodeStream`: texts that single ids add; None: it must decode all ids.
+
+        The table is another one after each change. skips: special tokens are left out.
+        """
+        return None if self._decoding() is None else self._ready().texts[skips]
+
+    def _is_decoder_written(self) -> bool:
+        """Return True if the decoder is written in Python."""
+        return self.decoder is not None and self.decoder.written is not None
+
+    def _decoding(self) -> Native | None:
+        """Return fastbpe's tokenizer if it decodes as the decoder asks."""
+        if self._is_decoder_written():
             return None
-        calls["decode", ""] += 1
-        return texts
+        try:
+            native = self._ready().native
+        except ImportError:
+            return None
+        assert self._built is not None
+        return native if self._built.decodes and isinstance(native, Native) else None
+
+    def _decode_slowly(self, ids: list[int], skips: bool) -> str:
+        """Decode ids token by token."""
+        special = self._added.special if skips else ()
+        tokens = [token for token in map(self.id_to_token, ids) if token is not None and token not in special]
+        decoder: decoders.Decoder | None = self.decoder
+        return " ".join(tokens) if decoder is None else decoder.decode(tokens)
 
     # Vocabulary
 
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token as the vocabulary spells it; None if there is none."""
-        return self._original.token_to_id(token)  # type: ignore[no-any-return]
+        return self._added.ids.get(of_type(token, str), self._model.vocab.get(token))
 
     def id_to_token(self, id: int) -> str | None:
-        """Return the token of an id as the vocabulary spells it; None if there is none."""
-        return self._original.id_to_token(id)  # type: ignore[no-any-return]
+        """Return the token of an id, or None.
+
+        A token of the vocabulary is given as it is spelt there, an added one with `normalized` as the normalizer
+        changes it.
+        """
+        at = token_id(id)
+        added = self._added.tokens.get(at)
+        if added is None:
+            return self._model.names.get(at)
+        normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
+        return added.content if normalizer is None else normalizer.normalize_str(added.content)
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Return the id of each token."""
-        return self._original.get_vocab(with_added_tokens)  # type: ignore[no-any-return]
+        return {**self._model.vocab, **(self._added.ids if of_type(with_added_tokens, bool) else {})}
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Return the number of tokens."""
-        return self._original.get_vocab_size(with_added_tokens)  # type: ignore[no-any-return]
+        return len(self.get_vocab(with_added_tokens))
 
     def get_added_tokens_decoder(self) -> dict[int, Any]:
         """Return the `AddedToken` of each id that has one."""
-        return self._original.get_added_tokens_decoder()  # type: ignore[no-any-return]
+        return {i: token.copied() for i, token in sorted(self._added.tokens.items())}
 
     def add_tokens(self, tokens: Sequence[Any]) -> int:
         """Add tokens, which are found in texts before anything else. Tokens that exist keep their ids.
@@ -242,37 +359,64 @@ class Tokenizer:
 
         Returns:
             The number of new tokens.
+
+        Raises:
+            TypeError: an item is of another type.
         """
-        return self._original.add_tokens(tokens)  # type: ignore[no-any-return]
+        return self._add(checked(tokens, special=False))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Add special tokens, which decoding can leave out. Takes the arguments of `add_tokens`."""
-        return self._original.add_special_tokens(tokens)  # type: ignore[no-any-return]
+        """Add special tokens, which decoding can leave out. Takes what `add_tokens` takes."""
+        return self._add(checked(tokens, special=True))
+
+    def _add(self, tokens: list[Any]) -> int:
+        added = self._added.copied()
+        n = added.add(tokens, self._model)
+        self._added = added
+        components.n_changes[0] += 1
+        return n
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return the number of ids that the post-processor adds to a text, or to two."""
-        return self._original.num_special_tokens_to_add(is_pair)  # type: ignore[no-any-return]
+        of_type(is_pair, bool)
+        return 0 if self.post_processor is None else int(self.post_processor.n_added(is_pair))
 
     # Settings
 
-    model = _setting("model", "Model of the tokenizer, from `fastbpe.tokenizers.models`.")
-    normalizer = _setting("normalizer", "Normalizer of texts, or None.")
-    pre_tokenizer = _setting("pre_tokenizer", "Pre-tokenizer, which splits texts into pieces, or None.")
-    post_processor = _setting("post_processor", "Post-processor, which adds ids of a template, or None.")
-    decoder = _setting("decoder", "Decoder, which makes text of tokens, or None.")
-    encode_special_tokens = _setting(
-        "encode_special_tokens", "True: special tokens in texts are split like any text."
-    )
+    @property
+    def model(self) -> Any:
+        """Model of the tokenizer, a `models.BPE`."""
+        return self._model
+
+    @model.setter
+    def model(self, value: Any) -> None:
+        self._model = of_type(value, models.BPE)
+        components.n_changes[0] += 1
+
+    normalizer = _component("normalizer", normalizers.Normalizer, "Normalizer of texts, or None.")
+    pre_tokenizer = _component("pre_tokenizer", pre_tokenizers.PreTokenizer, "Pre-tokenizer, or None.")
+    post_processor = _component("post_processor", processors.PostProcessor, "Post-processor, or None.")
+    decoder = _component("decoder", decoders.Decoder, "Decoder, which makes text of tokens, or None.")
+
+    @property
+    def encode_special_tokens(self) -> bool:
+        """True: special tokens in texts are split like any text."""
+        return self._splits_special
+
+    @encode_special_tokens.setter
+    def encode_special_tokens(self, value: bool) -> None:
+        self._splits_special = of_type(value, bool)
+        components.n_changes[0] += 1
 
     @property
     def truncation(self) -> dict[str, Any] | None:
         """Settings of truncation; None: texts are not truncated."""
-        return self._original.truncation  # type: ignore[no-any-return]
+        return None if self._truncation is None else {**self._truncation}
 
     @property
     def padding(self) -> dict[str, Any] | None:
         """Settings of padding; None: encodings are not padded."""
-        return self._original.padding  # type: ignore[no-any-return]
+        return None if self._padding is None else {**self._padding}
 
     def enable_truncation(
         self, max_length: int, *, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
@@ -280,16 +424,35 @@ class Tokenizer:
         """Truncate from now on.
 
         Args:
-            max_length: most ids, the template's among them.
+            max_length: most ids; the ids of the template count.
             stride: ids that a part in `Encoding.overflowing` shares with the one before.
             strategy: text of a pair that is cut: "longest_first", "only_first" or "only_second".
             direction: side at which ids are cut off: "right" or "left".
+
+        Raises:
+            TypeError, OverflowError: a number is no integer, or is negative.
+            ValueError: a strategy or side of another name; a stride that is not less than max_length.
         """
-        self._original.enable_truncation(max_length, stride=stride, strategy=strategy, direction=direction)
+        max_length, stride = number(max_length), number(stride)
+        settings = {
+            "max_length": max_length,
+            "stride": stride,
+            "strategy": document.check_strategy(strategy),
+            "direction": check_direction(direction),
+        }
+        n_added = self.num_special_tokens_to_add(False)
+        if 0 <= max_length - n_added < stride:
+            raise ValueError(
+                f"tokenizer stride set to {stride}, which is greater than or equal to its effective max length of "
+                f"{max_length - n_added} (= {max_length} original max length - {n_added} added special tokens), "
+            )
+        self._truncation = settings
+        components.n_changes[0] += 1
 
     def no_truncation(self) -> None:
         """Truncate no longer."""
-        self._original.no_truncation()
+        self._truncation = None
+        components.n_changes[0] += 1
 
     def enable_padding(
         self,
@@ -308,40 +471,74 @@ class Tokenizer:
             pad_id, pad_type_id, pad_token: id, type id and token of padding.
             length: number of ids; None: as many as the longest encoding of the batch has.
             pad_to_multiple_of: round the length up to a multiple of it.
+
+        Raises:
+            TypeError, OverflowError: a number is no integer, or is negative.
+            ValueError: a side of another name.
         """
-        self._original.enable_padding(
-            direction=direction,
-            pad_id=pad_id,
-            pad_type_id=pad_type_id,
-            pad_token=pad_token,
-            length=length,
-            pad_to_multiple_of=pad_to_multiple_of,
-        )
+        self._padding = {
+            "length": None if length is None else number(length),
+            "pad_to_multiple_of": None if pad_to_multiple_of is None else number(pad_to_multiple_of),
+            "pad_id": token_id(pad_id),
+            "pad_token": of_type(pad_token, str),
+            "pad_type_id": token_id(pad_type_id),
+            "direction": check_direction(direction),
+        }
+        components.n_changes[0] += 1
 
     def no_padding(self) -> None:
         """Pad no longer."""
-        self._original.no_padding()
+        self._padding = None
+        components.n_changes[0] += 1
 
     # Training
 
     def train(self, files: Sequence[str], trainer: Any = None) -> None:
-        """Learn a vocabulary from files of text, by tokenizers' own trainer.
+        """Learn a vocabulary from files of text; each line is a text.
 
         Args:
             files: paths.
-            trainer: a trainer of `fastbpe.tokenizers.trainers`; None: one with the settings of the model.
+            trainer: a `trainers.BpeTrainer`; None: one with its defaults.
+
+        Raises:
+            OSError: a file cannot be read.
+            ImportError: only the original trains that way.
         """
-        self._original.train(files, trainer)
+        from fastbpe.tokenizers import training  # here: few programs train
+
+        self._train(training.lines_of([of_type(path, str) for path in of_type(files, (list, tuple))]), trainer)
 
     def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:
-        """Learn a vocabulary from texts, by tokenizers' own trainer.
+        """Learn a vocabulary from texts.
 
         Args:
             iterator: iterable of str, or of lists of str.
             trainer: as in `train`.
-            length: number of texts, for the progress bar.
+            length: without effect.
+
+        Raises:
+            TypeError: an item is neither.
+            ImportError: only the original trains that way.
         """
-        self._original.train_from_iterator(iterator, trainer, length)
+        from fastbpe.tokenizers import training  # here: few programs train
+
+        self._train(training.texts_of(iterator), trainer)
+
+    def _train(self, texts: Iterable[str], trainer: Any) -> None:
+        if _is_theirs(trainer):
+            trainer = trainers.of_pickled(trainer.__getstate__())
+        chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
+        described = {
+            "version": "1.0",
+            "added_tokens": self._added.found(),
+            "normalizer": None if self.normalizer is None else self.normalizer.described(),
+            "pre_tokenizer": None if self.pre_tokenizer is None else self.pre_tokenizer.described(),
+        }
+        from fastbpe.tokenizers import training  # here: few programs train
+
+        vocab, merges = training.learn(texts, chosen, described, frozenset() if self._splits_special else "all")
+        self._model.replace(vocab, merges, chosen.continuing_subword_prefix, chosen.end_of_word_suffix)
+        self._add([token.copied() for token in chosen.special_tokens])
 
     # In threads of their own
 
@@ -361,42 +558,74 @@ class Tokenizer:
         """Decode as `decode_batch` does, in a thread."""
         return await _in_thread(self.decode_batch, *args, **options)
 
+    # fastbpe's tokenizer
+
+    def _ready(self) -> rows.Setup:
+        """Return the settings as they are now. Raises ImportError if fastbpe does not run the tokenizer."""
+        (setup, seen), n_changes = self._setup, components.n_changes[0]
+        if setup is not None and seen == n_changes:
+            return setup
+        with self._lock:
+            post = None if self.post_processor is None else processors.find(self.post_processor.state())
+            built = self._build()
+            setup = rows.Setup(
+                built.native,
+                built.names,
+                self._added.tokens.keys(),
+                post,
+                self._truncation,
+                self._padding,
+                self._splits_special,
+                {},
+                ({}, {}),
+            )
+            self._setup = setup, n_changes
+        return setup
+
+    def _build(self) -> Built:
+        """Return fastbpe's tokenizer for all but the post-processor, which trims offsets by itself."""
+        model, added = self._model, self._added
+        left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
+        parts = {
+            name: None if one is None or name in left_out else one.described()
+            for name, one in self._components.items()
+        }
+        state = model.names, model.merges, model.options(), parts, added.tokens, added.special
+        if self._built is not None and self._built.state == state:
+            return self._built
+        described = {**self._with(parts), "truncation": None, "padding": None}
+        described["added_tokens"] = added.found()
+        names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
+        self._built = build(described, model, names, state)
+        return self._built
+
     def __repr__(self) -> str:
-        return repr(self._original)
+        return document.show(self._described(), components.REPR)
 
     def __str__(self) -> str:
-        return str(self._original)
+        return document.show(self._described(), components.STR)
+
+    def __getstate__(self) -> bytes:
+        return self.to_str().encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__.update(Tokenizer.from_buffer(state).__dict__)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._original.__getstate__(),)
+        return Tokenizer.from_buffer, (self.__getstate__(),)
 
     def __copy__(self) -> Tokenizer:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        copied = copy.deepcopy(self._original, memo)
-        made = Tokenizer.__new__(Tokenizer)
-        made._original, made._engine = copied, self._engine.copy_for(copied)
+        made = Tokenizer(copy.deepcopy(self._model))
+        made._components = copy.deepcopy(self._components)
+        made._added = self._added.copied()
+        made._truncation, made._padding, made._built = self.truncation, self.padding, self._built
         return made
 
 
-async def _in_thread(function: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
-    import asyncio  # here: it takes a third of the time of importing the rest
+async def _in_thread(call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
+    import asyncio  # here: it is slow to import, and few programs need it
 
-    return await asyncio.to_thread(function, *args, **options)
-
-
-def over(tokenizer: Any) -> Tokenizer:
-    """Return a tokenizer over one of the original class, which it keeps."""
-    made = Tokenizer.__new__(Tokenizer)
-    made._original, made._engine = tokenizer, Engine(tokenizer)
-    return made
-
-
-def original_of(tokenizer: Any) -> Any:
-    """Return the tokenizer of the original class below one of this module; any other object unchanged."""
-    return tokenizer._original if type(tokenizer) is Tokenizer else tokenizer
-
-
-def _restore(state: bytes) -> Tokenizer:
-    return over(_Original.from_buffer(state))
+    return await asyncio.to_thread(call, *args, **options)

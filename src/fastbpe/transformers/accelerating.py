@@ -7,8 +7,7 @@ import weakref
 from collections import Counter
 from typing import Any, TypeVar
 
-import tokenizers
-
+from fastbpe.transformers._original import tokenizers
 from fastbpe.transformers.classes import ENGINE, engine_of, give_class, is_accelerated
 from fastbpe.transformers.encoding import DEFAULTS
 from fastbpe.transformers.engine import logger

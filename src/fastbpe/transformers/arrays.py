@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
-from fastbpe.fitting.padding import padded_length
+from fastbpe.huggingface.columns import Wanted
+from fastbpe.huggingface.frames import Frame
+from fastbpe.huggingface.padding import padded_length
+from fastbpe.huggingface.rows import Plan, check_places, n_first_ids
 from fastbpe.tokenizer.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.transformers.columns import Wanted
 from fastbpe.transformers.engine import Engine
-from fastbpe.transformers.frames import Frame
-from fastbpe.transformers.rows import Plan, n_first_ids, tokenizer_for_offsets
+from fastbpe.transformers.plans import tokenizer_for_offsets
 
 
 def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wanted) -> dict[str, Any] | None:
@@ -28,7 +29,10 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
         HandOver: the original must answer.
     """
     frame, padding, truncation = plan.frame, plan.padding, plan.truncation
-    tokenizer = tokenizer_for_offsets(engine, truncation) if wanted.offsets else plan.tokenizer
+    tokenizer = plan.tokenizer
+    if wanted.offsets:
+        check_places(truncation, by_place=engine.trims_by_place())
+        tokenizer = tokenizer_for_offsets(engine)
     ids, spans, ends = _encode(tokenizer, plan, texts, offsets=wanted.offsets)
     starts, counts = ends[:-1], np.diff(ends)
     if truncation is not None:

@@ -18,11 +18,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from fastbpe.huggingface.rows import HandOver
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encoding import encode
 from fastbpe.transformers.engine import WAITS, Engine
 from fastbpe.transformers.quick import call_plain, encode_text
-from fastbpe.transformers.rows import HandOver
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name

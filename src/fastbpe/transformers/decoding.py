@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fastbpe.errors import FastbpeError
+from fastbpe.huggingface.rows import HandOver
 from fastbpe.transformers.engine import Engine
-from fastbpe.transformers.rows import HandOver
 
 #: Errors for ids that fastbpe cannot decode. The original tokenizer then answers, or raises its own error.
 _NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fastbpe.transformers.columns import Wanted, build_columns
+from fastbpe.huggingface.columns import Wanted, build_columns
+from fastbpe.huggingface.inputs import Inputs, sort_inputs
+from fastbpe.huggingface.rows import HandOver, encode_rows
 from fastbpe.transformers.encodings import Call, LazyEncodings
 from fastbpe.transformers.engine import Engine
-from fastbpe.transformers.inputs import Inputs, sort_inputs
-from fastbpe.transformers.rows import HandOver, encode_rows, make_plan
+from fastbpe.transformers.plans import make_offsets, make_plan
 
 #: Keyword arguments of `_encode_plus` in transformers 5.24 with their defaults. A call with others is handed over.
 DEFAULTS: dict[str, Any] = {
@@ -90,9 +91,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         if columns is not None:
             n_rows, longest = len(inputs.firsts), columns["input_ids"].shape[1]
     if columns is None:
-        rows, samples = encode_rows(
-            engine, plan, inputs, words=words, overflowing=overflowing, offsets=wanted.offsets
-        )
+        offsets = make_offsets(engine, plan) if wanted.offsets else None
+        rows, samples = encode_rows(plan, inputs, words=words, overflowing=overflowing, offsets=offsets)
         columns = build_columns(rows, plan.frame, plan.padding, wanted)
         n_rows = len(rows)
         longest = max(map(len, columns["input_ids"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fastbpe.transformers.panics import as_errors
@@ -22,17 +22,15 @@ class Call(NamedTuple):
     truncation, padding: settings as the properties of the original give them.
     splits_special: its `encode_special_tokens`.
     overflowing: list parts that truncation cut off as encodings of their own.
-    method: name of the method of the original.
     """
 
     twin: Twin
     batch: list[Any]
     options: dict[str, Any]
-    truncation: dict[str, Any] | None
-    padding: dict[str, Any] | None
+    truncation: Mapping[str, Any] | None
+    padding: Mapping[str, Any] | None
     splits_special: bool
     overflowing: bool
-    method: str = "encode_batch"
 
     def encode(self) -> list[Any]:
         """Encode the batch with the copy.
@@ -50,7 +48,7 @@ class Call(NamedTuple):
                 tokenizer.no_padding()
             else:
                 tokenizer.enable_padding(**self.padding)
-            made = getattr(tokenizer, self.method)(self.batch, **self.options)
+            made = tokenizer.encode_batch(self.batch, **self.options)
         if not self.overflowing:
             return list(made)
         return [part for encoding in made for part in (encoding, *encoding.overflowing)]

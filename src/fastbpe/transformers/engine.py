@@ -9,13 +9,13 @@ import weakref
 from collections import Counter
 from typing import Any, NamedTuple
 
-import tokenizers
-
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
+from fastbpe.huggingface.frames import Frame
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.transformers.frames import Frame, find_frame
+from fastbpe.transformers._original import tokenizers
+from fastbpe.transformers.frames import find_frame
 from fastbpe.transformers.panics import BackendPanic, as_errors
 from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state, remembered_specials
 from fastbpe.transformers.watching import EPOCH, watch
@@ -80,7 +80,7 @@ class Engine:
         self._tokenizer: Tokenizer | None = None
         self._post: Any = _NOT_READ
         self._built_post: Any = _NOT_READ
-        self._frames: dict[tuple[bool, bool, bool], Frame | None] = {}
+        self._frames: dict[tuple[bool, bool], Frame | None] = {}
         self._plain = _Plain(-1, None, 0, None, {})
         self._twin: Twin | None = None
         self._lock = threading.RLock()
@@ -126,12 +126,12 @@ class Engine:
         """Read the state of the original. Raises an exception of tokenizers for components written in Python."""
         return read_state(self.original, self.n_changes[0])
 
-    def frame(self, *, pair: bool, add_special_tokens: bool, fast: bool = False) -> Frame | None:
+    def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
         """Return the frame that the post-processor puts around texts; None if the frame is not fixed.
 
         Takes the arguments of `find_frame`.
         """
-        post, key = self._read_post(), (pair, add_special_tokens, fast)
+        post, key = self._read_post(), (pair, add_special_tokens)
         frames = self._frames
         if post == self._post and key in frames:
             return frames[key]
@@ -139,13 +139,13 @@ class Engine:
             if post != self._post:
                 self._frames, self._twin, self._post = {}, None, post
             if key not in self._frames:
-                self._frames[key] = self._find_frame(pair, add_special_tokens, fast)
+                self._frames[key] = self._find_frame(pair, add_special_tokens)
             return self._frames[key]
 
-    def _find_frame(self, pair: bool, add_special_tokens: bool, fast: bool) -> Frame | None:
+    def _find_frame(self, pair: bool, add_special_tokens: bool) -> Frame | None:
         try:
             with as_errors():
-                return find_frame(self.original, pair=pair, add_special_tokens=add_special_tokens, fast=fast)
+                return find_frame(self.original, pair=pair, add_special_tokens=add_special_tokens)
         except BackendPanic as error:
             logger.debug("fastbpe leaves calls to tokenizers: its post-processor cannot be tried: %s", error)
             return None

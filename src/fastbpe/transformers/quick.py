@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastbpe.transformers.columns import put_frame
+from fastbpe.huggingface.columns import put_frame
+from fastbpe.huggingface.inputs import are_texts
 from fastbpe.transformers.encoding import batch_encoding, warn_of_long
 from fastbpe.transformers.encodings import LazyEncodings
 from fastbpe.transformers.engine import Engine
-from fastbpe.transformers.inputs import are_texts
 
 _NAMES = ["input_ids", "attention_mask"]
 _new = object.__new__

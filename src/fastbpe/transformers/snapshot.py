@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-import tokenizers
+from fastbpe.transformers._original import tokenizers
 
 #: Options of a BPE model that a program may set in place.
 MODEL_OPTIONS = (

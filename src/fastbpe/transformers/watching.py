@@ -15,8 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+from fastbpe.transformers._original import tokenizers
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
@@ -24,7 +23,7 @@ SET = ("model", "decoder")  # properties with setters that count, too
 EPOCH = [0]  # number of settings of any component of any tokenizer since the first was watched
 
 _COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor")
-_PARTS = (normalizers, pre_tokenizers, processors, decoders, models)
+_PARTS = ("normalizers", "pre_tokenizers", "processors", "decoders", "models")
 _IN_PLACE = ("__setitem__", "__delitem__", "__setstate__")
 
 _Class: Any = tokenizers.Tokenizer
@@ -65,7 +64,8 @@ def _replace_methods() -> None:
         _replace_setter(_Class, name, _counting)
     for name in _COMPONENTS:
         _replace_setter(_Class, name, _noting)
-    for module in _PARTS:
+    for part in _PARTS:
+        module = getattr(tokenizers, part)
         for cls in {value for value in vars(module).values() if isinstance(value, type)}:
             for name, value in list(vars(cls).items()):
                 if isinstance(value, types.GetSetDescriptorType) and not name.startswith("__"):

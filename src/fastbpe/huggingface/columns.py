@@ -1,0 +1,232 @@
+"""Columns of a batch (ids, masks, offsets) as lists: texts in frames, truncated and padded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fastbpe.huggingface.frames import Frame, Item
+from fastbpe.huggingface.padding import padded_length
+from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
+
+Span = tuple[int, int]
+
+
+class Encoded(NamedTuple):
+    """Ids of one text, or of two, with their spans.
+
+    ids: ids of each text.
+    spans: spans of each text; None: the call does not ask for them.
+    """
+
+    ids: tuple[list[int], ...]
+    spans: tuple[list[Span], ...] | None
+
+
+class Wanted(NamedTuple):
+    """Columns that a call asks for, besides the ids."""
+
+    type_ids: bool
+    attention_mask: bool
+    special_mask: bool
+    offsets: bool
+    length: bool
+
+
+def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) -> list[list[Encoded]] | None:
+    """Truncate each row.
+
+    Returns:
+        For each row, the kept part and, if overflowing, the parts cut off; None if tokenizers raises an error.
+    """
+    out: list[list[Encoded]] = []
+    for row in rows:
+        if len(row.ids) == 1:
+            if truncation.strategy == "only_second" and len(row.ids[0]) > truncation.limit:
+                return None
+            parts = parts_of(truncation, len(row.ids[0]), truncation.limit)
+            out.append([_cut(row, (part,)) for part in (parts if overflowing else parts[:1])])
+            continue
+        lengths = len(row.ids[0]), len(row.ids[1])
+        kept = lengths_of_pair(truncation, *lengths)
+        if kept is None or any(k < n and truncation.stride >= k for k, n in zip(kept, lengths, strict=True)):
+            return None
+        pairs = pairs_of_parts(*(parts_of(truncation, n, k) for n, k in zip(lengths, kept, strict=True)))
+        out.append([_cut(row, pair) for pair in (pairs if overflowing else pairs[:1])])
+    return out
+
+
+def _cut(row: Encoded, cuts: Sequence[Span]) -> Encoded:
+    ids = tuple(ids[start:end] for ids, (start, end) in zip(row.ids, cuts, strict=True))
+    if row.spans is None:
+        return Encoded(ids, None)
+    return Encoded(ids, tuple(spans[start:end] for spans, (start, end) in zip(row.spans, cuts, strict=True)))
+
+
+class Layout(NamedTuple):
+    """Origin of each id of a batch: a text, the frame, or padding.
+
+    frame: frame of the rows.
+    counts: numbers of ids of each row's texts.
+    n_pads: number of padding ids of each row.
+    padded: length to which shorter rows are padded; 0: rows are not padded.
+    padding: settings as the property `padding` of a `tokenizers.Tokenizer` gives them; None: no padding.
+    """
+
+    frame: Frame
+    counts: list[tuple[int, ...]]
+    n_pads: list[int]
+    padded: int
+    padding: Mapping[str, Any] | None
+
+    def length(self, i: int) -> int:
+        """Return the number of ids of row i without padding."""
+        return sum(self.counts[i]) + self.frame.n_added
+
+    def ids(self, i: int, texts: Sequence[list[int]]) -> list[int]:
+        """Put the ids of row i's texts into the frame, and pad them. A list of ids may be changed in place."""
+        if len(texts) == 1:
+            ids = put_frame(texts[0], self.frame)
+        else:
+            ids = [id for item in self.frame.items for id in _part(item, texts)]
+        return self._pad(i, ids, self.padding["pad_id"] if self.padding else 0)
+
+    def spans(self, i: int, texts: Sequence[list[Span]]) -> list[Span]:
+        """Return a span for each id of row i; (0, 0) where the text has none."""
+        return self._place(i, texts, lambda item: [(0, 0)] * len(item.ids), (0, 0))
+
+    def tokens(self, i: int, texts: Sequence[list[str]]) -> list[str]:
+        """Return a token for each id of row i."""
+        return self._place(i, texts, lambda item: item.tokens, self.padding["pad_token"] if self.padding else "")
+
+    def words(self, i: int, texts: Sequence[list[int]]) -> list[int | None]:
+        """Return the number of the word of each id of row i; None where the text has none."""
+        return self._place(i, texts, lambda item: [None] * len(item.ids), None)
+
+    def start(self, i: int, sequence: int) -> int:
+        """Return the index of the first id of a text of row i."""
+        start = self.n_pads[i] if self.padding is not None and self.padding["direction"] == "left" else 0
+        for item in self.frame.items:
+            if item.sequence == sequence:
+                break
+            start += len(item.ids) if item.sequence is None else self.counts[i][item.sequence]
+        return start
+
+    def type_ids(self, i: int) -> list[int]:
+        """Return the type ids of row i."""
+        return self._spread(i, lambda item: item.type_id, self.padding["pad_type_id"] if self.padding else 0)
+
+    def attention_mask(self, i: int) -> list[int]:
+        """Return 0 for each padding id of row i, 1 for each other."""
+        return self._pad(i, [1] * self.length(i), 0)
+
+    def special_mask(self, i: int) -> list[int]:
+        """Return 1 for each id of row i that belongs to the frame or the padding, 0 for each id of a text."""
+        return self._spread(i, lambda item: int(item.sequence is None), 1)
+
+    def sequences(self, i: int) -> list[int | None]:
+        """Return the number of the text of each id of row i; None for ids of the frame."""
+        return self._spread(i, lambda item: item.sequence, self.frame.padding_sequence)
+
+    def _spread(self, i: int, value_of: Callable[[Item], Any], pad: Any) -> list[Any]:
+        """Return a value of each item, repeated for each of its ids."""
+        out: list[Any] = []
+        for item in self.frame.items:
+            n = len(item.ids) if item.sequence is None else self.counts[i][item.sequence]
+            out += [value_of(item)] * n
+        return self._pad(i, out, pad)
+
+    def _place(
+        self, i: int, texts: Sequence[list[Any]], values_of: Callable[[Item], Sequence[Any]], pad: Any
+    ) -> list[Any]:
+        """Return the values of the texts, and those of each item that is no text."""
+        out: list[Any] = []
+        for item in self.frame.items:
+            out += values_of(item) if item.sequence is None else texts[item.sequence]
+        return self._pad(i, out, pad)
+
+    def _pad(self, i: int, column: list[Any], pad: Any) -> list[Any]:
+        n = self.n_pads[i]
+        if not n:
+            return column
+        assert self.padding is not None
+        return [pad] * n + column if self.padding["direction"] == "left" else column + [pad] * n
+
+
+def lay_out(rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None) -> Layout:
+    """Lay a batch out: the frame around each row, then padding."""
+    counts = [tuple(map(len, row.ids)) for row in rows]
+    n_pads, padded = [0] * len(counts), 0
+    if padding is not None:
+        lengths = [sum(count) + frame.n_added for count in counts]
+        padded = padded_length(lengths, padding)
+        n_pads = [max(padded - n, 0) for n in lengths]
+    return Layout(frame, counts, n_pads, padded, padding)
+
+
+def build_columns(
+    rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None, wanted: Wanted
+) -> dict[str, list[Any]]:
+    """Put rows into their frame, pad them, and return the columns by transformers' names, in its order."""
+    if padding is None and all(len(row.ids) == 1 for row in rows):
+        return _build_unpadded(rows, frame, wanted)
+    layout, places = lay_out(rows, frame, padding), range(len(rows))
+    columns: dict[str, list[Any]] = {"input_ids": [*map(layout.ids, places, (row.ids for row in rows))]}
+    if wanted.type_ids:
+        columns["token_type_ids"] = [*map(layout.type_ids, places)]
+    if wanted.attention_mask:
+        columns["attention_mask"] = [*map(layout.attention_mask, places)]
+    if wanted.special_mask:
+        columns["special_tokens_mask"] = [*map(layout.special_mask, places)]
+    if wanted.offsets:
+        columns["offset_mapping"] = [*map(layout.spans, places, (row.spans or () for row in rows))]
+    if wanted.length:
+        columns["length"] = [len(ids) for ids in columns["input_ids"]]
+    return columns
+
+
+def _build_unpadded(rows: Sequence[Encoded], frame: Frame, wanted: Wanted) -> dict[str, list[Any]]:
+    """Do the same, faster, for rows of one text each and without padding. Changes their lists."""
+    columns: dict[str, list[Any]] = {"input_ids": [put_frame(row.ids[0], frame) for row in rows]}
+    lengths = [*map(len, columns["input_ids"])]
+    if wanted.type_ids:
+        columns["token_type_ids"] = _repeat(frame, lengths, lambda item: item.type_id)
+    if wanted.attention_mask:
+        columns["attention_mask"] = [[1] * n for n in lengths]
+    if wanted.special_mask:
+        columns["special_tokens_mask"] = _repeat(frame, lengths, lambda item: int(item.sequence is None))
+    if wanted.offsets:
+        before, behind = [(0, 0)] * len(frame.before), [(0, 0)] * len(frame.behind)
+        columns["offset_mapping"] = []
+        for row in rows:
+            assert row.spans is not None
+            spans = row.spans[0]
+            if frame.n_added:
+                spans[:0] = before
+                spans += behind
+            columns["offset_mapping"].append(spans)
+    if wanted.length:
+        columns["length"] = lengths
+    return columns
+
+
+def _repeat(frame: Frame, lengths: Sequence[int], value_of: Callable[[Item], int]) -> list[list[int]]:
+    """Return for each row a value of each id: values of the frame for its ids, another value for ids of texts."""
+    place = [item.sequence for item in frame.items].index(0)
+    before = [value_of(item) for item in frame.items[:place] for _ in item.ids]
+    behind = [value_of(item) for item in frame.items[place + 1 :] for _ in item.ids]
+    value = value_of(frame.items[place])
+    return [before + [value] * (n - frame.n_added) + behind for n in lengths]
+
+
+def put_frame(ids: list[int], frame: Frame) -> list[int]:
+    """Put the ids of a frame for one text into a list of ids, in place."""
+    if frame.before:
+        ids[:0] = frame.before
+    if frame.behind:
+        ids += frame.behind
+    return ids
+
+
+def _part(item: Item, texts: Sequence[list[int]]) -> Sequence[int]:
+    return item.ids if item.sequence is None else texts[item.sequence]

@@ -1,0 +1,68 @@
+"""Frame of ids that a post-processor puts around one text or two, with type ids and masks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Item(NamedTuple):
+    """Ids of a frame, or the place of a text.
+
+    sequence: 0 or 1 for the first or second text; None for ids of the frame.
+    ids, tokens: ids of the frame, and their tokens.
+    type_id: type id of all of them.
+    """
+
+    sequence: int | None
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    type_id: int
+
+
+class Frame(NamedTuple):
+    """Items in order.
+
+    n_added: how many ids they add.
+    before, behind: ids before the first text, and after it, in a frame of one text.
+    padding_sequence: number of the text to which `sequence_ids` counts padding; None: it counts to none.
+    """
+
+    items: tuple[Item, ...]
+    n_added: int
+    before: list[int]
+    behind: list[int]
+    padding_sequence: int | None
+
+
+def frame_of(encoding: Any, *, pair: bool, n_probe: int) -> Frame | None:
+    """Return the frame that a post-processor has put around a probe.
+
+    Args:
+        encoding: encoding of the probe, or of the probe twice, with the frame. It is padded.
+        pair: the probe is there twice.
+        n_probe: number of ids of the probe.
+
+    Returns:
+        None if the frame depends on the texts, or has a text twice or not at all.
+    """
+    if not n_probe or encoding.n_sequences != 1 + pair:
+        return None
+    items: list[Item] = []
+    rows = [*zip(encoding.ids, encoding.tokens, encoding.type_ids, encoding.special_tokens_mask, strict=True)]
+    for sequence, (token_id, token, type_id, masked) in zip(encoding.sequence_ids, rows, strict=True):
+        if masked != (sequence is None):
+            return None
+        if sequence is None:
+            items.append(Item(None, (token_id,), (token,), type_id))
+        elif not items or items[-1].sequence != sequence:
+            items.append(Item(sequence, (), (), type_id))
+    if [item.sequence for item in items if item.sequence is not None] != [0, 1][: 1 + pair]:
+        return None
+    n_added = sum(len(item.ids) for item in items)
+    if len(rows) != n_added + n_probe * (1 + pair):
+        return None
+    place = [item.sequence for item in items].index(0)
+    before = [token_id for item in items[:place] for token_id in item.ids]
+    behind = [token_id for item in items[place + 1 :] for token_id in item.ids]
+    encoding.pad(len(rows) + 1)
+    return Frame(tuple(items), n_added, before, behind, encoding.sequence_ids[-1])

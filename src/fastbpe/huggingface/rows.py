@@ -1,0 +1,160 @@
+"""Rows of a batch: texts, words, or pairs of either, encoded and truncated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, chain, islice, pairwise
+from typing import Any, NamedTuple
+
+from fastbpe.huggingface.columns import Encoded, Span, truncate
+from fastbpe.huggingface.frames import Frame
+from fastbpe.huggingface.inputs import Inputs
+from fastbpe.huggingface.truncation import Truncation
+from fastbpe.tokenizer.beginnings import encode_beginnings
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+#: Ids of each text, and spans of each; None: the call does not ask for spans.
+_Lists = tuple[list[list[int]], list[list[Span]] | None]
+_Encode = Callable[[Sequence[Any]], _Lists]
+
+
+class HandOver(Exception):
+    """Reason for which a batch cannot be answered as a whole: the original answers, or each row by itself."""
+
+
+class Plan(NamedTuple):
+    """All that decides the ids of a batch, besides its texts.
+
+    tokenizer: fastbpe's tokenizer.
+    frame: ids around each row.
+    settings, padding: as the properties `truncation` and `padding` of a tokenizer give them.
+    truncation: the truncation as `columns` takes it; None: none.
+    splits_special: special tokens in texts are split like any text.
+    """
+
+    tokenizer: Tokenizer
+    frame: Frame
+    settings: Mapping[str, Any] | None
+    padding: Mapping[str, Any] | None
+    truncation: Truncation | None
+    splits_special: bool
+
+
+class Offsets(NamedTuple):
+    """Source of offsets.
+
+    encode: function that returns the ids of each text, and the spans of each.
+    by_place: trimming spares a space of the first token: parts, and rows of words, have others.
+    """
+
+    encode: _Encode
+    by_place: bool
+
+
+def check_places(truncation: Truncation | None, *, by_place: bool, overflowing: bool = False) -> None:
+    """Raise HandOver if trimming after truncation gives other offsets. by_place: as in `Offsets`."""
+    if truncation is not None and (overflowing or truncation.left) and by_place:
+        raise HandOver("offsets that are trimmed after truncation")
+
+
+def encode_rows(
+    plan: Plan, inputs: Inputs, *, words: bool, overflowing: bool = False, offsets: Offsets | None = None
+) -> tuple[list[Encoded], list[int] | None]:
+    """Encode the texts of each row, and truncate them.
+
+    Args:
+        plan: the settings.
+        inputs: the texts.
+        words: texts are lists of words.
+        overflowing: give the parts that truncation cuts off as rows of their own.
+        offsets: give spans, too.
+
+    Returns:
+        The rows, and the number of the input of each; None: each input is a row.
+
+    Raises:
+        HandOver: the rule of a batch does not answer: each row must be looked at, or is an error.
+    """
+    tokenizer, truncation = plan.tokenizer, plan.truncation
+    encode: _Encode = partial(_encode_ids, tokenizer, splits=plan.splits_special)
+    if offsets is not None:
+        check_places(truncation, by_place=offsets.by_place, overflowing=overflowing)
+        encode = offsets.encode
+    if words:
+        encode = partial(_encode_words, encode, trims=offsets is not None and offsets.by_place)
+    elif truncation is not None and inputs.seconds is None and not overflowing:
+        limit = n_first_ids(truncation)
+        if limit is not None:
+            encode = partial(_encode_beginnings, tokenizer, encode, n_ids=limit, splits=plan.splits_special)
+    rows = _pair_up(inputs, encode)
+    if truncation is None:
+        return rows, None
+    cut = truncate(rows, truncation, overflowing=overflowing)
+    if cut is None:
+        raise HandOver("truncation that raises an error")
+    return [part for parts in cut for part in parts], [i for i, parts in enumerate(cut) for _ in parts]
+
+
+def _encode_words(encode: _Encode, rows: Sequence[Sequence[str]], *, trims: bool) -> _Lists:
+    """Encode rows of words, each word as a text. trims: as in `Engine.trims_by_place`."""
+    ids, spans = encode([*chain(*rows)])
+    ends = [*accumulate(map(len, rows), initial=0)]
+    places = [slice(*place) for place in pairwise(ends)]
+    joined = [[*chain(*ids[here])] for here in places]
+    if spans is None:
+        return joined, None
+    for here in places:
+        # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was put
+        # before it, and another word's only if it starts at 0.
+        later = islice(filter(None, spans[here]), 1, None)
+        if trims and any(word[0][0] for word in later):
+            raise HandOver("offsets that are trimmed in a word that does not start at 0")
+    return joined, [[*chain(*spans[here])] for here in places]
+
+
+def n_first_ids(truncation: Truncation) -> int | None:
+    """Return how many ids of a text, from its start, decide what truncation of single texts gives; None: all."""
+    # tokenizers raises an error for "only_second" if a text has more ids than the limit.
+    return None if truncation.left else truncation.limit + (truncation.strategy == "only_second")
+
+
+def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
+    """Encode the first text of each row, and the second one where there is one."""
+    ids, spans = encode(inputs.firsts)
+    if inputs.seconds is None:
+        if spans is None:
+            return [Encoded((one,), None) for one in ids]
+        return [Encoded((one,), (its,)) for one, its in zip(ids, spans, strict=True)]
+    others, their = encode(inputs.seconds)
+    return [
+        Encoded((one, other), None if spans is None or their is None else (spans[i], their[i]))
+        for i, (one, other) in enumerate(zip(ids, others, strict=True))
+    ]
+
+
+def _encode_beginnings(
+    tokenizer: Tokenizer, encode: _Encode, texts: Sequence[str], *, n_ids: int, splits: bool
+) -> _Lists:
+    """Encode texts as far as their first n_ids ids go. splits: as in `_encode_texts`."""
+    return encode_beginnings(
+        encode, lambda made: [*map(len, made[0])], tokenizer, texts, n_ids, splits_special=splits
+    )
+
+
+def _encode_ids(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool) -> _Lists:
+    """Encode texts. splits: special tokens in the texts are split like any text."""
+    if splits:
+        return tokenizer.encode_ordinary_batch(texts), None
+    if len(texts) == 1:
+        return [tokenizer.encode(texts[0], allowed_special="all")], None
+    return tokenizer.encode_batch(texts, allowed_special="all"), None
+
+
+def encode_spans(
+    tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool
+) -> tuple[list[list[int]], list[list[Span]]]:
+    """Encode texts with offsets. splits: as in `_encode_ids`."""
+    allowed: Any = frozenset() if splits else "all"
+    made = tokenizer.encode_batch_with_offsets(texts, allowed_special=allowed, disallowed_special=())
+    return [ids for ids, _ in made], [spans for _, spans in made]

@@ -1,0 +1,181 @@
+"""DecodeStream: a stream of ids that knows the text of most of them.
+
+The class of tokenizers keeps ids and decodes them all at each step: the text that they had when it last gave text
+is its prefix. Then it keeps the ids behind the prefix. From there on, an id whose text is whole by itself gives
+just that text, so a table answers. All other ids (parts of a character, the first ids, skipped ones) go to a
+slow stream, which does as that class, and begins with the ids which it would keep.
+
+Those are not always the ids since the last text. Ids given at the beginning have no prefix if they end within a
+character or have no text: then they belong to the first text and are kept with it.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from operator import index
+from typing import Any, NamedTuple
+
+REPLACEMENT = "\ufffd"
+_BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+
+
+class Changed(Exception):
+    """The tokenizer is not the one for which the texts were found."""
+
+
+class Texts(NamedTuple):
+    """Texts that ids add to a stream.
+
+    counter: list of one int, which a change of the tokenizer changes.
+    known: id → its text; None: it depends on the ids before.
+    find: function of the last ids and an id: finds the text, or None. Raises Changed.
+    """
+
+    counter: list[int]
+    known: dict[int, str | None]
+    find: Callable[[list[int], int], str | None]
+
+
+def text_after(decode: Callable[[list[int]], str], before: list[int], id: int) -> str | None:
+    """Return the text that an id adds behind others, if it has the same text everywhere; else None."""
+    start, whole, single = decode(before), decode([*before, id]), decode([id])  # decode_batch would wake threads
+    if not start or not whole.startswith(start) or REPLACEMENT in whole:
+        return None
+    added = whole[len(start) :]
+    return (added if added in (single, f" {single}") else None) or None
+
+
+def is_byte_token(token: str) -> bool:
+    """Tell whether a token stands for one byte of a character, as <0x0A> does."""
+    return _BYTE.fullmatch(token) is not None
+
+
+class DecodeStream:
+    """Stream that decodes ids as they come, with the arguments and results of tokenizers' class.
+
+    Args:
+        ids: ids that came before.
+        skip_special_tokens: leave special tokens out.
+    """
+
+    #: Class of the slow stream.
+    slow: Any
+
+    __slots__ = (
+        "_counter",
+        "_has_prefix",
+        "_kept",
+        "_known",
+        "_last",
+        "_n_prefix",
+        "_quick",
+        "_seen",
+        "_skips",
+        "_slow",
+        "_texts",
+        "_tokenizer",
+    )
+
+    def __init__(self, ids: Any = None, skip_special_tokens: bool | None = False) -> None:
+        self._slow: Any = self.slow(ids, skip_special_tokens)
+        self._skips = skip_special_tokens
+        self._kept: list[int] = [] if ids is None else [*ids]  # ids that `_slow` keeps
+        self._n_prefix = 0  # of these, the first ones whose text is its prefix
+        self._has_prefix = False  # the prefix is known not to be empty: then it stays until the next text
+        self._last: list[int] | int = 0  # ids that `_slow` would keep after the last text
+        self._tokenizer: Any = None
+        self._quick: Any = None  # the tokenizer while the table may answer; None while `_slow` is at work
+        self._texts: Texts | None = None
+        self._known: dict[int, str | None] = {}
+        self._counter = [0]
+        self._seen = -1
+
+    def step(self, tokenizer: Any, id: Any) -> str | None:
+        """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
+        if tokenizer is self._quick and self._counter[0] == self._seen:
+            try:
+                text = self._known[id]
+            except (KeyError, TypeError):
+                text = self._look_up(id)
+            if text is not None:
+                self._last = id
+                return text
+        return self._step(tokenizer, id)
+
+    def _recent(self) -> list[int]:
+        return self._last if isinstance(self._last, list) else [self._last]
+
+    def _step(self, tokenizer: Any, id: Any) -> str | None:
+        """Let the slow stream decode the id."""
+        if self._quick is not None:
+            self._kept, self._quick = [*self._recent()], None
+            self._n_prefix, self._has_prefix = len(self._kept), False
+            self._slow = self.slow(self._kept, self._skips)
+        if not self._has_prefix and len(self._kept) > self._n_prefix:
+            self._find_prefix(tokenizer)
+        text: str | None = self._slow.step(tokenizer, id)
+        self._kept += _ids_of(id)
+        if text is None:
+            return None
+        del self._kept[: self._n_prefix]
+        self._n_prefix, self._has_prefix = len(self._kept), False
+        self._last = [*self._kept]
+        if tokenizer is not self._tokenizer or self._counter[0] != self._seen:
+            self._attach(tokenizer)
+        if self._texts is not None and text and self._last:
+            self._quick = tokenizer
+        return text
+
+    def _find_prefix(self, tokenizer: Any) -> None:
+        """Find the prefix as tokenizers does: while it is empty, the ids kept become it if their text is whole."""
+        skips = bool(self._skips)
+        if tokenizer.decode(self._kept[: self._n_prefix], skip_special_tokens=skips):
+            self._has_prefix = True
+            return
+        text = tokenizer.decode(self._kept, skip_special_tokens=skips)
+        if not text.endswith(REPLACEMENT):
+            self._n_prefix, self._has_prefix = len(self._kept), bool(text)
+
+    @staticmethod
+    def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
+        """Return the texts of a tokenizer's ids; None: the slow stream must answer."""
+        raise NotImplementedError
+
+    def _attach(self, tokenizer: Any) -> None:
+        """Find the texts of a tokenizer."""
+        self._tokenizer, self._texts = tokenizer, self.texts_of(tokenizer, skips=bool(self._skips))
+        if self._texts is not None:
+            self._counter, self._known = self._texts.counter, self._texts.known
+            self._seen = self._counter[0]
+
+    def _look_up(self, id: Any) -> str | None:
+        """Find the text that an id adds after others; None if it depends on them."""
+        if self._texts is None or type(id) is not int:
+            return None
+        try:
+            text = self._texts.find(self._recent()[-1:], id)
+        except Changed:
+            self._seen = -1
+            return None
+        self._known[id] = text
+        return text
+
+    def __copy__(self) -> DecodeStream:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DecodeStream:
+        made = type(self).__new__(type(self))
+        for name in DecodeStream.__slots__:
+            setattr(made, name, getattr(self, name))
+        made._slow, made._kept = copy.deepcopy(self._slow), [*self._kept]
+        return made
+
+
+def _ids_of(id: Any) -> list[int]:
+    """List the ids of a step. `id` is an id, a list or an array, and tokenizers has accepted it."""
+    try:
+        return [index(id)]
+    except TypeError:
+        return [*map(index, id)]

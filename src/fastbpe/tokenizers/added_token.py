@@ -1,0 +1,135 @@
+"""AddedToken: a token that is found in texts before anything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastbpe.tokenizers.components import ignore, of_type
+
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+class AddedToken:
+    """Token that is found in texts before anything else.
+
+    Args:
+        content: the text.
+        single_word: find it only where no letter, digit or underscore stands beside it.
+        lstrip: take the white space on its left along.
+        rstrip: take the white space on its right along.
+        normalized: find it in normalized text; None: unless it is special.
+        special: decoding can leave it out.
+        ignored: other arguments have no effect, and cause a warning.
+
+    Raises:
+        TypeError: an argument is of another type.
+    """
+
+    def __init__(
+        self,
+        content: str = "",
+        *,
+        single_word: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        normalized: bool | None = None,
+        special: bool = False,
+        **ignored: Any,
+    ) -> None:
+        ignore(ignored)
+        self._content: str = of_type(content, str)
+        self._special: bool = of_type(special, bool)
+        self._single_word: bool = of_type(single_word, bool)
+        self._lstrip: bool = of_type(lstrip, bool)
+        self._rstrip: bool = of_type(rstrip, bool)
+        self._normalized: bool | None = None if normalized is None else of_type(normalized, bool)
+
+    @property
+    def single_word(self) -> bool:
+        """The token is found only as a word of its own."""
+        return self._single_word
+
+    @property
+    def lstrip(self) -> bool:
+        """The token takes white space before it."""
+        return self._lstrip
+
+    @property
+    def rstrip(self) -> bool:
+        """The token takes white space after it."""
+        return self._rstrip
+
+    @property
+    def content(self) -> str:
+        """The text."""
+        return self._content
+
+    @content.setter
+    def content(self, value: str) -> None:
+        self._content = of_type(value, str)
+
+    @property
+    def special(self) -> bool:
+        """Decoding can leave the token out."""
+        return self._special
+
+    @special.setter
+    def special(self, value: bool) -> None:
+        self._special = of_type(value, bool)
+
+    @property
+    def normalized(self) -> bool:
+        """The token is found in normalized text."""
+        return not self._special if self._normalized is None else self._normalized
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the token, without an id."""
+        return {"content": self._content} | {flag: getattr(self, flag) for flag in FLAGS}
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a call that makes such a token."""
+        return {**self.state(), "normalized": self._normalized}
+
+    def copied(self) -> AddedToken:
+        """Return a token that later changes of this one do not change."""
+        return AddedToken(**self.state())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        AddedToken.__init__(self, **state)
+
+    def __eq__(self, other: object) -> bool:
+        return self.state() == other.state() if isinstance(other, AddedToken) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __str__(self) -> str:
+        return self._content
+
+    def __repr__(self) -> str:
+        order = ("rstrip", "lstrip", "single_word", "normalized", "special")
+        return f'AddedToken("{self._content}", {", ".join(f"{flag}={getattr(self, flag)}" for flag in order)})'
+
+
+def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
+    """Return the tokens of a call: copies, made of str where they are no AddedToken.
+
+    special: make all of them special, which the caller's own objects show, too.
+
+    Raises:
+        TypeError: an item is of another type.
+    """
+    made = []
+    for token in of_type(tokens, list):
+        if isinstance(token, str):
+            made.append(AddedToken(token, special=special))
+        elif type(token).__name__ == "AddedToken":  # fastbpe's, or tokenizers' own
+            if special:
+                token.special = True
+            made.append(AddedToken(token.content, **{flag: getattr(token, flag) for flag in FLAGS}))
+        else:
+            raise TypeError("Input must be a List[Union[str, AddedToken]]")
+    return made

@@ -1,0 +1,93 @@
+"""Added tokens of a tokenizer: their ids, by the rules of tokenizers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from fastbpe.errors import FormatError, FormatWarning
+from fastbpe.tokenizers.added_token import FLAGS, AddedToken
+from fastbpe.tokenizers.models import BPE
+
+
+class AddedTokens:
+    """Added tokens by id.
+
+    A token of the vocabulary keeps its id. Each call of `add` numbers its other tokens from the
+    greatest id before the call on.
+
+    Attributes:
+        tokens: id → token.
+        ids: content → id.
+    """
+
+    def __init__(self) -> None:
+        self.tokens: dict[int, AddedToken] = {}
+        self.ids: dict[str, int] = {}
+        #: Contents of tokens that were ever special: they are found and skipped as special ones.
+        self.special: set[str] = set()
+        self._greatest = -1
+
+    def add(self, tokens: list[AddedToken], model: BPE) -> int:
+        """Add tokens, and return how many of them are new or changed."""
+        n_ignored, n = 0, len(model.vocab)
+        following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
+        self.special |= {token.content for token in tokens if token.special and token.content}
+        for token in tokens:
+            token_id = self.ids.get(token.content)
+            if not token.content or (token_id is not None and self.tokens[token_id] == token):
+                n_ignored += 1
+                continue
+            if token_id is None:
+                token_id = model.vocab.get(token.content)
+            if token_id is None:
+                token_id, following = following, following + 1
+            self.ids[token.content], self.tokens[token_id] = token_id, token
+        self._greatest = max(self.ids.values(), default=-1)
+        return len(tokens) - n_ignored
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the JSON of all tokens, in the order of their ids."""
+        return [{"id": i, **token.state()} for i, token in sorted(self.tokens.items())]
+
+    def found(self) -> list[dict[str, Any]]:
+        """Return the JSON of all tokens as texts are searched for them."""
+        listed = self.listed()
+        for one in listed:
+            if one["content"] in self.special:
+                one["special"] = True
+        return listed
+
+    def copied(self) -> AddedTokens:
+        """Return the same tokens, without later changes."""
+        made = AddedTokens()
+        made.tokens, made.ids, made._greatest = {**self.tokens}, {**self.ids}, self._greatest
+        made.special = {*self.special}
+        return made
+
+
+def read(described: Any, model: BPE) -> AddedTokens:
+    """Read the added tokens of a tokenizer.json. Raises FormatError for what cannot be any."""
+    made = AddedTokens()
+    tokens = [] if described is None else described
+    if not isinstance(tokens, list):
+        raise FormatError("added_tokens: must be a list")
+    read_tokens: list[AddedToken] = []
+    for n, one in enumerate(tokens):
+        if not isinstance(one, Mapping) or type(one.get("id")) is not int:
+            raise FormatError(f"added_tokens[{n}]: must be an object with an id, not {one!r:.60}")
+        try:
+            read_tokens.append(AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}))
+        except (KeyError, TypeError) as error:
+            raise FormatError(f"added_tokens[{n}]: {error}") from None
+    made.add(read_tokens, model)
+    for n, one in enumerate(tokens):
+        if one["content"] and made.ids[one["content"]] != one["id"]:
+            warnings.warn(
+                f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']} in the file; it gets "
+                f"{made.ids[one['content']]}, as in tokenizers: tokens outside model.vocab have no gaps",
+                FormatWarning,
+                stacklevel=2,
+            )
+    return made

@@ -1,0 +1,205 @@
+"""BaseTokenizer: a tokenizer within another object, as `implementations` of tokenizers has it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import Any
+
+from fastbpe.tokenizers.encoding import Encoding
+from fastbpe.tokenizers.tokenizer import Tokenizer
+
+
+def _component(name: str) -> Any:
+    """Return a property for a component of the tokenizer within."""
+
+    def get(self: BaseTokenizer) -> Any:
+        return getattr(self._tokenizer, name)
+
+    def set(self: BaseTokenizer, value: Any) -> None:
+        setattr(self._tokenizer, name, value)
+
+    return property(get, set, None, f"The same of the tokenizer: `Tokenizer.{name}`.")
+
+
+def _given(value: Any, message: str) -> Any:
+    """Return a value. Raises ValueError with the message for None."""
+    if value is None:
+        raise ValueError(message)
+    return value
+
+
+class BaseTokenizer:
+    """Tokenizer around another, with methods by the same names.
+
+    Args:
+        tokenizer: the `Tokenizer`.
+        parameters: dict of what `repr` shows.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, parameters: dict[str, Any] | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._parameters = {} if parameters is None else parameters
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value}" for name, value in self._parameters.items())
+        return f"Tokenizer(vocabulary_size={self._tokenizer.get_vocab_size()}, {shown})"
+
+    model = _component("model")
+    normalizer = _component("normalizer")
+    pre_tokenizer = _component("pre_tokenizer")
+    post_processor = _component("post_processor")
+    decoder = _component("decoder")
+
+    # Encoding and decoding
+
+    def normalize(self, sequence: str) -> str:
+        """Normalize a text. Raises AttributeError if there is no normalizer."""
+        return str(self._tokenizer.normalizer.normalize_str(sequence))
+
+    def encode(
+        self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> Encoding:
+        """Encode a text, or two. Takes what `Tokenizer.encode` takes. Raises ValueError for None."""
+        _given(sequence, "encode: `sequence` can't be `None`")
+        return self._tokenizer.encode(sequence, pair, is_pretokenized, add_special_tokens)
+
+    def encode_batch(
+        self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Encode texts, or pairs. Takes what `Tokenizer.encode_batch` takes. Raises ValueError for None."""
+        _given(inputs, "encode_batch: `inputs` can't be `None`")
+        return self._tokenizer.encode_batch(inputs, is_pretokenized, add_special_tokens)
+
+    async def async_encode_batch(
+        self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Encode as `encode_batch` does, in a thread."""
+        _given(inputs, "async_encode_batch: `inputs` can't be `None`")
+        return await self._tokenizer.async_encode_batch(inputs, is_pretokenized, add_special_tokens)
+
+    async def async_encode_batch_fast(
+        self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Encode as `Tokenizer.encode_batch_fast` does, in a thread."""
+        _given(inputs, "async_encode_batch_fast: `inputs` can't be `None`")
+        return await self._tokenizer.async_encode_batch_fast(inputs, is_pretokenized, add_special_tokens)
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool | None = True) -> str:
+        """Decode ids. Takes what `Tokenizer.decode` takes. Raises ValueError for None."""
+        _given(ids, "None input is not valid. Should be a list of integers.")
+        return self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)  # type: ignore[arg-type]
+
+    def decode_batch(
+        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool | None = True
+    ) -> list[str]:
+        """Decode lists of ids. Raises ValueError for None."""
+        _given(sequences, "None input is not valid. Should be list of list of integers.")
+        return self._tokenizer.decode_batch(sequences, skip_special_tokens=skip_special_tokens)  # type: ignore[arg-type]
+
+    def async_decode_batch(
+        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
+    ) -> Awaitable[list[str]]:
+        """Decode as `decode_batch` does, in a thread."""
+        _given(sequences, "None input is not valid. Should be list of list of integers.")
+        return self._tokenizer.async_decode_batch(sequences, skip_special_tokens)
+
+    def post_process(
+        self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
+    ) -> Encoding:
+        """Truncate, put into the template, and pad encodings of texts."""
+        return self._tokenizer.post_process(encoding, pair, add_special_tokens)
+
+    # Vocabulary
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token, or None."""
+        return self._tokenizer.token_to_id(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the token of an id, or None."""
+        return self._tokenizer.id_to_token(id)
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Return the id of each token."""
+        return self._tokenizer.get_vocab(with_added_tokens)
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """Return the number of tokens."""
+        return self._tokenizer.get_vocab_size(with_added_tokens)
+
+    def get_added_tokens_decoder(self) -> dict[int, Any]:
+        """Return the `AddedToken` of each id that has one."""
+        return self._tokenizer.get_added_tokens_decoder()
+
+    def add_tokens(self, tokens: Sequence[Any]) -> int:
+        """Add tokens, and return how many are new."""
+        return self._tokenizer.add_tokens(tokens)
+
+    def add_special_tokens(self, special_tokens: Sequence[Any]) -> int:
+        """Add special tokens, and return how many are new."""
+        return self._tokenizer.add_special_tokens(special_tokens)
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """Return the number of ids that the post-processor adds to a text, or to two."""
+        return self._tokenizer.num_special_tokens_to_add(is_pair)
+
+    # Settings
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """Settings of padding, or None."""
+        return self._tokenizer.padding
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """Settings of truncation, or None."""
+        return self._tokenizer.truncation
+
+    def enable_padding(
+        self,
+        direction: str | None = "right",
+        pad_to_multiple_of: int | None = None,
+        pad_id: int | None = 0,
+        pad_type_id: int | None = 0,
+        pad_token: str | None = "[PAD]",
+        length: int | None = None,
+    ) -> None:
+        """Pad from now on. Takes what `Tokenizer.enable_padding` takes."""
+        options: dict[str, Any] = {
+            "direction": direction,
+            "pad_to_multiple_of": pad_to_multiple_of,
+            "pad_id": pad_id,
+            "pad_type_id": pad_type_id,
+            "pad_token": pad_token,
+            "length": length,
+        }
+        self._tokenizer.enable_padding(**options)
+
+    def no_padding(self) -> None:
+        """Pad no longer."""
+        self._tokenizer.no_padding()
+
+    def enable_truncation(
+        self, max_length: int, stride: int | None = 0, strategy: str | None = "longest_first"
+    ) -> None:
+        """Truncate at the right from now on. Takes what `Tokenizer.enable_truncation` takes."""
+        options: dict[str, Any] = {"stride": stride, "strategy": strategy}
+        self._tokenizer.enable_truncation(max_length, **options)
+
+    def no_truncation(self) -> None:
+        """Truncate no longer."""
+        self._tokenizer.no_truncation()
+
+    # Saving
+
+    def save(self, path: str, pretty: bool = True) -> None:
+        """Write a tokenizer.json."""
+        self._tokenizer.save(path, pretty)
+
+    def to_str(self, pretty: bool = False) -> str:
+        """Return the text of a tokenizer.json."""
+        return self._tokenizer.to_str(pretty)
+
+    def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
+        """Write the model's two files into a folder, and return their paths."""
+        return self._tokenizer.model.save(directory, prefix=prefix)  # type: ignore[no-any-return]

@@ -1,0 +1,115 @@
+"""fastbpe's tokenizer for the JSON of a whole one, made by the reader of tokenizer.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fastbpe.errors import FastbpeError
+from fastbpe.model import AddedToken
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.tokenizers import components, decoders, document
+from fastbpe.tokenizers.components import needs_tokenizers
+from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.written import WrittenEngine, is_written
+
+#: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
+_LLAMA_DECODER = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ],
+}
+
+
+class Built(NamedTuple):
+    """fastbpe's tokenizer.
+
+    state: all for which it was made.
+    native: the tokenizer; or, for components written in Python, the engine that calls them.
+    decodes: it decodes as the decoder asks.
+    names: token of each id.
+    """
+
+    state: tuple[Any, ...]
+    native: Native | WrittenEngine
+    decodes: bool
+    names: dict[int, str]
+
+
+def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state: tuple[Any, ...]) -> Built:
+    """Make fastbpe's tokenizer.
+
+    Args:
+        described: JSON of the whole tokenizer, without settings and post-processor.
+        model: its model.
+        names, state: for the result.
+
+    Raises:
+        ImportError: fastbpe does not run it.
+    """
+    if described["model"]["dropout"]:
+        needs_tokenizers("encoding with dropout")
+    try:
+        if is_written(described):
+            return Built(state, WrittenEngine(described, model), False, names)
+        if not _has_ids_of_a_file(described):
+            return Built(state, with_added(described), False, names)
+        made = None
+        for decoder, decodes in _tries(described):
+            native = load(document.to_bytes({**described, "decoder": decoder}))
+            is_fast = native.mode != "character"
+            if is_fast or decodes:
+                made = Built(state, native, decodes, names)
+            if is_fast:
+                break
+        assert made is not None  # one of the tries decodes
+        return made
+    except FastbpeError as error:
+        reason = str(error).removeprefix("<bytes>: ")
+        raise ImportError(
+            f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
+            "pip install 'tokenizers>=0.23,<0.24'"
+        ) from error
+
+
+def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
+    """Tell whether the added tokens would get their ids if they stood in a file."""
+    vocab = described["model"]["vocab"]
+    following = len(vocab)
+    for token in described["added_tokens"]:
+        if token["id"] != vocab.get(token["content"], following):
+            return False
+        following += token["content"] not in vocab
+    return True
+
+
+def with_added(described: Mapping[str, Any]) -> Native:
+    """Make a tokenizer whose added tokens may have ids that no file could give them, as training leaves them.
+
+    Raises FastbpeError if fastbpe does not run it.
+    """
+    from fastbpe.formats.huggingface import read_characters  # here: hardly any program needs it
+    from fastbpe.tokenizer.characters import CharacterTokenizer
+
+    added = [AddedToken(**one) for one in described["added_tokens"]]
+    special = {token.content: token.id for token in added if token.special}
+    model = read_characters.parse(document.to_bytes({**described, "added_tokens": []}), "tokenizer")
+    return CharacterTokenizer(model._replace(special_tokens=special, added_tokens=added))
+
+
+def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
+    """Return decoders with which the file may run faster, and whether each decodes as its own does."""
+    own_decoder, pre_tokenizer, model = described["decoder"], described["pre_tokenizer"], described["model"]
+    if model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
+        return [(own_decoder, True)]
+    kinds = set() if pre_tokenizer is None else {step["type"] for step in components.flat(pre_tokenizer)}
+    if "ByteLevel" in kinds:
+        steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
+        if "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"}:
+            return [(decoders.ByteLevel().state(), True)]
+        return [(decoders.ByteLevel().state(), False), (own_decoder, True)]
+    return [(own_decoder, True), *([(_LLAMA_DECODER, False)] if kinds <= {"Metaspace", "Split"} else [])]

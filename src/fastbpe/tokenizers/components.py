@@ -1,0 +1,402 @@
+"""Components of a tokenizer: plain objects around the JSON that a tokenizer.json has for each.
+
+A component does nothing by itself. The tokenizer hands the JSON of all its components to fastbpe's reader, which
+knows the steps. `n_changes` counts the changes of all components and tokenizers, so that each notices its own.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from operator import index
+from struct import pack, unpack
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+
+from fastbpe.errors import FastbpeError, FormatError
+from fastbpe.formats.huggingface.decoders import is_value
+
+#: Number of changes of all components and tokenizers so far, in a list of one.
+n_changes = [0]
+#: Fields whose values are shown as names, without quotes.
+_NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy", "progress_format"})
+#: Behaviors by the names of arguments.
+_BEHAVIORS = {
+    "removed": "Removed",
+    "isolated": "Isolated",
+    "merged_with_previous": "MergedWithPrevious",
+    "merged_with_next": "MergedWithNext",
+    "contiguous": "Contiguous",
+}
+#: Greatest id.
+MAX_ID = (1 << 32) - 1
+
+_Some = TypeVar("_Some", bound="Component")
+
+
+class Regex:
+    """Regular expression, in Oniguruma's syntax, for `Split` and `Replace`.
+
+    Args:
+        s: the expression.
+
+    Raises:
+        TypeError: it is not a str.
+    """
+
+    def __init__(self, s: str) -> None:
+        self.pattern: str = of_type(s, str)
+
+
+class Component:
+    """Base of all components.
+
+    Attributes:
+        kind: "type" in the JSON.
+        defaults: value of each field that a file may leave out.
+        fields: names of the fields and their types, in order.
+        checked: names of fields of which a file may hold only some values → kind of option, see `is_value`.
+    """
+
+    kind: ClassVar[str] = ""
+    fields: ClassVar[Mapping[str, type]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    checked: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self) -> None:
+        raise TypeError(f"{type(self).__name__} is a base class: use one of its subclasses")
+
+    def _set(self, **values: Any) -> None:
+        """Check and take the values of all fields, in order."""
+        self._state = {"type": self.kind} | {
+            key: of_type(value, self.fields[key]) for key, value in values.items()
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the component as it is now."""
+        return self._state
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON of the component, with objects in the place of parts that are written in Python."""
+        return self.state()
+
+    @classmethod
+    def from_state(cls: type[_Some], described: Mapping[str, Any]) -> _Some:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        values = {**cls.defaults, **{key: described[key] for key in cls.fields if key in described}}
+        missing = [key for key in cls.fields if key not in values]
+        if missing:
+            raise FormatError(f"{cls.kind}: it has no {missing[0]!r}")
+        for key, option in cls.checked.items():
+            if not is_value(option, values[key]):
+                raise FormatError(f"{cls.kind}: {values[key]!r:.60} is no {option} that {key!r} can be")
+        made = cls.__new__(cls)
+        try:
+            made._set(**{key: values[key] for key in cls.fields})
+        except TypeError as error:
+            raise FormatError(f"{cls.kind}: {error}") from None
+        return made
+
+    def __getstate__(self) -> bytes:
+        return compact(self.state())
+
+    def __setstate__(self, state: bytes) -> None:
+        n_changes[0] += 1
+        self.__dict__.update(type(self).from_state(json.loads(state)).__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restore, (type(self), self.__getstate__())
+
+    def __deepcopy__(self: _Some, memo: dict[int, Any]) -> _Some:
+        return type(self).from_state(json.loads(self.__getstate__()))
+
+    def __repr__(self) -> str:
+        return show_component(self.state(), REPR)
+
+    def __str__(self) -> str:
+        return show_component(self.state(), STR)
+
+
+def restore(cls: type[Component], state: bytes) -> Component:
+    """Make a component of a class from its pickled state."""
+    return cls.from_state(json.loads(state))
+
+
+def plain(base: type[_Some], kind: str, doc: str) -> type[_Some]:
+    """Return a class of components without fields."""
+
+    def __init__(self: Any) -> None:
+        self._set()
+
+    body = {"__doc__": doc, "__init__": __init__, "__module__": base.__module__, "kind": kind}
+    return type(kind, (base,), body)
+
+
+def field(name: str, doc: str, check: Callable[[Any], Any] | None = None) -> Any:
+    """Return a property for a field of the JSON. check: returns the value that is set, or raises an error."""
+
+    def get(self: Component) -> Any:
+        return self._state[name]
+
+    def set(self: Component, value: Any) -> None:
+        checked = of_type(value, self.fields[name]) if check is None else check(value)
+        self._state = {**self._state, name: checked}
+        n_changes[0] += 1
+
+    return property(get, set, None, doc)
+
+
+class Steps:
+    """Component of several, one after another. A mixin: `key` is the key of the list in the JSON."""
+
+    kind: ClassVar[str] = "Sequence"
+    key: ClassVar[str] = ""
+    base: ClassVar[type[Component]] = Component
+    find: ClassVar[Callable[[Mapping[str, Any]], Any]]
+
+    def _take(self, steps: Any) -> None:
+        self._steps = [of_type(step, self.base) for step in of_type(steps, list)]
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the components as they are now."""
+        return {"type": "Sequence", self.key: [step.state() for step in self._steps]}
+
+    def described(self) -> dict[str, Any]:
+        """Return the JSON, with objects in the place of components that are written in Python."""
+        return {"type": "Sequence", self.key: [step.described() for step in self._steps]}
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Any:
+        """Make the components that a tokenizer.json describes. Raises FormatError if they cannot be any."""
+        steps = described.get(cls.key)
+        if not isinstance(steps, list):
+            raise FormatError(f"Sequence: it has no list {cls.key!r}")
+        made: Any = cls.__new__(cls)
+        made._take([cls.find(step) for step in steps])
+        return made
+
+
+class Indexed(Steps):
+    """Components that can be taken and replaced by index. Sequences within are replaced by their components."""
+
+    def __init__(self, steps: list[Any]) -> None:
+        self._take(steps)
+        self._steps = [one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])]
+
+    def __getitem__(self, index: int) -> Any:
+        return self._steps[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        if isinstance(value, Steps):
+            raise ValueError("a step of a Sequence must not be a Sequence")
+        self._steps[index] = of_type(value, self.base)
+        n_changes[0] += 1
+
+
+def finder(kinds: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
+    """Return a function that makes the component which a tokenizer.json describes.
+
+    Args:
+        kinds: class of each "type".
+        what: kind of component, for errors.
+    """
+
+    def find(described: Any) -> Any:
+        if not isinstance(described, Mapping) or not isinstance(described.get("type"), str):
+            raise FormatError(f"the {what} {described!r:.60} has no type")
+        if described["type"] not in kinds:
+            raise FormatError(f"the {what} {described['type']!r:.60} is unknown; known are {', '.join(kinds)}")
+        return kinds[described["type"]].from_state(described)
+
+    return find
+
+
+def needs_tokenizers(what: str) -> NoReturn:
+    """Raise the error for what fastbpe does not do by itself."""
+    raise ImportError(f"{what} needs the original, too: pip install 'tokenizers>=0.23,<0.24'")
+
+
+#: Type of a step that is an object written in Python, in the place of its JSON.
+WRITTEN = "Written"
+
+
+def call_written(call: Callable[[Any], Any], text: Any) -> None:
+    """Call a method of an object written in Python. Raises FastbpeError, with tokenizers' text, if it fails."""
+    try:
+        call(text)
+    except Exception as error:
+        raise FastbpeError(f"{type(error).__name__}: {error}") from error
+
+
+def of_type(value: Any, kind: Any) -> Any:
+    """Return a value of one type. Raises TypeError for others, as tokenizers does."""
+    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    if kind is bool and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    if kind is int:
+        raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an integer")
+    name = (kind[0] if isinstance(kind, tuple) else kind).__name__
+    raise TypeError(f"{type(value).__name__!r} object is not an instance of {name!r}")
+
+
+def sequence(value: Any) -> Any:
+    """Return a list or whatever has items by number, such as a numpy array. Raises TypeError for anything else."""
+    if isinstance(value, str):
+        raise TypeError("Can't extract `str` to `Vec`")
+    if isinstance(value, (dict, MappingProxyType)) or not hasattr(type(value), "__getitem__"):
+        raise TypeError(f"{type(value).__name__!r} object is not an instance of 'Sequence'")
+    return value
+
+
+def number(value: Any) -> int:
+    """Return an int that has no sign and 64 bits. Raises TypeError or OverflowError for others."""
+    found = int(index(value))
+    if found < 0:
+        raise OverflowError("can't convert negative int to unsigned")
+    if found >= 1 << 64:
+        raise OverflowError("int too big to convert")
+    return found
+
+
+def token_id(value: Any) -> int:
+    """Return an id. Raises TypeError or OverflowError for what tokenizers does not take."""
+    found = index(value)
+    if not 0 <= found <= MAX_ID:
+        size = "small" if found < 0 else "large"
+        raise OverflowError(f"number too {size} to fit in target type")
+    return found
+
+
+def ignore(names: Iterable[str]) -> None:
+    """Warn about the keyword arguments of a call that have no effect, as in tokenizers, which prints them."""
+    for name in names:
+        warnings.warn(f"Ignored unknown kwarg option {name}", stacklevel=3)
+
+
+def single(value: float) -> float:
+    """Return a number as 32 bits hold it."""
+    found: float = unpack("f", pack("f", value))[0]
+    return found
+
+
+def shortest(value: float) -> float:
+    """Return the number of the fewest digits that 32 bits hold in the same way, as a tokenizer.json has it."""
+    near = (float(f"{value:.{n}g}") for n in range(1, 10))
+    return next((one for one in near if single(one) == single(value)), value)
+
+
+def character(value: Any) -> str:
+    """Return a str of one character. Raises TypeError or ValueError for others."""
+    if len(of_type(value, str)) != 1:
+        raise ValueError("expected a string of length 1")
+    return str(value)
+
+
+def pattern(value: Any) -> dict[str, str]:
+    """Return the JSON of a pattern, a str or a `Regex`."""
+    if isinstance(value, Regex):
+        return {"Regex": value.pattern}
+    if isinstance(value, str):
+        return {"String": value}
+    raise TypeError(f"the pattern must be a str or a Regex, not {type(value).__name__}")
+
+
+def behavior(value: Any) -> str:
+    """Return what the JSON has for a behavior. Raises TypeError or ValueError for others."""
+    if of_type(value, str) not in _BEHAVIORS:
+        known = ", ".join(_BEHAVIORS)
+        raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
+    return _BEHAVIORS[value]
+
+
+def pattern_field() -> Any:
+    """Return the property `pattern`, which is there and cannot be used, as in tokenizers."""
+
+    def get(self: Component) -> NoReturn:
+        raise AttributeError(f"Cannot get pattern; the text of {type(self).__name__} shows it: str(...)")
+
+    def set(self: Component, value: Any) -> NoReturn:
+        pattern(value)
+        raise AttributeError(f"Cannot set pattern, please instantiate a new {type(self).__name__} instead")
+
+    return property(get, set, None, "Not to be read or set: make a new component.")
+
+
+# Writing
+
+
+def compact(value: Any) -> bytes:
+    """Return JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class Limits(NamedTuple):
+    """Limits of the text that shows a component.
+
+    n_items: items of a list or a dict; one less is shown, then three dots.
+    n_bytes: bytes of a text.
+    """
+
+    n_items: int
+    n_bytes: int
+
+
+REPR = Limits(100, 1 << 62)
+STR = Limits(6, 100)
+
+
+def show_component(described: Mapping[str, Any], limits: Limits) -> str:
+    """Return a component as `repr` or `str` shows it."""
+    fields = ((key, value) for key, value in described.items() if key != "type")
+    return f"{described['type']}({', '.join(f'{key}={show(value, limits, key)}' for key, value in fields)})"
+
+
+def show(value: Any, limits: Limits, key: str = "") -> str:
+    """Return a value within a component as `repr` or `str` shows it. key: name of its field."""
+    if isinstance(value, str):
+        return value if key in _NAMES else _quoted(value, limits)
+    if isinstance(value, list):
+        left, right = "()" if key in ("sep", "cls", "merge") else "[]"
+        shown = [show(item, limits, _ITEMS.get(key, "")) for item in value[: limits.n_items]]
+        return f"{left}{_listed(shown, limits)}{right}"
+    if isinstance(value, float):
+        return f"{single(value):.17g}" if single(value).is_integer() else repr(single(value))
+    if not isinstance(value, Mapping):
+        return repr(value)
+    if isinstance(value.get("type"), str):
+        return show_component(value, limits)
+    if key in ("pattern", "piece"):
+        [(kind, inner)] = value.items()
+        if key == "pattern":
+            return f"{kind}({_quoted(inner, limits)})"
+        name = inner["id"] if kind == "Sequence" else _quoted(inner["id"], limits)
+        return f"{kind}(id={name}, type_id={inner['type_id']})"
+    if key == "token":
+        return f"SpecialToken({', '.join(f'{name}={show(inner, limits)}' for name, inner in value.items())})"
+    inner_key = _ITEMS.get(key, "")
+    some = [*value.items()][: limits.n_items]
+    shown = [f"{show(name, limits)}:{show(inner, limits, inner_key)}" for name, inner in some]
+    return f"{{{_listed(shown, limits)}}}"
+
+
+#: What the items of a field are.
+_ITEMS = {"single": "piece", "pair": "piece", "special_tokens": "token", "merges": "merge"}
+
+
+def _listed(shown: list[str], limits: Limits) -> str:
+    return ", ".join(shown if len(shown) < limits.n_items else [*shown[: limits.n_items - 1], "..."])
+
+
+def _quoted(text: str, limits: Limits) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limits.n_bytes:
+        return f'"{text}"'
+    return f'"{data[: limits.n_bytes].decode("utf-8", "ignore")}..."'
+
+
+def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the steps of a component's JSON, without sequences around them."""
+    inner = [value for value in described.values() if isinstance(value, list)]
+    return [step for one in inner[0] for step in flat(one)] if described["type"] == "Sequence" else [described]

@@ -1,0 +1,132 @@
+"""A tokenizer.json as the original writes it: settings, added tokens, components, model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fastbpe._utils.optional_imports import find_orjson
+from fastbpe.errors import FormatError
+from fastbpe.tokenizers import components
+
+PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+_STRATEGIES = {"longest_first": "LongestFirst", "only_first": "OnlyFirst", "only_second": "OnlySecond"}
+_STRATEGY_NAMES = {value: key for key, value in _STRATEGIES.items()}
+_DIRECTIONS = {"right": "Right", "left": "Left"}
+_DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
+
+
+def read(data: bytes) -> dict[str, Any]:
+    """Parse a tokenizer.json. Raises FormatError for what is none."""
+    from fastbpe.formats.huggingface.read import read_json  # here: it brings all of the format
+
+    document = read_json(data, "<tokenizer.json>")
+    if not isinstance(document, dict):
+        raise FormatError("a tokenizer.json must be an object")
+    version = document.get("version", "1.0")
+    if version != "1.0":
+        raise FormatError(f"version {version!r:.20} is not known")
+    if document.get("model") is None:
+        raise FormatError("Model missing.")
+    return document
+
+
+def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
+    """Return the text of a tokenizer.json. pretty: with line breaks."""
+    if pretty:
+        return json.dumps(document, ensure_ascii=False, indent=2)
+    return components.compact(document).decode()
+
+
+def to_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return a tokenizer.json for fastbpe's reader, by orjson if it is installed. Surrogates raise FormatError."""
+    orjson = find_orjson()
+    try:
+        return components.compact(document) if orjson is None else bytes(orjson.dumps(document))
+    except (TypeError, UnicodeEncodeError) as error:
+        raise FormatError(f"a token is not UTF-8: {error}") from None
+
+
+def show(document: Mapping[str, Any], limits: components.Limits) -> str:
+    """Return a tokenizer as `repr` or `str` shows it."""
+    shown = []
+    for key, value in document.items():
+        if key == "truncation" and value is not None:
+            value = {"type": "TruncationParams", **value}
+        if key == "padding" and value is not None:
+            value = {"type": "PaddingParams", **value}
+            if isinstance(value["strategy"], dict):
+                value["strategy"] = f"Fixed({value['strategy']['Fixed']})"
+        shown.append(f"{key}={components.show(value, limits, key)}")
+    return f"Tokenizer({', '.join(shown)})"
+
+
+# Truncation and padding: between a file and the properties of a tokenizer
+
+
+def read_truncation(described: Any) -> dict[str, Any] | None:
+    """Return the settings as the property `truncation` has them."""
+    if described is None:
+        return None
+    try:
+        return {
+            "max_length": int(described["max_length"]),
+            "stride": int(described["stride"]),
+            "strategy": _STRATEGY_NAMES[described["strategy"]],
+            "direction": _DIRECTION_NAMES[described.get("direction", "Right")],
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"truncation: {error!r:.60} is missing or not known") from None
+
+
+def dump_truncation(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what a file has for the property `truncation`."""
+    if settings is None:
+        return None
+    return {
+        "direction": _DIRECTIONS[settings["direction"]],
+        "max_length": settings["max_length"],
+        "strategy": _STRATEGIES[settings["strategy"]],
+        "stride": settings["stride"],
+    }
+
+
+def read_padding(described: Any) -> dict[str, Any] | None:
+    """Return the settings as the property `padding` has them."""
+    if described is None:
+        return None
+    try:
+        strategy, multiple = described["strategy"], described.get("pad_to_multiple_of")
+        return {
+            "length": None if strategy == "BatchLongest" else int(strategy["Fixed"]),
+            "pad_to_multiple_of": None if multiple is None else int(multiple),
+            "pad_id": int(described["pad_id"]),
+            "pad_token": str(described["pad_token"]),
+            "pad_type_id": int(described["pad_type_id"]),
+            "direction": _DIRECTION_NAMES[described["direction"]],
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"padding: {error!r:.60} is missing or not known") from None
+
+
+def dump_padding(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what a file has for the property `padding`."""
+    if settings is None:
+        return None
+    return {
+        "strategy": "BatchLongest" if settings["length"] is None else {"Fixed": settings["length"]},
+        "direction": _DIRECTIONS[settings["direction"]],
+        "pad_to_multiple_of": settings["pad_to_multiple_of"],
+        "pad_id": settings["pad_id"],
+        "pad_type_id": settings["pad_type_id"],
+        "pad_token": settings["pad_token"],
+    }
+
+
+def check_strategy(strategy: Any) -> str:
+    """Return a strategy of truncation. Raises ValueError for others."""
+    if components.of_type(strategy, str) not in _STRATEGIES:
+        known = "`longest_first`, `only_first`, or `only_second`"
+        raise ValueError(f"Unknown `strategy`: `{strategy}`. Use one of {known}")
+    return str(strategy)

@@ -1,0 +1,220 @@
+"""Merges learned from counted words, as tokenizers' BpeTrainer learns them, for symbols of any spelling.
+
+The core learns fast where no merge makes a token that another merge has made, or a symbol of the words. Where one
+does, tokenizers goes on with that token; only the learner here, in Python, follows it there. That happens to texts
+that hold the prefix or the suffix itself.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from fastbpe.tokenizers.trainers import BpeTrainer, progress_of
+
+_UNLIMITED = 1 << 62
+_MAX_IDS = (1 << 31) - 2
+_COUNTS = 1 << 64  # a count below 0 is taken for a great one, as in tokenizers
+
+
+def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str, int], list[list[str]]]:
+    """Learn a vocabulary and its merges.
+
+    Args:
+        words: word → count. Words earlier in the order give characters with a prefix or suffix lower ids.
+        trainer: the options.
+
+    >>> learn_words({"abab": 2}, BpeTrainer(vocab_size=4, end_of_word_suffix="."))
+    ({'a': 0, 'b': 1, 'b.': 2, 'ab': 3}, [['a', 'b']])
+    """
+    vocab = {token: i for i, token in enumerate(_first_tokens(words, trainer))}
+    counts: Counter[tuple[int, ...]] = Counter()
+    for word, count in words.items():
+        counts[tuple(_symbols(word, vocab, trainer))] += count
+    used = {symbol for symbols in counts for symbol in symbols}
+    free = {token: i for token, i in vocab.items() if i not in used}
+    merges = _core_merges(counts, [*vocab], free, trainer)
+    listed = _spelled(merges, [*vocab], trainer)
+    made = [_joined(left, right, trainer) for left, right in listed]
+    if len({*made}) < len(made) or any(token in vocab and token not in free for token in made):
+        return _Learner(counts, vocab, trainer).learn()
+    for token in made:
+        vocab.setdefault(token, len(vocab))
+    return vocab, listed
+
+
+def _first_tokens(words: Mapping[str, int], trainer: BpeTrainer) -> list[str]:
+    """Return the special tokens, and the characters of the alphabet."""
+    special = [token.content for token in trainer.special_tokens if token.content]
+    n_occurrences: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word:
+            n_occurrences[character] += count
+    for character in trainer.initial_alphabet:
+        n_occurrences[character] = _UNLIMITED
+    kept = sorted(n_occurrences, key=lambda character: (-n_occurrences[character], character))
+    return [*dict.fromkeys([*special, *sorted(kept[: trainer.limit_alphabet])])]
+
+
+def _symbols(word: str, vocab: dict[str, int], trainer: BpeTrainer) -> list[int]:
+    """Return the symbols of a word, and add new ones to the vocabulary. Characters outside it are left out."""
+    prefix, suffix = trainer.continuing_subword_prefix or "", trainer.end_of_word_suffix or ""
+    last, symbols = len(word) - 1, []
+    for i, character in enumerate(word):
+        if character in vocab:
+            spelled = f"{prefix if i else ''}{character}{suffix if i == last else ''}"
+            symbols.append(vocab.setdefault(spelled, len(vocab)))
+    return symbols
+
+
+def _joined(left: str, right: str, trainer: BpeTrainer) -> str:
+    return left + right.removeprefix(trainer.continuing_subword_prefix or "")
+
+
+def _spelled(merges: Sequence[tuple[int, int]], names: Sequence[str], trainer: BpeTrainer) -> list[list[str]]:
+    """Return the token of each merge of ids; each merge makes the next id."""
+    spelled, known = [], [*names]
+    for left, right in merges:
+        spelled.append([known[left], known[right]])
+        known.append(_joined(known[left], known[right], trainer))
+    return spelled
+
+
+def _core_merges(
+    counts: Mapping[tuple[int, ...], int], names: Sequence[str], free: Mapping[str, int], trainer: BpeTrainer
+) -> list[tuple[int, int]]:
+    """Return the pairs of ids that the core merges, in order.
+
+    Args:
+        counts: symbols of a word → count.
+        names: token of each id.
+        free: those that no word has as a symbol, such as special tokens. A merge may make one.
+        trainer: the options.
+    """
+    # Imported here: few programs train.
+    from fastbpe._core.train.byte_learner import Learner
+    from fastbpe._utils.progress import Reporter
+    from fastbpe.training.sequence_training import read_sequences
+
+    sequences = read_sequences({symbols: n for symbols, n in counts.items() if symbols}, len(names), print)
+    if trainer.vocab_size <= len(names) or not sequences.n_items:
+        return []
+    limit = trainer.max_token_length
+    # tokenizers looks at the length of tokens that two others make, and not of those that two characters make.
+    longest = None if limit is None else max(limit - 1, 2)
+    learner = Learner(
+        sequences,
+        max_ids=min(trainer.vocab_size, _MAX_IDS),
+        min_count=min(max(trainer.min_frequency, 1), _UNLIMITED),
+        max_token_length=longest,
+        n_base=len(names),
+        names=[name.encode() for name in names],
+        known={token.encode(): i for token, i in free.items()},
+        prefix=(trainer.continuing_subword_prefix or "").encode(),
+    )
+    n_merges = min(trainer.vocab_size, _MAX_IDS) - len(names)
+    with Reporter(progress_of(trainer)).phase("learning", n_merges, unit=" merges") as phase:
+        learner.learn(lambda n_ids: phase.update(n_ids - len(names) - phase.n))
+    return [(left, right) for left, right, _ in learner.merges()]
+
+
+class _Learner:
+    """Learner that looks a merge's token up among those that exist.
+
+    Args:
+        counts: symbols of a word → count.
+        vocab: token → id; new tokens are added.
+        trainer: the options.
+    """
+
+    def __init__(self, counts: Mapping[tuple[int, ...], int], vocab: dict[str, int], trainer: BpeTrainer) -> None:
+        self._words = [_Word(symbols) for symbols in counts]
+        self._counts = [*counts.values()]
+        self._vocab, self._names = vocab, [*vocab]
+        self._trainer = trainer
+        self._pair_counts: defaultdict[tuple[int, int], int] = defaultdict(int)
+        #: Count below 0, pair, number of the entry, words in which the pair was found.
+        self._queue: list[tuple[int, tuple[int, int], int, list[int]]] = []
+        self._n_entries = 0
+
+    def learn(self) -> tuple[dict[str, int], list[list[str]]]:
+        """Return the vocabulary and the merges. A pair that is merged again is listed at its last place."""
+        found: defaultdict[tuple[int, int], dict[int, None]] = defaultdict(dict)
+        for number, word in enumerate(self._words):
+            for pair in zip(word.ids, word.ids[1:], strict=False):
+                self._pair_counts[pair] += self._counts[number]
+                found[pair][number] = None
+        self._offer(found)
+        merges: dict[tuple[int, int], None] = {}
+        trainer, vocab, names = self._trainer, self._vocab, self._names
+        while len(vocab) < trainer.vocab_size and self._queue:
+            below, pair, _, numbers = heapq.heappop(self._queue)
+            count = self._pair_counts[pair] % _COUNTS
+            if count != -below:
+                self._push(count, pair, numbers)
+                continue
+            if count < max(trainer.min_frequency, 1):
+                break
+            token = _joined(names[pair[0]], names[pair[1]], trainer)
+            made = vocab.setdefault(token, len(vocab))
+            if made == len(names):
+                names.append(token)
+            merges.pop(pair, None)
+            merges[pair] = None
+            self._merge(pair, made, numbers)
+        return vocab, [[names[left], names[right]] for left, right in merges]
+
+    def _merge(self, pair: tuple[int, int], made: int, numbers: Sequence[int]) -> None:
+        limit = self._trainer.max_token_length
+        found: defaultdict[tuple[int, int], dict[int, None]] = defaultdict(dict)
+        for number in numbers:
+            for changed, change in self._words[number].merge(pair, made, _UNLIMITED if limit is None else limit):
+                self._pair_counts[changed] += change * self._counts[number]
+                if change > 0:
+                    found[changed][number] = None
+        self._offer(found)
+
+    def _offer(self, found: Mapping[tuple[int, int], Mapping[int, None]]) -> None:
+        for pair, numbers in found.items():
+            if self._pair_counts[pair] > 0:
+                self._push(self._pair_counts[pair], pair, [*numbers])
+
+    def _push(self, count: int, pair: tuple[int, int], numbers: list[int]) -> None:
+        self._n_entries += 1
+        heapq.heappush(self._queue, (-count, pair, self._n_entries, numbers))
+
+
+class _Word:
+    """Word of symbols.
+
+    Attributes:
+        ids: the symbols.
+        lengths: characters of each.
+    """
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids = [*ids]
+        self.lengths = [1] * len(self.ids)
+
+    def merge(self, pair: tuple[int, int], made: int, limit: int) -> list[tuple[tuple[int, int], int]]:
+        """Merge all places of a pair, from left to right, and return the changes of the counts of pairs.
+
+        limit: characters from which a token of the new one and a neighbour is not counted.
+        """
+        changes: list[tuple[tuple[int, int], int]] = []
+        ids, lengths, i = self.ids, self.lengths, 0
+        while i + 1 < len(ids):
+            if (ids[i], ids[i + 1]) == pair:
+                length = lengths[i] + lengths[i + 1]
+                if i:
+                    changes.append(((ids[i - 1], pair[0]), -1))
+                    if lengths[i - 1] + length < limit:
+                        changes.append(((ids[i - 1], made), 1))
+                ids[i : i + 2], lengths[i : i + 2] = [made], [length]
+                if i + 1 < len(ids):
+                    changes.append(((pair[1], ids[i + 1]), -1))
+                    if lengths[i + 1] + length < limit:
+                        changes.append(((made, ids[i + 1]), 1))
+            i += 1
+        return changes

@@ -1,0 +1,324 @@
+"""NormalizedString: a text that is changed step by step, with the place in the original of each character."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import index
+from typing import Any
+
+from fastbpe.errors import FastbpeError
+from fastbpe.tokenizers.components import WRITTEN, call_written, number, of_type
+from fastbpe.tokenizers.components import behavior as _behavior
+from fastbpe.tokenizers.components import pattern as _pattern
+from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
+
+
+class NormalizedString:
+    """Text that is changed step by step, with the place in the original of each character.
+
+    Args:
+        sequence: the text.
+
+    Raises:
+        TypeError: it is not a str.
+        UnicodeEncodeError: it has a lone surrogate.
+
+    >>> from fastbpe.tokenizers import NormalizedString
+    >>> text = NormalizedString("\u00c9 b")
+    >>> text.nfd()
+    >>> text.filter(lambda character: character != "\u0301")
+    >>> text.lowercase()
+    >>> text.normalized, text.slice(0).original
+    ('e b', '\u00c9')
+    """
+
+    def __init__(self, sequence: str) -> None:
+        of_type(sequence, str).encode()
+        self._whole = str(sequence)
+        self._piece = Piece(self._whole, [(i, i + 1) for i in range(len(self._whole))])
+        #: Start and end of the part of the whole text that is its original.
+        self._span: Span = (0, len(self._whole))
+
+    def part(self, piece: Piece, span: Span | None = None) -> NormalizedString:
+        """Return a part. span: its original in the whole text; None: as its characters tell."""
+        made = NormalizedString.__new__(NormalizedString)
+        start = self._span[0]
+        found = (piece.spans[0][0], piece.spans[-1][1]) if piece.spans else (start, start)
+        made._whole, made._piece, made._span = self._whole, piece, found if span is None else span
+        return made
+
+    @property
+    def original(self) -> str:
+        """The text before all changes."""
+        return self._whole[slice(*self._span)]
+
+    @property
+    def normalized(self) -> str:
+        """The text as it is now."""
+        return self._piece.text
+
+    # Changes
+
+    def normalize_by(self, described: Iterable[Mapping[str, Any]]) -> None:
+        """Change the text by steps as a tokenizer.json describes them; a step may be written in Python."""
+        for step in described:
+            if step["type"] == WRITTEN:
+                lent = LentString.__new__(LentString)
+                lent.__dict__.update(self.__dict__)
+                try:
+                    call_written(step["written"].normalize, lent)
+                finally:
+                    self.__dict__.update(lent.__dict__)
+                    lent.__dict__.clear()
+            else:
+                self._run(step)
+
+    def _apply(self, steps: Iterable[Any]) -> None:
+        """Change the text by normalizers."""
+        for step in steps:
+            text, spans = self._piece
+            changed = step(text)
+            sources = step.sources(text, changed)
+            if sources is None:
+                sources = range(len(changed))
+            nowhere = spans[0][:1] * 2 if spans else (0, 0)
+            self._piece = Piece(changed, [spans[source] if source >= 0 else nowhere for source in sources])
+
+    def _run(self, described: Mapping[str, Any]) -> None:
+        """Change the text by a normalizer as a tokenizer.json describes it."""
+        from fastbpe.normalization.huggingface import make_steps  # here: few programs need it
+
+        self._apply(make_steps([described]))
+
+    def nfd(self) -> None:
+        """Apply Unicode's form NFD."""
+        self._run({"type": "NFD"})
+
+    def nfkd(self) -> None:
+        """Apply Unicode's form NFKD."""
+        self._run({"type": "NFKD"})
+
+    def nfc(self) -> None:
+        """Apply Unicode's form NFC."""
+        self._run({"type": "NFC"})
+
+    def nfkc(self) -> None:
+        """Apply Unicode's form NFKC."""
+        self._run({"type": "NFKC"})
+
+    def lowercase(self) -> None:
+        """Make the text lower case."""
+        self._run({"type": "Lowercase"})
+
+    def uppercase(self) -> None:
+        """Make the text upper case."""
+        from fastbpe.normalization.huggingface import upper_case_step  # here: few programs need it
+
+        self._apply([upper_case_step()])
+
+    def strip(self) -> None:
+        """Leave white space out at both ends."""
+        self._run({"type": "Strip", "strip_left": True, "strip_right": True})
+
+    def lstrip(self) -> None:
+        """Leave white space out at the start."""
+        self._run({"type": "Strip", "strip_left": True, "strip_right": False})
+
+    def rstrip(self) -> None:
+        """Leave white space out at the end."""
+        self._run({"type": "Strip", "strip_left": False, "strip_right": True})
+
+    def prepend(self, s: str) -> None:
+        """Put a text before it, with the place of the first character; an empty text stays empty."""
+        self._run({"type": "Prepend", "prepend": of_type(s, str)})
+
+    def append(self, s: str) -> None:
+        """Put a text after it, with the place of the last character."""
+        text, spans = self._piece
+        start = self._span[0]
+        last = spans[-1] if spans else (start, start)
+        self._piece = Piece(text + of_type(s, str), [*spans, *[last] * len(s)])
+
+    def clear(self) -> None:
+        """Remove all characters."""
+        self._piece = Piece("", [])
+
+    def replace(self, pattern: Any, content: str) -> None:
+        """Replace a text, or matches of a `Regex`; a replacement has the place of the last replaced character.
+
+        Args:
+            pattern: str or `Regex`.
+            content: text that comes in its place.
+
+        Raises:
+            TypeError: an argument is of another type.
+            PatternError: a pattern that fastbpe does not run.
+        """
+        self._run({"type": "Replace", "pattern": _pattern(pattern), "content": of_type(content, str)})
+
+    def filter(self, func: Callable[[str], bool]) -> None:
+        """Keep the characters for which a function returns True.
+
+        Raises:
+            TypeError: it cannot be called.
+            ValueError: it returns no bool.
+        """
+        _check(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
+        text, spans = self._piece
+        kept = []
+        for i, character in enumerate(text):
+            keeps = func(character)
+            if not isinstance(keeps, bool):
+                raise ValueError(f"`filter` expect a callable that returns a bool, not {type(keeps).__name__}")
+            if keeps:
+                kept.append(i)
+        self._piece = Piece("".join(text[i] for i in kept), [spans[i] for i in kept])
+
+    def map(self, func: Callable[[str], str]) -> None:
+        """Replace each character by what a function returns for it, or by the first character of that.
+
+        Raises:
+            TypeError: it cannot be called.
+            ValueError: it returns no str, or an empty one.
+        """
+        _check(func, "`map` expect a callable with the signature: `fn(char) -> char`")
+        made = []
+        for character in self._piece.text:
+            found = func(character)
+            if not isinstance(found, str) or not found:
+                raise ValueError(f"`map` expect a callable that returns a character, not {found!r:.60}")
+            made.append(found[0])
+        self._piece = Piece("".join(made), [*self._piece.spans])
+
+    def for_each(self, func: Callable[[str], Any]) -> None:
+        """Call a function with each character. Raises TypeError if it cannot be called."""
+        _check(func, "`for_each` expect a callable with the signature: `fn(char)`")
+        for character in self._piece.text:
+            func(character)
+
+    # Parts
+
+    def split(self, pattern: Any, behavior: str) -> list[NormalizedString]:
+        """Split at a text, or at matches of a `Regex`.
+
+        Args:
+            pattern: str or `Regex`.
+            behavior: "removed", "isolated", "merged_with_previous", "merged_with_next" or "contiguous".
+
+        Raises:
+            TypeError: an argument is of another type.
+            ValueError: an unknown behavior; an empty pattern where tokenizers would cut a character.
+            PatternError: a pattern that fastbpe does not run.
+        """
+        from fastbpe.tokenizers.splits import spans_with_empty, split_piece  # here: few programs need it
+
+        described = {
+            "type": "Split",
+            "pattern": _pattern(pattern),
+            "behavior": _behavior(behavior),
+            "invert": False,
+        }
+        text = self._piece.text
+        if not text:
+            return [self.part(self._piece)]
+        if pattern == "":  # tokenizers takes the number of characters for one of bytes
+            n = len(text.encode()[: len(text)].decode())
+            return [self.part(self._piece.part(0, n))]
+        if (spans := spans_with_empty(text, described)) is not None:
+            return [self.part(self._piece.part(*span)) for span in spans]
+        return [self.part(piece) for piece in split_piece(self._piece, described)]
+
+    def slice(self, range: Any) -> NormalizedString | None:
+        """Return a part of the text as it is now; None: there is no such part.
+
+        Args:
+            range: the index of a character, a tuple of start and end, or a slice. As in tokenizers, a negative
+                number counts from the number of bytes of UTF-8, an end before the start means the end of the text,
+                and the step of a slice is not used.
+
+        Raises:
+            TypeError: it is none of these.
+            ValueError: a negative number that is too great.
+        """
+        n = len(self._piece.text)
+        start, end = self._bounds(range)
+        if start >= n and not (n == start == end == 0):
+            return None
+        return self.part(self._piece.part(start, end if start <= end <= n else n))
+
+    def __getitem__(self, range: Any) -> NormalizedString | None:
+        return self.slice(range)
+
+    def _bounds(self, range: Any) -> Span:
+        n_bytes = len(self._piece.text.encode())
+        if isinstance(range, slice):
+            start, end, _ = range.indices(n_bytes)
+            return start, end
+        if isinstance(range, tuple) and len(range) == 2:
+            try:
+                return number(range[0]), number(range[1])
+            except OverflowError as error:
+                raise TypeError(str(error)) from None
+        at = index(range)
+        if at < -n_bytes:
+            raise ValueError(f"{-at} is bigger than max len")
+        at += n_bytes if at < 0 else 0
+        return at, at + 1
+
+    # For PreTokenizedString
+
+    def pre_tokenized(self, step: Mapping[str, Any]) -> list[NormalizedString]:
+        """Return the pieces that a step of a pre-tokenizer makes, as a tokenizer.json describes the step."""
+        if not self._piece.text:
+            return []
+        from fastbpe.tokenizers.splits import split_piece  # here: few programs need it
+
+        pieces = split_piece(self._piece, step, is_first=self._span[0] == 0)
+        splits = step.get("split", True) and step.get("use_regex", True)
+        return [self.part(piece, None if splits else self._span) for piece in pieces]
+
+    @property
+    def piece(self) -> Piece:
+        """The text as it is now, with the place of each character in the whole text."""
+        return self._piece
+
+    @property
+    def span(self) -> Span:
+        """Start and end of the original in the whole text, in characters."""
+        return self._span
+
+    def places(self, parts: Iterable[Span]) -> list[Span]:
+        """Return the places in the whole text, in characters, of parts of the text as it is now, in bytes."""
+        text, spans = self._piece
+        places, places_in_whole = places_of(text), None
+        made = []
+        for start, end in parts:
+            if start < end <= len(places):
+                made.append((spans[places[start]][0], spans[places[end - 1]][1]))
+                continue
+            if places_in_whole is None:
+                places_in_whole = places_of(self._whole)
+                before = len(self._whole[: self._span[0]].encode())
+            shift = before if start == end else 0  # as tokenizers counts it
+            made.append(characters_of(places_in_whole, shift + start, shift + end))
+        return made
+
+    def __repr__(self) -> str:
+        return f'NormalizedString(original="{self.original}", normalized="{self.normalized}")'
+
+    def __str__(self) -> str:
+        return self.normalized
+
+
+class LentString(NormalizedString):
+    """Text that a normalizer written in Python may change until it returns."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise FastbpeError("Cannot use a NormalizedStringRefMut outside `normalize`")
+
+
+def _check(func: Any, message: str) -> None:
+    if not callable(func):
+        raise TypeError(message)

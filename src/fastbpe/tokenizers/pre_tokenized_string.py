@@ -1,0 +1,181 @@
+"""PreTokenizedString: a text that is split into pieces, which become tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from fastbpe.tokenizers.components import WRITTEN, call_written, of_type, sequence
+from fastbpe.tokenizers.components import token_id as _number
+from fastbpe.tokenizers.encoding import Encoding, of_columns
+from fastbpe.tokenizers.normalized_string import NormalizedString
+from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
+from fastbpe.tokenizers.token import Token
+
+_REFERENTIALS = ("original", "normalized")
+_UNITS = ("byte", "char")
+
+
+class PreTokenizedString:
+    """Text that is split into pieces, which become tokens.
+
+    Args:
+        sequence: the text.
+
+    Raises:
+        TypeError: it is not a str.
+        UnicodeEncodeError: it has a lone surrogate.
+
+    >>> from fastbpe.tokenizers import PreTokenizedString, models
+    >>> text = PreTokenizedString("ab a")
+    >>> text.split(lambda i, piece: piece.split(" ", "removed"))
+    >>> text.get_splits()
+    [('ab', (0, 2), None), ('a', (3, 4), None)]
+    >>> model = models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")])
+    >>> text.tokenize(model.tokenize)
+    >>> text.to_encoding().ids
+    [2, 0]
+    """
+
+    def __init__(self, sequence: str) -> None:
+        self._whole = NormalizedString(sequence).original
+        #: Pieces, each with its tokens; None: it has not been tokenized.
+        self._splits: list[tuple[NormalizedString, list[Token] | None]] = [(NormalizedString(sequence), None)]
+
+    def split(self, func: Callable[[int, NormalizedString], Sequence[NormalizedString]]) -> None:
+        """Split each piece that has no tokens.
+
+        Args:
+            func: called with the number of the piece and the piece; returns the pieces that take its place.
+
+        Raises:
+            TypeError: it cannot be called, or returns something else.
+        """
+        _check(
+            func, "`split` expect a callable with the signature: `fn(index: int, normalized: NormalizedString)`"
+        )
+        made: list[tuple[NormalizedString, list[Token] | None]] = []
+        for i, (piece, tokens) in enumerate(self._splits):
+            if tokens is not None:
+                made.append((piece, tokens))
+                continue
+            parts = [of_type(part, NormalizedString) for part in sequence(func(i, piece))]
+            made += [(part, None) for part in parts if part.normalized]
+        self._splits = made
+
+    def normalize(self, func: Callable[[NormalizedString], Any]) -> None:
+        """Call a function with each piece that has no tokens, to change it in place.
+
+        Raises:
+            TypeError: it cannot be called.
+        """
+        _check(func, "`normalize` expect a callable with the signature: `fn(normalized: NormalizedString)`")
+        for piece, tokens in self._splits:
+            if tokens is None:
+                func(piece)
+
+    def tokenize(self, func: Callable[[str], list[Token]]) -> None:
+        """Make tokens of each piece that has none.
+
+        Args:
+            func: called with the text of a piece; returns its tokens, with offsets in bytes.
+
+        Raises:
+            TypeError: it cannot be called, or returns something else.
+        """
+        _check(func, "`tokenize` expect a callable with the signature: `fn(str) -> List[Token]`")
+        made: list[tuple[NormalizedString, list[Token] | None]] = []
+        for piece, tokens in self._splits:
+            if tokens is None:
+                tokens = [of_type(token, Token) for token in of_type(func(piece.normalized), list)]
+            made.append((piece, tokens))
+        self._splits = made
+
+    def to_encoding(self, type_id: int = 0, word_idx: int | None = None) -> Encoding:
+        """Return the tokens as an encoding.
+
+        Args:
+            type_id: type id of all tokens.
+            word_idx: number of the word of all tokens; None: the number of the piece of each.
+
+        Raises:
+            ValueError: a piece has no tokens.
+        """
+        type_id = _number(type_id)
+        word = None if word_idx is None else _number(word_idx)
+        ids: list[int] = []
+        values: list[str] = []
+        words: list[int] = []
+        spans: list[Span] = []
+        for i, (piece, tokens) in enumerate(self._splits):
+            if tokens is None:
+                raise ValueError("Split has not been tokenized, call `PreTokenizedString::tokenize` first")
+            ids += [token.id for token in tokens]
+            values += [token.value for token in tokens]
+            words += [i if word is None else word] * len(tokens)
+            spans += piece.places(token.offsets for token in tokens)
+        n = len(ids)
+        return of_columns(
+            {
+                "ids": ids,
+                "type_ids": [type_id] * n,
+                "tokens": values,
+                "words": words,
+                "offsets": spans,
+                "special_tokens_mask": [0] * n,
+                "attention_mask": [1] * n,
+            }
+        )
+
+    def get_splits(
+        self, offset_referential: str = "original", offset_type: str = "char"
+    ) -> list[tuple[str, Span, list[Token] | None]]:
+        """Return the pieces, each as its text, start and end, and tokens.
+
+        Args:
+            offset_referential: "original" or "normalized", the text in which start and end count.
+            offset_type: "char" or "byte".
+
+        Raises:
+            TypeError, ValueError: an argument is none of these.
+        """
+        if of_type(offset_referential, str) not in _REFERENTIALS:
+            raise ValueError("Wrong value for OffsetReferential, expected one of `original, normalized`")
+        if of_type(offset_type, str) not in _UNITS:
+            raise ValueError("Wrong value for OffsetType, expected one of `byte, char`")
+        if offset_referential == "original":
+            spans = [piece.span for piece, _ in self._splits]
+            if offset_type == "byte":
+                starts = [*accumulate((len(character.encode()) for character in self._whole), initial=0)]
+                spans = [(starts[start], starts[end]) for start, end in spans]
+        else:
+            lengths = (len(piece.normalized.encode()) for piece, _ in self._splits)
+            spans = [*pairwise(accumulate(lengths, initial=0))]
+            if offset_type == "char":  # taken for places in the original, as in tokenizers
+                places = places_of(self._whole)
+                spans = [characters_of(places, start, end) for start, end in spans]
+        return [
+            (piece.normalized, span, tokens) for (piece, tokens), span in zip(self._splits, spans, strict=True)
+        ]
+
+    def apply(self, steps: Iterable[Mapping[str, Any]]) -> None:
+        """Split by the steps of a pre-tokenizer as a tokenizer.json describes them."""
+        for step in steps:
+            if step["type"] == WRITTEN:
+                call_written(lambda text, step=step: step["written"].pre_tokenize(text), self)  # type: ignore[misc]
+            else:
+                self.split(lambda _, piece, step=step: piece.pre_tokenized(step))  # type: ignore[misc]
+
+
+def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]]) -> PreTokenizedString:
+    """Return a text in sections; some sections have tokens."""
+    made = PreTokenizedString(text)
+    [(whole, _)] = made._splits
+    made._splits = [(whole.part(piece), tokens) for piece, tokens in sections]
+    return made
+
+
+def _check(func: Any, message: str) -> None:
+    if not callable(func):
+        raise TypeError(message)

@@ -1,0 +1,292 @@
+"""Rows of a call: texts, pairs of texts or words, each encoded with all its columns, truncated and framed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from fastbpe.huggingface.columns import Span
+from fastbpe.huggingface.frames import frame_of
+from fastbpe.huggingface.padding import padded_length
+from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
+from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, read_truncation
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.tokenizer.words import Words, find_words
+from fastbpe.tokenizers.components import needs_tokenizers
+from fastbpe.tokenizers.encoding import Encoding, of_columns
+from fastbpe.tokenizers.processors import PostProcessor, process
+from fastbpe.tokenizers.written import WrittenEngine
+
+
+class Row(NamedTuple):
+    """Text or words, and a second one in a pair."""
+
+    first: Any
+    second: Any = None
+
+
+class Setup(NamedTuple):
+    """Settings of a tokenizer, which never change.
+
+    native: fastbpe's tokenizer without the post-processor; or the engine of components written in Python.
+    names: token of each id.
+    added: ids of added tokens.
+    post: the post-processor.
+    truncation, padding: as the properties of the tokenizer give them; None: there is none.
+    splits_special: special tokens in texts are split like any text.
+    plans: plans that `plan_of` has made.
+    texts: tables of streams, without special tokens left out and with them left out.
+    """
+
+    native: Tokenizer | WrittenEngine
+    names: Mapping[int, str]
+    added: Collection[int]
+    post: PostProcessor | None
+    truncation: Mapping[str, Any] | None
+    padding: Mapping[str, Any] | None
+    splits_special: bool
+    plans: dict[tuple[bool, bool, bool], Plan | None]
+    texts: tuple[dict[int, str | None], dict[int, str | None]]
+
+    @property
+    def allowed(self) -> Any:
+        """Special tokens that are found in texts, as `Tokenizer.encode` takes them."""
+        return frozenset() if self.splits_special else "all"
+
+
+def text_row(value: Any) -> Row:
+    """Return the row of an input: a text, or a tuple or a list of two. Raises TypeError for others."""
+    value = without_arrays(value)
+    if isinstance(value, str):
+        return Row(text(value))
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return Row(text(value[0]), text(value[1]))
+    raise TypeError("TextEncodeInput must be Union[TextInputSequence, Tuple[InputSequence, InputSequence]]")
+
+
+def words_row(value: Any) -> Row:
+    """Return the row of an input: words, or a tuple or a list of two such. Raises TypeError for others."""
+    value = without_arrays(value)
+    if _are_words(value):
+        return Row(words(value))
+    if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_are_words, value)):
+        return Row(words(value[0]), words(value[1]))
+    raise TypeError(
+        "PreTokenizedEncodeInput must be Union[PreTokenizedInputSequence, "
+        "Tuple[PreTokenizedInputSequence, PreTokenizedInputSequence]]"
+    )
+
+
+def text(value: Any) -> str:
+    """Return a text without lone surrogates. Raises TypeError for others."""
+    if not isinstance(value, str):
+        raise TypeError("TextInputSequence must be str")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise TypeError("TextInputSequence must be str, and UTF-8 cannot hold a lone surrogate") from None
+    return value if type(value) is str else str(value)
+
+
+def words(value: Any) -> list[str]:
+    """Return words. Raises TypeError for others."""
+    value = without_arrays(value)
+    if not _are_words(value):
+        raise TypeError("PreTokenizedInputSequence must be Union[List[str], Tuple[str]]")
+    return [*map(text, value)]
+
+
+def without_arrays(value: Any) -> Any:
+    """Return a numpy array as lists, and anything else as it is. numpy is not imported for that."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray) or not value.ndim:
+        return value
+    return value.tolist()
+
+
+def _are_words(value: Any) -> bool:
+    value = without_arrays(value)
+    return isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
+
+
+def plan_of(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
+    """Return what decides the ids of a batch; None: each row must be looked at.
+
+    pair: rows have two texts. Other arguments as for `whole`.
+    """
+    key = pair, adds_special, fast
+    if key not in setup.plans:
+        setup.plans[key] = _make_plan(setup, *key)
+    return setup.plans[key]
+
+
+def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
+    probe = [_encoding([0], [""], [None], [(0, 0)], 0 if fast else i) for i in range(1 + pair)]
+    frame = frame_of(process(setup.post, probe, adds_special), pair=pair, n_probe=1)
+    if frame is None or isinstance(setup.native, WrittenEngine):
+        return None
+    settings, truncation = setup.truncation, None
+    if settings is not None:
+        n_added = setup.post.n_added(pair) if setup.post is not None and adds_special else 0
+        truncation = read_truncation(settings, n_added)
+        if truncation is None:
+            return None
+    return Plan(setup.native, frame, settings, setup.padding, truncation, setup.splits_special)
+
+
+def offsets_of(setup: Setup, plan: Plan) -> Offsets:
+    """Return the source of the offsets of a batch, as the post-processor trims them.
+
+    Raises:
+        HandOver: each row must be looked at.
+    """
+    from fastbpe.tokenizer.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
+
+    prefixed = [] if setup.post is None else prefixes(setup.post.state())
+    encode = partial(encode_spans, plan.tokenizer, splits=plan.splits_special)
+    if not prefixed:
+        return Offsets(encode, False)
+    if plan.tokenizer.mode == "codepoint":
+        raise HandOver("offsets that are trimmed in a vocabulary of characters")
+    trim = trimmer_of(prefixed, plan.tokenizer._vocabulary.tokens, shown=plan.tokenizer.mode == "character")
+
+    def encode_trimmed(texts: Sequence[str]) -> tuple[list[list[int]], list[list[Span]]]:
+        ids, spans = encode(texts)
+        return ids, [trim(its, spans[i], _found(setup, texts[i], its)) for i, its in enumerate(ids)]
+
+    return Offsets(encode_trimmed, any(prefixed))
+
+
+def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
+    """Return the index of each id of a text that is an added token, and its text."""
+    if (setup.splits_special and not setup.added) or not any(i in setup.added for i in ids):
+        return []
+    return [*words_of(setup, text, ids)[1].found.items()]
+
+
+def words_of(setup: Setup, text: str, ids: list[int]) -> tuple[list[str], Words]:
+    """Return the tokens of a text, and its words. Raises ImportError where they are not known."""
+    assert isinstance(setup.native, Tokenizer)
+    names = setup.names
+    tokens = [names[i] for i in ids]
+    found = find_words(setup.native, text, ids, tokens, allowed_special=setup.allowed)
+    if found is None:
+        needs_tokenizers("an encoding of the name of a control symbol between user-defined symbols")
+    for i, its_text in found.found.items():
+        tokens[i] = its_text
+    return tokens, found
+
+
+def pad(encodings: list[Encoding], padding: Mapping[str, Any]) -> None:
+    """Pad the encodings of a batch, in place."""
+    length = padded_length([*map(len, encodings)], padding)
+    for encoding in encodings:
+        pad_to(encoding, length, padding)
+
+
+def pad_to(encoding: Encoding, length: int, padding: Mapping[str, Any]) -> None:
+    """Pad an encoding to a length, in place."""
+    encoding.pad(length, **{name: padding[name] for name in ("direction", "pad_id", "pad_type_id", "pad_token")})
+
+
+def _limit(setup: Setup, n_texts: int, adds_special: bool) -> int | None:
+    """Return the most ids of a row, without the template; None: it would be below 0, which is no limit."""
+    assert setup.truncation is not None
+    n_added = setup.post.n_added(n_texts == 2) if setup.post is not None and adds_special else 0
+    limit: int = setup.truncation["max_length"] - n_added
+    return None if limit < 0 else limit
+
+
+def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool) -> Encoding:
+    """Encode a row, without padding.
+
+    Args:
+        setup: the settings.
+        row: the texts.
+        words: they are lists of words.
+        adds_special: add the ids of the template.
+        fast: leave tokens, words and offsets out, as `encode_batch_fast` does.
+
+    Raises:
+        ValueError: the settings of truncation do not fit the row.
+    """
+    texts = [one for one in row if one is not None]
+    encodings = []
+    for i, one in enumerate(texts):
+        type_id = 0 if fast else i  # as in tokenizers
+        if words:
+            parts = [_text(setup, word, n, type_id, fast) for n, word in enumerate(one)]
+            encodings.append(Encoding.merge(parts, False))
+        else:
+            encodings.append(_text(setup, one, None, type_id, fast))
+    return post_process(setup, encodings, adds_special)
+
+
+def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) -> Encoding:
+    """Truncate the encodings of a text, or of two, in place, and put them into the template."""
+    if setup.truncation is not None:
+        _truncate(encodings, setup, adds_special)
+    return process(setup.post, encodings, adds_special)
+
+
+def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) -> Encoding:
+    """Encode a text. word: its number, if it is a word."""
+    if isinstance(setup.native, WrittenEngine):
+        made = setup.native.encode(one, setup.allowed)
+        if fast:
+            return _ids_alone(made.ids, type_id)
+        made.set_type_ids(type_id)
+        if word is not None:
+            made.columns["words"][:] = [word] * len(made)
+        return made
+    ids, spans = setup.native.encode_with_offsets(one, allowed_special=setup.allowed, disallowed_special=())
+    if fast:
+        return _ids_alone(ids, type_id)
+    tokens, found = words_of(setup, one, ids)
+    numbers = found.numbers if word is None else [word] * len(ids)
+    return _encoding(ids, tokens, numbers, spans, type_id)
+
+
+def _ids_alone(ids: list[int], type_id: int) -> Encoding:
+    return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
+
+
+def _encoding(
+    ids: list[int], tokens: list[str], numbers: list[Any], spans: list[tuple[int, int]], type_id: int
+) -> Encoding:
+    n = len(ids)
+    return of_columns(
+        {
+            "ids": ids,
+            "type_ids": [type_id] * n,
+            "tokens": tokens,
+            "words": numbers,
+            "offsets": spans,
+            "special_tokens_mask": [0] * n,
+            "attention_mask": [1] * n,
+        }
+    )
+
+
+def _truncate(encodings: list[Encoding], setup: Setup, adds_special: bool) -> None:
+    settings, limit = setup.truncation, _limit(setup, len(encodings), adds_special)
+    if settings is None or limit is None:
+        return
+    stride, side = settings["stride"], settings["direction"]
+    lengths = [*map(len, encodings)]
+    if limit and sum(lengths) <= limit:
+        return
+    kept: list[int] | tuple[int, int] | None = [limit] * len(encodings)
+    if limit:
+        strategy = settings["strategy"]
+        if len(encodings) == 2:
+            kept = lengths_of_pair(Truncation(limit, stride, strategy, side == "left"), *lengths)
+        elif strategy == "only_second":
+            raise ValueError("Truncation error: Second sequence not provided")
+    if kept is None:
+        raise ValueError("Truncation error: Sequence to truncate too short to respect the provided max_length")
+    for encoding, n in zip(encodings, kept, strict=True):
+        encoding.truncate(n, stride, side)

@@ -1,0 +1,54 @@
+"""Token: one of the tokens that a model makes of a piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastbpe.tokenizers.components import number, of_type, token_id
+
+
+class Token:
+    """Token of a model.
+
+    Args:
+        id: its id.
+        value: its text, as the vocabulary spells it.
+        offsets: its start and end.
+
+    Raises:
+        TypeError, OverflowError, ValueError: an argument is of another type, a number has a sign or is too large,
+            or offsets are not two numbers.
+
+    >>> from fastbpe.tokenizers import models
+    >>> [token] = models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]).tokenize("ab")
+    >>> token.id, token.value, token.offsets
+    (2, 'ab', (0, 2))
+    """
+
+    def __init__(self, id: int, value: str, offsets: tuple[int, int]) -> None:
+        self._values = token_id(id), str(of_type(value, str)), _offsets(offsets)
+
+    @property
+    def id(self) -> int:
+        """The id."""
+        return self._values[0]
+
+    @property
+    def value(self) -> str:
+        """The text."""
+        return self._values[1]
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Start and end."""
+        return self._values[2]
+
+    def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
+        """Return (id, value, offsets)."""
+        return self._values
+
+
+def _offsets(value: Any) -> tuple[int, int]:
+    if len(of_type(value, tuple)) != 2:
+        raise ValueError(f"expected tuple of length 2, but got tuple of length {len(value)}")
+    return number(value[0]), number(value[1])

@@ -1,0 +1,127 @@
+"""Training by fastbpe, with the vocabulary that tokenizers' BpeTrainer learns.
+
+The words of the texts are counted first: in the tables of the core, on all threads, where there are no added
+tokens and the pre-tokenizer only cuts texts or is byte-level; else the core cuts them into words, which a Counter
+counts. `learning` then learns from the counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from fastbpe._core.encode.offsets import piece_texts
+from fastbpe.errors import FastbpeError
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Special
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.tokenizers import components, decoders, document, pre_tokenizers
+from fastbpe.tokenizers.built import with_added
+from fastbpe.tokenizers.components import needs_tokenizers
+from fastbpe.tokenizers.learning import learn_words
+from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.trainers import BpeTrainer, progress_of
+from fastbpe.tokenizers.written import WrittenEngine, is_written
+
+
+def learn(
+    texts: Iterable[str], trainer: BpeTrainer, described: Mapping[str, Any], allowed: Special
+) -> tuple[dict[str, int], list[list[str]]]:
+    """Learn a vocabulary and its merges.
+
+    Args:
+        texts: the texts.
+        trainer: the options. It keeps the words of the texts.
+        described: JSON of the tokenizer without its model, with objects in the place of what is written in Python.
+        allowed: special tokens that are found in texts, as words of their own.
+
+    Raises:
+        ImportError: fastbpe does not run the components.
+    """
+    normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
+    steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
+    kinds = {step["type"] for step in steps}
+    described = {**described, "model": {"type": "BPE", "vocab": {}, "merges": []}}
+    carrier = None
+    if not described["added_tokens"] and "Metaspace" not in kinds and not is_written(described):
+        shown = [] if "ByteLevel" in kinds else [pre_tokenizers.ByteLevel(False, use_regex=False).state()]
+        carrier = _carrier(normalizer, [*steps, *shown])
+    words: Mapping[str, int]
+    if carrier is not None:
+        word_of = text_of if "ByteLevel" in kinds else bytes.decode
+        words = {word_of(piece): count for piece, count in _counted(texts, carrier, trainer)}
+    else:
+        try:
+            cut = _cutter(described, allowed)
+        except FastbpeError as error:
+            needs_tokenizers(f"training with these components ({error})")
+        words = Counter(word for text in texts for word in cut(text))
+    trainer.words = dict(sorted(words.items()))
+    return learn_words(trainer.words, trainer)
+
+
+def _cutter(described: Mapping[str, Any], allowed: Special) -> Callable[[str], list[str]]:
+    """Return a function that cuts a text into words. An added token is a word."""
+    if is_written(described):
+        engine = WrittenEngine(described, BPE())
+        return lambda text: engine.pieces(text, allowed)
+    carrier = with_added(described)
+    carrier.encode("")  # which makes the pipeline
+    finder, _ = carrier._special.choose(allowed, ())
+    return lambda text: piece_texts(carrier._pipeline, text, finder)
+
+
+def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
+    """Return a tokenizer of the single bytes with these components; None if the core does not run them."""
+    vocab = {character: i for i, character in enumerate(sorted(BYTE_OF_CHARACTER))}
+    described = {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": normalizer,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+        "post_processor": None,
+        "decoder": decoders.ByteLevel().state(),
+        "model": {"type": "BPE", "vocab": vocab, "merges": []},
+    }
+    try:
+        made: Native = load(document.to_bytes(described))
+    except FastbpeError:
+        return None
+    return made if made.mode == "byte" else None
+
+
+def _counted(texts: Iterable[str], carrier: Native, trainer: BpeTrainer) -> Iterable[tuple[bytes, int]]:
+    """Return each piece of the texts with its count."""
+    # Imported here: few programs train.
+    from fastbpe._utils.progress import Reporter
+    from fastbpe.training.base_vocabulary import add_pattern_of_base, vocabulary_of_base
+    from fastbpe.training.options import ByteOptions, ReadingOptions
+    from fastbpe.training.piece_counting import count_source
+
+    options = ByteOptions(vocab_size=carrier.vocab_size, **add_pattern_of_base(carrier, {}))
+    start = vocabulary_of_base(carrier, "keep", options)
+    reporter = Reporter(progress_of(trainer))
+    counts = count_source(iter(texts), options.pattern, (), ReadingOptions(), reporter, start.texts)
+    found: Iterable[tuple[bytes, int]] = counts.items()
+    return found
+
+
+def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
+    """Yield the texts of an iterable of str, or of lists of str.
+
+    Raises TypeError for others, UnicodeEncodeError for a lone surrogate.
+    """
+    for item in iterator:
+        for one in [item] if isinstance(item, str) else item:
+            if not components.of_type(one, str).isascii():
+                one.encode()
+            yield one
+
+
+def lines_of(files: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of files, with their ends. Raises OSError if one cannot be read."""
+    for path in files:
+        with open(path, encoding="utf-8", newline="\n") as file:
+            yield from file

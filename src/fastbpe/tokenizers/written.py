@@ -1,0 +1,156 @@
+"""Engine of a tokenizer whose normalizer or pre-tokenizer is, or has as a step, an object written in Python.
+
+tokenizers calls the normalizer once for each text between added tokens, and the pre-tokenizer once a text, with
+all that lies between them. Tokenizers of single bytes find the added tokens, and the core merges the pieces that
+are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Special
+from fastbpe.tokenizer.words import find_words
+from fastbpe.tokenizers import document
+from fastbpe.tokenizers.components import WRITTEN, flat
+from fastbpe.tokenizers.encoding import Encoding
+from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.normalized_string import NormalizedString
+from fastbpe.tokenizers.pieces import Piece
+from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString, of_sections
+from fastbpe.tokenizers.token import Token
+
+_CHARACTERS = sorted(BYTE_OF_CHARACTER)  # token of each id, below those of added tokens
+_STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+
+
+class _Section(NamedTuple):
+    """Added token in a text, or what lies between two.
+
+    start, end: where it stands, in characters.
+    token: its id and its text; None: it is not a token.
+    """
+
+    start: int
+    end: int
+    token: tuple[int, str] | None
+
+
+def _steps_of(described: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    return [] if described[name] is None else flat(described[name])
+
+
+def is_written(described: Mapping[str, Any]) -> bool:
+    """Return True if a step of the normalizer or the pre-tokenizer is written in Python."""
+    steps = [*_steps_of(described, "normalizer"), *_steps_of(described, "pre_tokenizer")]
+    return any(step["type"] == WRITTEN for step in steps)
+
+
+class WrittenEngine:
+    """Encoder of single texts.
+
+    Args:
+        described: JSON of the whole tokenizer, without settings and post-processor.
+        model: its model.
+    """
+
+    def __init__(self, described: Mapping[str, Any], model: BPE) -> None:
+        self._changes, self._steps = (_steps_of(described, name) for name in ("normalizer", "pre_tokenizer"))
+        self._model = model
+        tokens = described["added_tokens"]
+        self._first = _Finder((token, token["content"]) for token in tokens if not token["normalized"])
+        self._then = _Finder((token, self._changed(token["content"])) for token in tokens if token["normalized"])
+
+    def _changed(self, content: str) -> str:
+        text = NormalizedString(content)
+        text.normalize_by(self._changes)
+        return text.normalized
+
+    def encode(self, text: str, allowed: Special) -> Encoding:
+        """Return the encoding of a text without post-processor."""
+        made = self._cut(text, allowed)
+        made.tokenize(self._model.tokenize)
+        return made.to_encoding()
+
+    def pieces(self, text: str, allowed: Special) -> list[str]:
+        """Return the pieces of a text, and its added tokens."""
+        return [piece for piece, _, _ in self._cut(text, allowed).get_splits()]
+
+    def _cut(self, text: str, allowed: Special) -> PreTokenizedString:
+        made = of_sections(text, self._sections(text, allowed))
+        made.apply(self._steps)
+        return made
+
+    def _sections(self, text: str, allowed: Special) -> Iterator[tuple[Piece, list[Token] | None]]:
+        """Yield the added tokens of a text, each with itself as its token, and normalized text between them."""
+        whole = NormalizedString(text)
+        for section in self._first.find(text, allowed):
+            piece = whole.piece.part(section.start, section.end)
+            if section.token is not None:
+                yield piece, [_token(piece, section.token)]
+                continue
+            changed = whole.part(piece)
+            changed.normalize_by(self._changes)
+            for part in self._then.find(changed.normalized, allowed):
+                piece = changed.piece.part(part.start, part.end)
+                yield piece, None if part.token is None else [_token(piece, part.token)]
+
+
+def _token(piece: Piece, token: tuple[int, str]) -> Token:
+    return Token(*token, (0, len(piece.text.encode())))
+
+
+class _Finder:
+    """Finder of added tokens.
+
+    Args:
+        tokens: JSON of each, and the text that is looked for.
+    """
+
+    def __init__(self, tokens: Iterable[tuple[Mapping[str, Any], str]]) -> None:
+        texts: dict[str, Mapping[str, Any]] = {}
+        for token, content in sorted(tokens, key=lambda found: not found[0]["special"]):
+            if content:
+                texts.setdefault(content, token)  # of equal ones, tokenizers takes any
+        following = len(_CHARACTERS)
+        self._ids: dict[int, int] = {}
+        carried = []
+        for content, token in texts.items():
+            is_byte = content in BYTE_OF_CHARACTER
+            i = _CHARACTERS.index(content) if is_byte else following
+            following += not is_byte
+            carried.append({**token, "id": i, "content": content, "normalized": False})
+            self._ids[i] = token["id"]
+        self._carrier = load(
+            document.to_bytes(
+                {
+                    "version": "1.0",
+                    "added_tokens": carried,
+                    "normalizer": None,
+                    "pre_tokenizer": _STEP,
+                    "post_processor": None,
+                    "decoder": {**_STEP, "use_regex": True},
+                    "model": {
+                        "type": "BPE",
+                        "vocab": {character: i for i, character in enumerate(_CHARACTERS)},
+                        "merges": [],
+                    },
+                }
+            )
+        )
+
+    def find(self, text: str, allowed: Special) -> Iterator[_Section]:
+        """Yield the tokens of a text, and what lies between them."""
+        ids, spans = self._carrier.encode_with_offsets(text, allowed_special=allowed, disallowed_special=())
+        words = find_words(self._carrier, text, ids, [""] * len(ids), allowed_special=allowed)
+        assert words is not None  # it is a byte-level one
+        at = 0
+        for _, group in groupby(words.numbers):  # an added token is a word of its own
+            end = at + sum(1 for _ in group)
+            token = (self._ids[ids[at]], words.found[at]) if at in words.found else None
+            yield _Section(spans[at][0], spans[end - 1][1], token)
+            at = end

@@ -1,0 +1,56 @@
+"""Plans of calls: the settings of a `tokenizers.Tokenizer`, and the frame of its post-processor."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
+from fastbpe.huggingface.truncation import read_truncation
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.transformers.engine import Engine
+
+
+def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
+    """Read the settings of an engine's original. Takes the arguments of `Engine.frame`.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    tokenizer, original = engine.ready(), engine.original
+    if tokenizer is None:
+        raise HandOver(engine.reason or "the tokenizer changes while it encodes")
+    frame = engine.frame(pair=pair, add_special_tokens=add_special_tokens)
+    if frame is None:
+        raise HandOver("a post-processor without a fixed frame")
+    splits_special = bool(original.encode_special_tokens)
+    if splits_special and not engine.splits_as_flagged():
+        raise HandOver("an added token that was special before, or is not found by itself")
+    settings = original.truncation
+    truncation = None if settings is None else read_truncation(settings, frame.n_added)
+    if settings is not None and truncation is None:
+        raise HandOver("truncation to less than one id, or with a stride as long")
+    return Plan(tokenizer, frame, settings, original.padding, truncation, splits_special)
+
+
+def make_offsets(engine: Engine, plan: Plan) -> Offsets:
+    """Return the source of the offsets of the original as it is now.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    tokenizer = tokenizer_for_offsets(engine)
+    return Offsets(partial(encode_spans, tokenizer, splits=plan.splits_special), engine.trims_by_place())
+
+
+def tokenizer_for_offsets(engine: Engine) -> Tokenizer:
+    """Return fastbpe's tokenizer with the offsets of the original as it is now.
+
+    Raises:
+        HandOver: the original must answer, or raise.
+    """
+    tokenizer = engine.with_offsets()
+    if tokenizer is None:
+        raise HandOver(engine.reason or "the tokenizer changes while it encodes")
+    if tokenizer.mode == "codepoint" and engine.trims_offsets():
+        raise HandOver("offsets that are trimmed in a vocabulary of characters")
+    return tokenizer

@@ -1,0 +1,205 @@
+"""Arguments, properties and pickles of fastbpe.tokenizers beside tokenizers."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import pickle
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tokenizers")
+
+import tokenizers as stock
+
+import fastbpe.tokenizers as face
+from helpers.tokenizers_twins import Twins, outcome
+
+MODULES = ("normalizers", "pre_tokenizers", "decoders", "processors", "models", "trainers")
+BASES = {"Normalizer", "PreTokenizer", "Decoder", "PostProcessor", "Model", "Trainer"}
+#: Names of arguments of any class, and names that none has.
+KEYWORDS = """
+    add_prefix_space alpha behavior byte_fallback cache_capacity clean_text cleanup cls cls_token content
+    continuing_subword_prefix decoders decoders_py delimiter dropout end_of_word_suffix foo fuse_unk
+    handle_chinese_chars ids ignore_merges individual_digits initial_alphabet invert left length
+    limit_alphabet lowercase lstrip max_token_length merges min_frequency normalized normalizers offsets
+    pad_token pair pattern pre_tokenizers prefix prepend prepend_scheme pretokenizers processors
+    progress_format replacement right rstrip s sep show_progress single single_word skip_special_tokens
+    special special_tokens split start stop strip_accents suffix trim_offsets type unk_token use_regex value
+    vocab vocab_size word_delimiter_token words
+"""
+
+
+def classes() -> list[tuple[str, type, type]]:
+    """Return the name of each class that needs no original, ours, and theirs."""
+    found = [(name, getattr(face, name), getattr(stock, name)) for name in ("AddedToken", "Regex", "Token")]
+    for module in MODULES:
+        for name in sorted(getattr(face, module).__all__):
+            ours, theirs = getattr(getattr(face, module), name), getattr(getattr(stock, module), name)
+            if inspect.isclass(ours) and name not in BASES and "A call gives" not in str(ours.__doc__):
+                found.append((f"{module}.{name}", ours, theirs))
+    return found
+
+
+def takes(cls: Callable[..., Any], keyword: str) -> bool:
+    """Return True if a class takes an argument of a name, of whatever type."""
+    for before in ((), ("x",), ("x", "removed"), (("x", 1), ("y", 2)), ([],)):
+        try:
+            cls(*before, **{keyword: None})
+        except Exception as error:
+            if "unexpected keyword" in str(error):
+                return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore:Ignored unknown kwarg")
+@pytest.mark.parametrize(("ours", "theirs"), [pytest.param(*both, id=name) for name, *both in classes()])
+def test_every_class_takes_arguments_of_the_same_names(ours: type, theirs: type) -> None:
+    assert [key for key in KEYWORDS.split() if takes(ours, key)] == [
+        key for key in KEYWORDS.split() if takes(theirs, key)
+    ]
+
+
+def test_ignored_arguments_change_nothing() -> None:
+    calls: list[Callable[[Any], Any]] = [
+        lambda m: m.pre_tokenizers.ByteLevel(False, type="ByteLevel"),
+        lambda m: m.decoders.ByteLevel(type="ByteLevel", add_prefix_space=False),
+        lambda m: m.processors.ByteLevel(use_regex=False, type="ByteLevel"),
+        lambda m: m.decoders.ByteLevel(1),
+        lambda m: m.pre_tokenizers.ByteLevel(True, True, True, True),
+        lambda m: m.models.BPE(cache_capacity=5),
+        lambda m: m.models.BPE(cache_capacity=None),
+        lambda m: m.models.BPE(cache_capacity=-1),
+        lambda m: m.models.BPE()._resize_cache(5),
+        lambda m: m.models.BPE()._resize_cache(-1),
+        lambda m: m.models.BPE()._clear_cache(),
+    ]
+    for call in calls:
+        Twins(face, stock).check(lambda m, call=call: repr(call(m)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.AddedToken("a", other=1),
+        lambda m: m.models.BPE(other=1),
+        lambda m: m.trainers.BpeTrainer(other=1),
+    ],
+)
+def test_unknown_arguments_cause_a_warning_where_the_original_prints_it(
+    call: Callable[[Any], Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.warns(UserWarning, match="Ignored unknown kwarg option other") as caught:
+        made = call(face)
+    assert caught[0].filename == __file__
+    assert repr(made) == repr(call(stock))
+    assert "option other" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("value", ["a", "", "(", "Regex", None, 5, b"a", ["a"]])
+def test_pattern_is_neither_read_nor_set(value: Any) -> None:
+    makers: list[Callable[[Any], Any]] = [
+        lambda m: m.pre_tokenizers.Split("a", "removed"),
+        lambda m: m.pre_tokenizers.Split(m.Regex("a+"), "removed"),
+        lambda m: m.normalizers.Replace(m.Regex("a+"), "b"),
+    ]
+
+    def changed(module: Any, make: Callable[[Any], Any]) -> Any:
+        made = make(module)
+        kind = outcome(lambda: setattr(made, "pattern", module.Regex("b") if value == "Regex" else value))
+        return issubclass(kind, TypeError), outcome(lambda: made.pattern) is not None, repr(made)
+
+    for make in makers:
+        assert changed(face, make) == changed(stock, make)
+        ours, theirs = (outcome(lambda make=make, m=m: make(m).pattern) for m in (face, stock))
+        assert issubclass(ours, theirs)
+
+
+def test_restored_trainers_and_their_texts_are_like_the_original() -> None:
+    options: list[dict[str, Any]] = [
+        {},
+        {"vocab_size": 5, "min_frequency": 2, "progress_format": "json", "show_progress": False},
+        {"limit_alphabet": 7, "initial_alphabet": ["é"], "continuing_subword_prefix": "##"},
+        {"end_of_word_suffix": "</w>", "max_token_length": 4, "progress_format": "silent"},
+        {"special_tokens": ["a", 'x"']},
+        {"special_tokens": [*"abcdefgh"]},
+    ]
+
+    def told(module: Any, chosen: dict[str, Any]) -> Any:
+        trainer = module.trainers.BpeTrainer(**chosen)
+        if "special_tokens" in chosen:
+            trainer.special_tokens = [*trainer.special_tokens, module.AddedToken("b", lstrip=True)]
+        copies = [trainer, copy.copy(trainer), copy.deepcopy(trainer), pickle.loads(pickle.dumps(trainer))]
+        other = module.trainers.BpeTrainer()
+        other.__setstate__(trainer.__getstate__())
+        return [[one.__getstate__(), repr(one), str(one), one.get_word_count()] for one in [*copies, other]]
+
+    for chosen in options:
+        assert told(face, chosen) == told(stock, chosen)
+
+
+def test_trainers_tell_the_words_of_their_last_training() -> None:
+    def run(module: Any) -> Any:
+        tokenizer, trainer = module.Tokenizer(module.models.BPE()), module.trainers.BpeTrainer(show_progress=False)
+        counts = []
+        for steps in (module.pre_tokenizers.Whitespace(), module.pre_tokenizers.ByteLevel(), None):
+            tokenizer.pre_tokenizer = steps
+            for texts in (["ab ab é", "x ab"], ["c"], []):
+                tokenizer.train_from_iterator(texts, trainer)
+                counts.append((trainer.get_word_count(), json.loads(trainer.__getstate__())))
+        return counts, pickle.loads(pickle.dumps(trainer)).get_word_count()
+
+    assert run(face) == run(stock)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        b"x",
+        b"[]",
+        "x",
+        b"{}",
+        b'{"BpeTrainer":1}',
+        b'{"BpeTrainer":{"vocab_size":1}}',
+        b'{"UnigramTrainer":{}}',
+        face.trainers.BpeTrainer().__getstate__().replace(b"30000", b'"a"'),
+        face.trainers.BpeTrainer().__getstate__().replace(b"Indicatif", b"Other"),
+        face.trainers.BpeTrainer().__getstate__().replace(b'"words":{}', b'"words":[]'),
+    ],
+)
+def test_damaged_states_of_trainers_are_refused(state: Any) -> None:
+    Twins(face, stock).check(lambda m: m.trainers.BpeTrainer().__setstate__(state))
+    assert isinstance(outcome(lambda: face.trainers.BpeTrainer().__setstate__(state)), type)
+
+
+def test_tokens_are_made_like_the_original() -> None:
+    arguments: list[Any] = [
+        (1, "a", (0, 1)),
+        (True, "", (5, 1)),
+        (-1, "a", (0, 1)),
+        (1 << 32, "a", (0, 1)),
+        ("a", "a", (0, 1)),
+        (1, 5, (0, 1)),
+        (1, "a", [0, 1]),
+        (1, "a", (5,)),
+        (1, "a", (-5, 6)),
+        (1, "a", ("a", 6)),
+    ]
+    for one in arguments:
+        Twins(face, stock).check(lambda m, one=one: m.Token(*one).as_tuple(), one)
+    token = face.Token(1, "a", (0, 1))
+    assert (token.id, token.value, token.offsets) == token.as_tuple()
+    with pytest.raises(AttributeError):
+        token.id = 5  # type: ignore[misc]
+
+
+def test_no_warning_comes_from_known_arguments() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        face.models.BPE({"a": 0}, [], dropout=None, unk_token="a", fuse_unk=True, cache_capacity=3)
+        face.trainers.BpeTrainer(vocab_size=5, max_token_length=3)
+        face.AddedToken("a", special=True)

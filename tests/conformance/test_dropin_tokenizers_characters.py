@@ -1,0 +1,117 @@
+"""BPE of characters in fastbpe.tokenizers by itself, beside tokenizers."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tokenizers")
+
+import tokenizers as stock
+
+import fastbpe.tokenizers as face
+from fastbpe.tokenizer.characters import CharacterTokenizer
+from helpers.random_pipelines import random_pipeline
+from helpers.sampling import SEED, rounds
+from helpers.tokenizer_json import added, random_text
+from helpers.tokenizers_calls import compare_calls
+from helpers.tokenizers_twins import Twins
+
+LETTERS = ["a", "b", "c", "é", "漢", " ", "▁", "1", ".", "𝄞", "Ġ"]
+
+
+def text_of(rng: random.Random) -> str:
+    if rng.random() < 0.3:
+        return random_text(rng)
+    return "".join(rng.choices([*LETTERS, "<s>", "x", "\n", "ab", "A"], k=rng.randint(0, 9)))
+
+
+@pytest.mark.parametrize("seed", rounds(40, 6000))
+def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
+    rng = random.Random(f"{SEED} plain {seed}")
+    made = random_pipeline(rng)
+    twins = Twins.of(json.dumps(made))
+    twins.check(lambda t: [t.to_str(), repr(t)])
+    compare_calls(twins, rng, text_of, 8)
+    for _ in range(10):
+        ids, skips = rng.choices(range(len(made["model"]["vocab"]) + 4), k=rng.randint(0, 6)), rng.random() < 0.5
+        twins.check(lambda t, i=ids, s=skips: t.decode(i, s), ids)
+
+
+@pytest.mark.parametrize("seed", rounds(20, 3000))
+def test_models_tokenize_pieces_like_the_original(seed: int) -> None:
+    rng = random.Random(f"{SEED} pieces {seed}")
+    twins = Twins.of(json.dumps({**random_pipeline(rng), "added_tokens": []}))
+    for text in [text_of(rng) for _ in range(15)]:
+        twins.check(lambda t, s=text: [token.as_tuple() for token in t.model.tokenize(s)], text)
+    for tokenizer in (twins.ours, twins.theirs):
+        tokenizer.model.ignore_merges = not tokenizer.model.ignore_merges
+    for bad in ("ab", "", 5, None, "\ud800"):
+        twins.check(lambda t, s=bad: [token.as_tuple() for token in t.model.tokenize(s)], bad)
+
+
+def test_long_pieces_and_many_pieces_are_encoded_like_the_original() -> None:
+    rng = random.Random(f"{SEED} plain long")
+    vocab = {
+        token: i for i, token in enumerate(["<unk>", "a", "b", "ab", "ba", "abab", "abba", "b</w>", "ab</w>"])
+    }
+    merges = [["a", "b"], ["b", "a"], ["ab", "ab"], ["ab", "ba"], ["a", "b</w>"]]
+    model = {"type": "BPE", "vocab": vocab, "merges": merges, "unk_token": "<unk>", "end_of_word_suffix": "</w>"}
+    made = {**random_pipeline(rng), "model": model, "added_tokens": [], "normalizer": None, "post_processor": None}
+    for pre_tokenizer in (None, {"type": "WhitespaceSplit"}):
+        twins = Twins.of(json.dumps({**made, "pre_tokenizer": pre_tokenizer}))
+        for n in (3000, 20_000):
+            text = "".join(rng.choices("aabbb ", k=n))
+            twins.check(lambda t, s=text: [t.encode(s).ids, t.encode(s).offsets])
+        assert isinstance(twins.ours._ready().native, CharacterTokenizer)
+
+
+def test_an_unknown_token_that_is_none_is_an_error_where_a_text_needs_it() -> None:
+    for unknown in ("none", None):
+        twins = Twins.of(json.dumps({**random_pipeline(random.Random(1)), "added_tokens": [], "normalizer": None}))
+        for tokenizer in (twins.ours, twins.theirs):
+            tokenizer.post_processor = None
+            tokenizer.model.unk_token = unknown
+        twins.check(lambda t: t.encode("ü"))
+        twins.check(lambda t: t.encode_batch(["", "a", "ü"]))
+
+
+def test_token_with_the_id_of_an_added_token_keeps_its_name() -> None:
+    def run(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({"a": 0, "b": 1}, [], unk_token="a"))
+        tokenizer.pre_tokenizer = module.pre_tokenizers.WhitespaceSplit()
+        tokenizer.add_tokens(["<s>"])
+        tokenizer.train_from_iterator(["ab ab"], module.trainers.BpeTrainer(show_progress=False, vocab_size=3))
+        return tokenizer.encode("ab <s>").tokens, tokenizer.token_to_id("ab"), tokenizer.token_to_id("<s>")
+
+    assert run(face) == run(stock) == (["ab", "<s>"], 2, 2)
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 2}, "merges": []}  # the first free id is 2, by their number
+    made = {**random_pipeline(random.Random(1)), "model": model, "added_tokens": [added(2, "<s>")]}
+    for pre_tokenizer in (None, {"type": "WhitespaceSplit"}):
+        parts = {"pre_tokenizer": pre_tokenizer, "normalizer": None, "post_processor": None}
+        twins = Twins.of(json.dumps({**made, **parts}))
+        twins.check(lambda t: [t.encode("b<s>a").tokens, t.encode_batch(["b<s>", "ab"])])
+
+
+def test_added_tokens_keep_the_ids_that_training_leaves_them() -> None:
+    def run(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({chr(97 + i): i for i in range(9)}, []))
+        tokenizer.add_tokens(["<s>", module.AddedToken("ab", single_word=True)])
+        tokenizer.add_special_tokens(["<p>"])
+        trainer = module.trainers.BpeTrainer(show_progress=False, vocab_size=4)
+        tokenizer.train_from_iterator(["abc abc"], trainer)
+        found = [tokenizer.encode(text) for text in ("abc<s>ab ab", "<p>a")]
+        return [(one.ids, one.tokens, one.offsets, tokenizer.decode(one.ids)) for one in found]
+
+    assert run(face) == run(stock)
+
+
+def test_dropout_says_what_to_install() -> None:
+    tokenizer = face.Tokenizer(face.models.BPE({"a": 0}, [], unk_token="a", dropout=0.5))
+    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
+        tokenizer.encode("a")
+    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
+        tokenizer.model.tokenize("a")
