@@ -26,7 +26,7 @@ from fastbpe.normalization.sentencepiece_rules import charsmap
 from helpers.sampling import SEED, rounds, some
 from helpers.tokenizer_json import SHOWN, added, dumped, llama_document, random_text, small
 from helpers.tokenizers_calls import BAD_CALLS
-from helpers.tokenizers_twins import Twins
+from helpers.tokenizers_twins import Twins, outcome
 
 SUBMODULES = ("decoders", "implementations", "models", "normalizers", "pre_tokenizers", "processors", "trainers")
 LEFT_OUT = {"Enum", "List", "Tuple", "Union", "tokenizers"}  # what the original has imported for itself
@@ -444,6 +444,59 @@ def test_old_files_are_read_like_the_original() -> None:
     }
     twins = Twins.of(json.dumps(made))
     twins.check(lambda t: [t.to_str(), repr(t), t.encode("abc ab a"), t.truncation, t.padding])
+
+
+PAIR = {"sep": ["ab", 256], "cls": ["b", 1]}
+TEXT_A, TEXT_B = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+ADDED = {"SpecialToken": {"id": "x", "type_id": 1}}
+TEMPLATES = {"single": [TEXT_A, ADDED], "pair": [TEXT_A, TEXT_B]}
+TOKEN = {"id": "x", "ids": [1], "tokens": ["b"]}
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("normalizer", {"prepend": "b"}),
+        ("normalizer", {"normalizers": [{"strip_left": True, "strip_right": False}]}),
+        ("normalizer", {"type": "Foo", "prepend": "a"}),
+        ("normalizer", {"type": [], "pattern": {"String": "a"}, "content": "b"}),
+        ("normalizer", {"type": {}, "x": 1}),
+        ("pre_tokenizer", {"behavior": "Isolated"}),
+        ("decoder", {"suffix": "x"}),
+        ("post_processor", PAIR),
+        ("post_processor", {**PAIR, "trim_offsets": True, "add_prefix_space": False}),
+        ("post_processor", {"type": "Sequence", "processors": [PAIR]}),
+        ("post_processor", {"x": 1}),
+        ("post_processor", {"type": {"Other": "a"}, **TEMPLATES, "special_tokens": {"x": TOKEN}}),
+        *(
+            ("post_processor", {"type": "TemplateProcessing", **TEMPLATES, "special_tokens": one})
+            for one in (
+                {"x": TOKEN},
+                {"x": "a"},
+                {"x": {**TOKEN, "ids": ["a"]}},
+                {"x": {**TOKEN, "ids": [-1]}},
+                [],
+            )
+        ),
+        *(
+            ("post_processor", {**TEMPLATES, "single": [piece], "special_tokens": {"x": TOKEN}})
+            for piece in (
+                {"Sequence": {"id": "C", "type_id": 0}},
+                {"Sequence": {"id": "A"}},
+                {"Other": {}},
+                "A",
+                {},
+            )
+        ),
+    ],
+)
+def test_steps_are_known_by_their_members_like_the_original(part: str, value: Any) -> None:
+    text = json.dumps({**small(), part: value})
+    made = [outcome(lambda m=module: m.Tokenizer.from_str(text)) for module in (face, stock)]
+    if isinstance(made[1], type):
+        assert made[0] is FormatError
+        return
+    Twins(*made).check(lambda t: [t.to_str(), t.encode("ab b")])
 
 
 def test_models_on_this_machine_are_found_and_others_are_an_error(

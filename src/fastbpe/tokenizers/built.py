@@ -108,8 +108,8 @@ def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
         return [(own_decoder, True)]
     kinds = set() if pre_tokenizer is None else {step["type"] for step in components.flat(pre_tokenizer)}
     if "ByteLevel" in kinds:
-        steps = {step["type"] for step in components.flat(own_decoder)} if own_decoder is not None else set()
-        if "ByteLevel" in steps and steps <= {"ByteLevel", "Fuse"}:
+        steps = [step["type"] for step in components.flat(own_decoder)] if own_decoder is not None else []
+        if steps[:1] == ["ByteLevel"] and {*steps[1:]} <= {"Fuse"}:
             return [(decoders.ByteLevel().state(), True)]
         return [(decoders.ByteLevel().state(), False), (own_decoder, True)]
     return [(own_decoder, True), *([(_LLAMA_DECODER, False)] if kinds <= {"Metaspace", "Split"} else [])]

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats.huggingface.decoders import is_value
+from fastbpe.formats.huggingface.parts import Part
 
 #: Number of changes of all components and tokenizers so far, in a list of one.
 n_changes = [0]
@@ -194,15 +195,21 @@ class Indexed(Steps):
         n_changes[0] += 1
 
 
-def finder(kinds: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
+def finder(
+    kinds: Mapping[str, Any], what: str, typed: Callable[[Part], Mapping[str, Any]] | None = None
+) -> Callable[[Any], Any]:
     """Return a function that makes the component which a tokenizer.json describes.
 
     Args:
         kinds: class of each "type".
         what: kind of component, for errors.
+        typed: function that gives a description with its type; None: each must have one.
     """
 
     def find(described: Any) -> Any:
+        kind = described.get("type") if isinstance(described, Mapping) else None
+        if typed is not None and isinstance(described, Mapping) and not (isinstance(kind, str) and kind in kinds):
+            described = typed(Part(dict(described), "tokenizer.json", what))
         if not isinstance(described, Mapping) or not isinstance(described.get("type"), str):
             raise FormatError(f"the {what} {described!r:.60} has no type")
         if described["type"] not in kinds:

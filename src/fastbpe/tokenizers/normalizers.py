@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from typing import Any, ClassVar
 
+from fastbpe.formats.huggingface.parts import typed_normalizer
 from fastbpe.tokenizers import components
 from fastbpe.tokenizers.components import (
     WRITTEN,
@@ -297,6 +298,7 @@ find = finder(
         "Sequence": Sequence,
     },
     "normalizer",
+    lambda part: typed_normalizer(part).value,
 )
 Sequence.find = staticmethod(find)
 

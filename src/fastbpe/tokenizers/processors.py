@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.templates import typed
 from fastbpe.tokenizers.components import Component, Indexed, field, finder, n_changes, number, of_type
 from fastbpe.tokenizers.encoding import Encoding, of_columns
 
@@ -298,6 +300,19 @@ class TemplateProcessing(PostProcessor):
         if missing:
             raise ValueError(f"Missing SpecialToken(s) with id(s) `{', '.join(missing)}`")
 
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Any:
+        """Make the template that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        made = super().from_state(described)
+        try:
+            for token in made._state["special_tokens"].values():
+                _special(of_type(token, Mapping))
+            for piece in made._state["single"] + made._state["pair"]:
+                _check_piece(piece)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise FormatError(f"TemplateProcessing: {error!r:.80}") from None
+        return made
+
     @property
     def single(self) -> str:
         """Template of one text, as tokenizers shows it."""
@@ -366,6 +381,15 @@ def _piece(item: str) -> dict[str, Any]:
     return {"Sequence": {"id": which.upper() or "A", "type_id": int(type_id or 0)}}
 
 
+def _check_piece(piece: Any) -> None:
+    """Check the JSON of an item of a template. Raises TypeError or ValueError for what is none."""
+    [(kind, inner)] = piece.items()
+    if kind not in ("Sequence", "SpecialToken") or (kind == "Sequence" and inner["id"] not in ("A", "B")):
+        raise ValueError(f"{kind!r:.20} is no item of a template")
+    of_type(inner["id"], str)
+    number(inner["type_id"])
+
+
 class Sequence(Indexed, PostProcessor):
     """Post-processors, one after another.
 
@@ -391,5 +415,5 @@ class Sequence(Indexed, PostProcessor):
 
 
 _KNOWN: tuple[Any, ...] = (ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing)
-find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "post-processor")
+find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "post-processor", typed)
 Sequence.find = staticmethod(find)

@@ -186,7 +186,7 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
     if part is None:
         return
     if key == "normalizers":
-        part = _typed_normalizer(part)
+        part = typed_normalizer(part)
     if part.value.get("type") != "Sequence":
         yield part
         return
@@ -196,7 +196,7 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
         yield from flat(inner, key, depth + 1)
 
 
-def _typed_normalizer(part: Part) -> Part:
+def typed_normalizer(part: Part) -> Part:
     """Return a normalizer with its type: tokenizers knows one without a type by its members."""
     kind = part.value.get("type")
     if kind == "Sequence" or (isinstance(kind, str) and kind in _NORMALIZERS):

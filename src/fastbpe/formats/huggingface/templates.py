@@ -26,7 +26,7 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
     """
     made = [*texts]
     for step in flat(part, "processors"):
-        kind = _kind(step)
+        kind = kind_of(step)
         if kind == "TemplateProcessing":
             made = _fill(step, made)
         elif kind in ("RobertaProcessing", "BertProcessing"):
@@ -49,10 +49,10 @@ def typed(part: Part) -> dict[str, Any]:
     """Return a post-processor as the file has it, each step with its type."""
     if part.value.get("type") == "Sequence":
         return {**part.value, "processors": [typed(step) for step in part.parts("processors")]}
-    return {**part.value, "type": _kind(part)}
+    return {**part.value, "type": kind_of(part)}
 
 
-def _kind(step: Part) -> str:
+def kind_of(step: Part) -> str:
     """Return the kind of a post-processor, which tokenizers finds by the members if the type does not tell it."""
     value = step.value
     kind = value.get("type")
