@@ -15,6 +15,7 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 import fastbpe.tokenizers as face
+from fastbpe.errors import TrainingError
 from helpers.tokenizer_json import dumped, small
 from helpers.tokenizers_twins import Twins
 
@@ -83,6 +84,10 @@ def test_kinds_of_other_models_are_the_originals() -> None:
         made = module.BertWordPieceTokenizer()
         made.train_from_iterator(["hello"] * 4, show_progress=False)
         assert made.encode("Hello").tokens == ["hello"]
+    word_piece = face.models.WordPiece()
+    assert isinstance(word_piece, face.models.WordPiece)
+    assert not isinstance(word_piece, face.models.Unigram)
+    assert not isinstance(face.models.BPE(), face.models.Unigram)
 
 
 def test_a_bpe_model_of_the_original_runs_there() -> None:
@@ -90,6 +95,48 @@ def test_a_bpe_model_of_the_original_runs_there() -> None:
     assert made.encode("abb").tokens == ["ab", "b"]
     made.model = face.models.BPE({"a": 0, "b": 1}, [])
     assert made.encode("abb").tokens == ["a", "b", "b"]
+
+
+def test_tokens_of_either_are_compared() -> None:
+    trainer = face.trainers.WordLevelTrainer(special_tokens=["1"])
+    assert trainer.special_tokens == [face.AddedToken("1", special=True)]
+    assert trainer.special_tokens != [face.AddedToken("1", special=True, lstrip=True)]
+    assert face.AddedToken("a") == stock.AddedToken("a")
+    assert face.AddedToken("a") != "a"
+
+
+def test_a_model_of_the_original_can_be_set() -> None:
+    made = []
+    for module in (face, stock):
+        tokenizer = module.Tokenizer(module.models.BPE({"a": 0}, []))
+        tokenizer.normalizer = module.normalizers.Lowercase()
+        tokenizer.add_special_tokens(["<s>"])
+        tokenizer.enable_padding(length=4)
+        tokenizer.encode_special_tokens = True
+        tokenizer.model = stock.models.WordLevel({"a": 0, "b": 1, "c": 2}, unk_token="a")
+        made.append(tokenizer)
+    twins = Twins(*made)
+    twins.check(lambda t: [t.encode("B"), t.encode("<s>"), t.to_str(), t.encode_special_tokens])
+
+
+def test_trainers_of_other_models_are_refused_by_name() -> None:
+    bpe, words = (face.Tokenizer(model()) for model in (face.models.BPE, face.models.WordLevel))
+    with pytest.raises(TrainingError, match="UnigramTrainer can only train a Unigram; this model is a BPE"):
+        bpe.train_from_iterator(["a"], face.trainers.UnigramTrainer(show_progress=False))
+    with pytest.raises(Exception, match="BpeTrainer can only train a BPE"):
+        words.train_from_iterator(["a"], face.trainers.BpeTrainer(show_progress=False))
+
+
+def test_streams_of_other_models_are_like_the_original() -> None:
+    told = []
+    for module in (face, stock):
+        tokenizer = module.Tokenizer(module.models.Unigram([("<unk>", 0.0), ("\u2581This", -0.1)], 0))
+        tokenizer.decoder = module.decoders.Metaspace()
+        stream = module.decoders.DecodeStream(skip_special_tokens=False)
+        told.append([stream.step(tokenizer, id) for id in (1, 1, 0)])
+    assert told[0] == told[1]
+    stream = face.decoders.DecodeStream()
+    assert stream.step(stock.Tokenizer(stock.models.BPE({"a": 0}, [])), 0) == "a"
 
 
 def test_components_and_tokens_of_the_original_are_taken() -> None:

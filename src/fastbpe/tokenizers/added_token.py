@@ -101,7 +101,9 @@ class AddedToken:
         AddedToken.__init__(self, **state)
 
     def __eq__(self, other: object) -> bool:
-        return self.state() == other.state() if isinstance(other, AddedToken) else NotImplemented
+        if type(other).__name__ != "AddedToken":
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in ("content", *FLAGS))
 
     def __hash__(self) -> int:
         return hash(self._content)

@@ -55,7 +55,19 @@ def handed_over(base: Any, name: str, *methods: str) -> Any:
         "__new__": __new__,
         "__module__": f"fastbpe.tokenizers.{module}",
     }
-    return type(kind, (base,), body)
+    return _HandedOver(kind, (base,), {**body, "_theirs": staticmethod(theirs)})
+
+
+class _HandedOver(type):
+    """Class of classes whose objects are the original's."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return is_theirs(value) and isinstance(value, cls._theirs())  # type: ignore[attr-defined]
+
+
+def is_theirs(value: Any) -> bool:
+    """Tell whether an object is one of the original's, or of a subclass."""
+    return any(one.__module__.partition(".")[0] == "tokenizers" for one in type(value).__mro__)
 
 
 def to_theirs(value: Any) -> Any:
@@ -79,6 +91,10 @@ def _component(value: Any) -> Any:
     if getattr(value, "written", None) is not None:
         base = {"normalizers": "Normalizer", "pre_tokenizers": "PreTokenizer"}.get(module, "Decoder")
         return getattr(getattr(original, module), base).custom(value.written)
+    if module == "trainers":
+        trainer = getattr(original.trainers, type(value).__name__)()
+        trainer.__setstate__(value.__getstate__())
+        return trainer
     if module == "models":
         return original.Tokenizer.from_str(json.dumps({"version": "1.0", "model": value.state()})).model
     part = _PARTS[module]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -24,6 +24,27 @@ class OtherTokenizer(Tokenizer):
         made = object.__new__(cls)
         made._original = original
         return made
+
+    @classmethod
+    def take(cls, tokenizer: Any, text: str, components: Mapping[str, Any], model: Any) -> None:
+        """Let the original answer for a tokenizer from now on.
+
+        Args:
+            tokenizer: the tokenizer, which gets this class.
+            text: its tokenizer.json, without components.
+            components: its components.
+            model: its new model, one of the original.
+        """
+        made = cls.over(find("the model").Tokenizer.from_str(text))
+        for name, component in components.items():
+            setattr(made, name, component)
+        made.encode_special_tokens = tokenizer.encode_special_tokens
+        made.model = model
+        tokenizer.__dict__.clear()
+        tokenizer.__class__, tokenizer._original = cls, made._original
+
+    def _stream_texts(self, skips: bool) -> None:
+        """Return None: the original decodes all ids of a stream."""
 
     def __repr__(self) -> str:
         return repr(self._original)

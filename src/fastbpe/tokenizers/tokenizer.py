@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.errors import FastbpeError
+from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import (
     added_tokens,
@@ -33,6 +33,7 @@ from fastbpe.tokenizers.added_token import checked
 from fastbpe.tokenizers.built import Built, build
 from fastbpe.tokenizers.components import number, of_type, sequence, token_id
 from fastbpe.tokenizers.encoding import Encoding, check_direction
+from fastbpe.tokenizers.originals import is_theirs
 
 _FINDERS = {
     "normalizer": normalizers.find,
@@ -41,13 +42,7 @@ _FINDERS = {
     "decoder": decoders.find,
 }
 _Result = TypeVar("_Result")
-_ORIGINAL = "tokenizers"  # package of the original's classes
 _NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError, TypeError)
-
-
-def _is_theirs(value: Any) -> bool:
-    """Tell whether an object is one of the original's, or of a subclass."""
-    return any(cls.__module__.partition(".")[0] == _ORIGINAL for cls in type(value).__mro__)
 
 
 def _component(name: str, base: type, doc: str) -> Any:
@@ -57,7 +52,7 @@ def _component(name: str, base: type, doc: str) -> Any:
         return self._components[name]
 
     def set(self: Tokenizer, value: Any) -> None:
-        if _is_theirs(value):
+        if is_theirs(value):
             value = _FINDERS[name](json.loads(value.__getstate__()))
         self._components = {**self._components, name: None if value is None else of_type(value, base)}
         components.n_changes[0] += 1
@@ -81,7 +76,7 @@ class Tokenizer:
 
     def __new__(cls, model: Any = None) -> Tokenizer:
         """Make the object: for a model of the original, one that the original answers."""
-        if cls is Tokenizer and _is_theirs(model):
+        if cls is Tokenizer and is_theirs(model):
             cls = originals.OTHER[0]
         return object.__new__(cls)
 
@@ -291,7 +286,7 @@ class Tokenizer:
                 pass
         return [self.decode([*map(token_id, sequence(ids))], skips) for ids in sequence(sequences)]
 
-    def stream_texts(self, skips: bool) -> dict[int, str | None] | None:
+    def _stream_texts(self, skips: bool) -> dict[int, str | None] | None:
         """Return the table of a `DecodeStream`: texts that single ids add; None: it must decode all ids.
 
         The table is another one after each change. skips: special tokens are left out.
@@ -390,6 +385,10 @@ class Tokenizer:
 
     @model.setter
     def model(self, value: Any) -> None:
+        if is_theirs(value):
+            text = document.dump(self._with(dict.fromkeys(document.PARTS)), pretty=False)
+            originals.OTHER[0].take(self, text, self._components, value)
+            return
         self._model = of_type(value, models.BPE)
         components.n_changes[0] += 1
 
@@ -525,7 +524,10 @@ class Tokenizer:
         self._train(training.texts_of(iterator), trainer)
 
     def _train(self, texts: Iterable[str], trainer: Any) -> None:
-        if _is_theirs(trainer):
+        if is_theirs(trainer):
+            kind = type(trainer).__name__
+            if kind != "BpeTrainer":
+                raise TrainingError(f"{kind} can only train a {kind.removesuffix('Trainer')}; this model is a BPE")
             trainer = trainers.of_pickled(trainer.__getstate__())
         chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
         described = {
