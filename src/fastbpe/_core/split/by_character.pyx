@@ -3,7 +3,7 @@
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memcmp
+from libc.string cimport memchr, memcmp
 
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
@@ -114,8 +114,13 @@ cdef class ByText(Splitter):
         cdef size_t start = at, last = at  # of the piece, and end of the last match
         cdef bint follows = False
         cdef uint8_t first = self._text[0]
+        cdef const uint8_t* found
         while at + self._n <= n:
-            if data[at] != first or memcmp(data + at, self._text, self._n) != 0:
+            found = <const uint8_t*> memchr(data + at, first, n - self._n + 1 - at)
+            if found == NULL:
+                break
+            at = <size_t> (found - data)
+            if memcmp(found, self._text, self._n) != 0:
                 at += 1
                 continue
             if at > start and not (self._runs and follows and at == last):

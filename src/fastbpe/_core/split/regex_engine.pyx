@@ -120,6 +120,7 @@ cdef class Engine(Splitter):
     cdef size_t _gap_flag  # added to the end of a gap: UNMATCHED, or 0 if gaps are pieces
     cdef size_t _n_groups
     cdef bint _by_neighbours
+    cdef bint _is_run  # the pattern is a run of characters of one set, which needs no program
 
     def __init__(
         self, str pattern not None, *, code, tables, lists, bytes follows not None, bytes set_bytes not None,
@@ -131,6 +132,7 @@ cdef class Engine(Splitter):
         self._pattern = pattern
         self._track_after = track_after
         self._by_neighbours = by_neighbours
+        self._is_run = by_neighbours and code[1] == OP_SPAN and code[3] == 1
         self._n_groups = n_groups
         self._gap_flag = 0 if keep_gaps else UNMATCHED
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
@@ -181,7 +183,10 @@ cdef class Engine(Splitter):
             if not self._follows[data[at]]:
                 at += fb_char_bytes(data[at])
                 continue
-            end = self._match(data, n, at, state)
+            if self._is_run:
+                end = members_end(&self._sets, self._code[2], data, n, at)
+            else:
+                end = self._match(data, n, at, state)
             if end == at:
                 at += fb_char_bytes(data[at])
                 continue

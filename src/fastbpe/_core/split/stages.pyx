@@ -112,6 +112,13 @@ cdef class Stage:
         cdef const uint16_t* characters = &character_of_byte[0]
         while start < end:
             if self._to_bytes:
+                i = start
+                while i < end and data[i] < 0x80 and characters[data[i]] == data[i]:
+                    i += 1
+                n = i - start
+            if self._to_bytes and n:
+                buffer_add(&staged.spare, data + start, n)
+            elif self._to_bytes:
                 character = characters[data[start]]
                 n = 1 if character < 0x80 else 2
                 stand_in[0] = <uint8_t> (character if n == 1 else 0xC0 | character >> 6)
