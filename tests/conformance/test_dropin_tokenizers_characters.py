@@ -1,9 +1,10 @@
-"""BPE of characters in fastbpe.tokenizers by itself, beside tokenizers."""
+"""BPE of characters, and BPE with dropout, in fastbpe.tokenizers beside tokenizers."""
 
 from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import tokenizers as stock
 import fastbpe.tokenizers as face
 from fastbpe.tokenizer.characters import CharacterTokenizer
 from helpers.random_pipelines import random_pipeline
-from helpers.sampling import SEED, rounds
+from helpers.sampling import SEED, n_rounds, rounds
 from helpers.tokenizer_json import added, random_text
 from helpers.tokenizers_calls import compare_calls
 from helpers.tokenizers_twins import Twins
@@ -109,9 +110,41 @@ def test_added_tokens_keep_the_ids_that_training_leaves_them() -> None:
     assert run(face) == run(stock)
 
 
-def test_dropout_says_what_to_install() -> None:
-    tokenizer = face.Tokenizer(face.models.BPE({"a": 0}, [], unk_token="a", dropout=0.5))
-    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
-        tokenizer.encode("a")
-    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
-        tokenizer.model.tokenize("a")
+def with_dropout(module: Any, dropout: float | None, **options: Any) -> Any:
+    vocab = {"a": 0, "b": 1, "ab": 2, "abb": 3, "ba": 4, "c": 5, "?": 6, "<0x64>": 7}
+    merges = [("a", "b"), ("ab", "b"), ("b", "a")]
+    made = module.Tokenizer(module.models.BPE(vocab, merges, dropout=dropout, unk_token="?", **options))
+    made.pre_tokenizer = module.pre_tokenizers.Whitespace()
+    return made
+
+
+@pytest.mark.parametrize("dropout", [None, 0.0, 1.0])
+@pytest.mark.parametrize("options", [{}, {"ignore_merges": True}, {"fuse_unk": True}, {"byte_fallback": True}])
+def test_dropout_of_none_or_all_merges_gives_the_tokens_of_the_original(
+    dropout: float | None, options: dict[str, Any]
+) -> None:
+    twins = Twins(*(with_dropout(module, dropout, **options) for module in (face, stock)))
+    twins.check(lambda t: t.encode_batch(["abba cab abb", "d\u00e9d ab", "", "abb"]))
+    twins.check(lambda t: t.encode(["abb", "ba"], is_pretokenized=True))
+    twins.check(lambda t: [one.as_tuple() for one in t.model.tokenize("abbd")])
+
+
+@pytest.mark.parametrize("dropout", [0.1, 0.5, 0.8])
+def test_dropout_gives_tokens_as_often_as_the_original(dropout: float) -> None:
+    n = n_rounds(6000, 60000)
+    counts = [
+        Counter(" ".join(one.tokens) for one in tokenizer.encode_batch(["abbab"] * n))
+        for tokenizer in (with_dropout(module, dropout) for module in (face, stock))
+    ]
+    for tokens in {*counts[0], *counts[1]}:
+        ours, theirs = (count[tokens] / n for count in counts)
+        assert abs(ours - theirs) < 5 * (2 * max(ours, theirs, 1 / n) / n) ** 0.5, tokens
+
+
+def test_dropout_can_be_set_and_ends_with_none() -> None:
+    tokenizer = with_dropout(face, None)
+    tokenizer.model.dropout = 1.0
+    assert tokenizer.encode("abb").tokens == ["a", "b", "b"]
+    assert json.loads(tokenizer.to_str())["model"]["dropout"] == 1.0
+    tokenizer.model.dropout = None
+    assert tokenizer.encode("abb").tokens == ["abb"]

@@ -537,13 +537,6 @@ def test_file_with_a_value_that_suits_no_component_raises_format_error(part: str
         face.Tokenizer.from_str(text)
 
 
-def test_a_bpe_that_fastbpe_does_not_run_says_why() -> None:
-    tokenizer = face.Tokenizer(face.models.BPE({"a": 0}, [], unk_token="a", dropout=0.5))
-    assert tokenizer.get_vocab() == {"a": 0}
-    with pytest.raises(ImportError, match=r"dropout.*pip install 'tokenizers"):
-        tokenizer.encode("a")
-
-
 def test_alphabet_equals_the_original() -> None:
     assert sorted(face.pre_tokenizers.ByteLevel.alphabet()) == sorted(SHOWN)
 

@@ -52,10 +52,7 @@ def test_status_tells_why_accelerate_left_a_tokenizer() -> None:
     assert accelerate(left) is left
     told = status(left)
     assert not told["accelerated"]
-    with pytest.raises(fastbpe.FastbpeError) as refused:
-        fastbpe.load(backend.to_str().encode())
-    assert told["reason"] == f"{type(refused.value).__name__}: {refused.value}"
-    assert "dropout" in told["reason"]
+    assert told["reason"] == "FastbpeError: its model has dropout=0.5"
     left.backend_tokenizer.model.dropout = None
     assert status(accelerate(left))["reason"] is None
 

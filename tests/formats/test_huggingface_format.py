@@ -174,6 +174,24 @@ def random_tokenizers(n: int) -> list[tuple[Tokenizer, random.Random]]:
     return out
 
 
+@pytest.mark.parametrize("pre_tokenizer", ["ByteLevel", "Whitespace"])
+def test_dropout_is_warned_of_not_applied_and_written_again(pre_tokenizer: str, tmp_path: Path) -> None:
+    made = model(dropout=0.25)
+    if pre_tokenizer != "ByteLevel":
+        made["pre_tokenizer"], made["decoder"] = {"type": pre_tokenizer}, None
+    data = json.dumps(made).encode()
+    with pytest.warns(FormatWarning, match=r"<bytes>: its dropout is not applied: .* give encode dropout=0\.25"):
+        tokenizer = fastbpe.load(data)
+    made["model"]["dropout"] = None
+    text = "ab abc ab"
+    assert tokenizer.encode(text) == fastbpe.load(json.dumps(made).encode()).encode(text)
+    assert max(map(len, (tokenizer.encode(text, dropout=0.9) for _ in range(20)))) > len(tokenizer.encode(text))
+    tokenizer.save(tmp_path / "a.fbpe")
+    with pytest.warns(FormatWarning, match="dropout is not applied"):  # export reads the file again
+        fastbpe.load(tmp_path / "a.fbpe").export(tmp_path / "a.json", format="huggingface")
+    assert json.loads((tmp_path / "a.json").read_bytes())["model"]["dropout"] == 0.25
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
@@ -337,10 +355,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         changed(lambda made: (made["model"].pop("type"), made["model"].pop("merges"))),
         "model.type: 'without a type'",
     ),
-    "dropout": (
-        model(dropout=0.1),
-        r"model\.dropout: 0\.1 is not supported; it must be null; then give dropout= to encode",
-    ),
+    "dropout": (model(dropout=1.1), r"model\.dropout: must be a number from 0 to 1, or null, not 1\.1"),
+    "dropout as a text": (model(dropout="0.1"), r"model\.dropout: must be a number from 0 to 1"),
     "prefix": (
         model(continuing_subword_prefix="##"),
         r"model\.merges\[0\]: 'b' cannot lose the 2 bytes of continuing_subword_prefix",

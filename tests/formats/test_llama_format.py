@@ -111,7 +111,7 @@ METASPACE_STEPS = [
         ({"model__merges": ["b a"]}, r"model\.merges\[0\]: 'b' and 'a': 'ba' is not a token"),
         ({"model__merges": ["a"]}, r"model\.merges\[0\]: must be two tokens"),
         ({"model__type": "Unigram"}, r"model\.type: 'Unigram' is not supported"),
-        ({"model__dropout": 0.1}, r"model\.dropout: 0\.1 is not supported"),
+        ({"model__dropout": -0.1}, r"model\.dropout: must be a number from 0 to 1, or null, not -0\.1"),
     ],
 )
 def test_unsupported_part_raises_format_error(changes: dict[str, Any], message: str) -> None:

@@ -102,12 +102,13 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     kept = top.part("huggingface")
     if kept is None:
         top.fail("it must be an object", "huggingface")
-    unknown = kept.value.keys() - {*_OBJECTS, "empty_token"}
+    unknown = kept.value.keys() - {*_OBJECTS, "empty_token", "dropout"}
     if unknown:
         kept.fail("is unknown", min(unknown))
     for key in _OBJECTS:
         kept.part(key)
     kept.get("empty_token", int, 0)
+    parts.dropout_of(kept)
     templates.read(kept.part("post_processor"))
     normalizers = top.get("normalizers", list)
     steps = top.get("pre_tokenizers", list)

@@ -10,7 +10,6 @@ from fastbpe.model import AddedToken
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document
-from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.models import BPE
 from fastbpe.tokenizers.written import WrittenEngine, is_written
 
@@ -51,10 +50,8 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
     Raises:
         ImportError: fastbpe does not run it.
     """
-    if described["model"]["dropout"]:
-        needs_tokenizers("encoding with dropout")
     try:
-        if is_written(described):
+        if is_written(described) or described["model"]["dropout"]:
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):
             return Built(state, with_added(described), False, names)

@@ -22,7 +22,6 @@ from fastbpe.tokenizers.components import (
     finder,
     ignore,
     n_changes,
-    needs_tokenizers,
     number,
     of_type,
     shortest,
@@ -57,7 +56,7 @@ class BPE(Model):
     Args:
         vocab: token → id, or the path of a vocab.json.
         merges: list of pairs of tokens, best first, or the path of a merges.txt.
-        dropout: share of merges that is left out at random. It must be None or 0 where fastbpe encodes.
+        dropout: probability with which a merge is passed over at random; None: 0. Encoding is slower with it.
         unk_token: token for unknown characters.
         continuing_subword_prefix: text before each character of a word but the first.
         end_of_word_suffix: text after the last character of a word.
@@ -75,6 +74,8 @@ class BPE(Model):
     kind = "BPE"
     #: State of the model, and a tokenizer of it alone, which merges pieces.
     _merger: tuple[dict[str, Any], Native] | None = None
+    #: Merges, and rank and result of each.
+    _ranks: tuple[Any, dict[tuple[int, int], tuple[int, int]]] | None = None
 
     def __init__(
         self,
@@ -214,29 +215,45 @@ class BPE(Model):
         Raises:
             TypeError: it is not a str.
             ValueError: it has a lone surrogate, or needs an unknown token that the vocabulary lacks.
-            ImportError: the model has dropout.
 
         >>> from fastbpe.tokenizers import models
         >>> [token.as_tuple() for token in models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]).tokenize("aab")]
         [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
         """
         of_type(sequence, str).encode()
-        if self._state["dropout"]:
-            needs_tokenizers("encoding with dropout")
+        dropout = self._state["dropout"]
         if self._merger is None or self._merger[0] is not self._state:
             self._merger = self._state, self._make_merger()
         tokens, names, start = [], self.names, 0
         for i, end in traced_piece(self._merger[1]._pipeline, sequence):
             tokens.append(Token(i, names[i], (start, end)))
             start = end
-        return tokens
+        if not dropout:
+            return tokens
+        from fastbpe.tokenizers.dropping import merge  # here: few programs drop merges
+
+        return merge(tokens, self._ranked(), names, dropout)
+
+    def _ranked(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Return rank and result of each merge."""
+        if self._ranks is None or self._ranks[0] is not self.merges:
+            vocab, joined = self.vocab, self.joined
+            found = {
+                (vocab[left], vocab[right]): (rank, vocab[joined(left, right)])
+                for rank, (left, right) in enumerate(self.merges)
+            }
+            self._ranks = self.merges, found
+        return self._ranks[1]
 
     def _make_merger(self) -> Native:
-        """Return a tokenizer of the model alone."""
+        """Return a tokenizer of the model alone; without its merges if it leaves some out."""
         from fastbpe.formats.huggingface import read_characters  # here: few programs merge pieces
         from fastbpe.tokenizer.characters import CharacterTokenizer
 
-        described = {"version": "1.0", "model": {**self.state(), "dropout": None}}
+        model = {**self.state(), "dropout": None}
+        if self._state["dropout"]:
+            model |= {"merges": [], "ignore_merges": False}
+        described = {"version": "1.0", "model": model}
         made = CharacterTokenizer(read_characters.parse(compact(described), self.kind))
         made.encode("")  # which makes the pipeline
         return made

@@ -254,6 +254,8 @@ class Engine:
         try:
             if type(original.model).__name__ != "BPE":
                 raise FastbpeError(f"its model is {type(original.model).__name__}, not BPE")
+            if original.model.dropout:
+                raise FastbpeError(f"its model has dropout={original.model.dropout:g}")
             state, post = self.read_state(), component_state(original.post_processor)
             with as_errors():
                 remembered = remembered_specials(original, original.get_added_tokens_decoder())

@@ -113,8 +113,25 @@ class Part:
         return dict(value)
 
 
+def dropout_of(model: Part) -> float | None:
+    """Return the dropout of a model; None: it has none. Raises FormatError for a value that tokenizers refuses."""
+    value = model.value.get("dropout")
+    if value is not None and (type(value) not in (int, float) or not 0 <= value <= 1):
+        model.fail(f"must be a number from 0 to 1, or null, not {value!r:.60}", "dropout")
+    return value or None
+
+
 def warn_of_settings(top: Part) -> None:
-    """Warn that a file's truncation and padding are not applied, if it has any."""
+    """Warn that a file's truncation, padding and dropout are not applied, if it has any."""
+    model = top.part("model")
+    dropout = None if model is None else dropout_of(model)
+    if dropout is not None:
+        warnings.warn(
+            f"{top.where}: its dropout is not applied: encode gives the same ids each time; to leave out merges "
+            f"at random, give encode dropout={dropout}",
+            FormatWarning,
+            stacklevel=2,
+        )
     asked = [key for key in ("truncation", "padding") if top.get(key, dict, {})]
     if asked:
         warnings.warn(

@@ -157,6 +157,10 @@ def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     around = top.part("post_processor")
     if around is not None:
         kept["post_processor"] = templates.typed(around)
+    model = top.part("model")
+    dropout = None if model is None else parts.dropout_of(model)
+    if dropout is not None:
+        kept["dropout"] = dropout
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
@@ -195,13 +199,11 @@ def read_json(data: bytes, where: str) -> Any:
 
 
 def check_bpe(model: Part) -> None:
-    """Refuse models of other types than BPE, and one that leaves merges out at random."""
+    """Refuse models of other types than BPE, and a dropout that is none."""
     kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
-    if model.value.get("dropout") not in (None, 0, 0.0):
-        dropout = model.value["dropout"]
-        model.fail(f"{dropout!r:.60} is not supported; it must be null; then give dropout= to encode", "dropout")
+    parts.dropout_of(model)
 
 
 def check_model(model: Part) -> None:

@@ -40,7 +40,7 @@ def parse(
         named: tokens that the files beside it name.
 
     Raises:
-        FormatError: a damaged file, one that tokenizers refuses, or a model with dropout.
+        FormatError: a damaged file, or one that tokenizers refuses.
     """
     raw = bytes(data)
     model = read_with_entries(raw, where, lambda top, entries: _model(top, named, entries))

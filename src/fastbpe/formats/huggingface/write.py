@@ -52,6 +52,7 @@ def dump(
         pre_tokenizer=model.huggingface.get("pre_tokenizer") or _sequence(pre_tokenizers),
         post_processor=model.huggingface.get("post_processor"),
         decoder=model.huggingface.get("decoder") or _BYTE_LEVEL,
+        dropout=model.huggingface.get("dropout"),
         ignore_merges=ignore_merges,
         vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
         merges=[f"{shown[left]} {shown[right]}" for left, right in merges],

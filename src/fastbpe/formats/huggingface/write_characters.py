@@ -49,6 +49,7 @@ def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]
         end_of_word_suffix=spelling.suffix or None,
         fuse_unk=spelling.fuses,
         byte_fallback=bool(spelling.byte_ids),
+        dropout=kept.get("dropout"),
         ignore_merges=model.whole_piece_first,
         vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
         merges=[[texts[left], texts[right]] for left, right in merges],

@@ -1,0 +1,69 @@
+"""Merges of a piece with dropout as tokenizers does them: a merge passed over waits until another is done."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from random import SystemRandom
+
+from fastbpe.tokenizers.token import Token
+
+_RNG = SystemRandom()  # forked processes draw other numbers
+#: Pair of ids → rank of the merge, and the id that it makes.
+Merges = Mapping[tuple[int, int], tuple[int, int]]
+
+
+def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout: float) -> list[Token]:
+    """Merge the base symbols of a piece.
+
+    Args:
+        tokens: the symbols.
+        merges: the merges.
+        names: token of each id.
+        dropout: probability with which a merge is passed over when its turn comes.
+    """
+    ids: list[int | None] = [token.id for token in tokens]
+    ends = [token.offsets[1] for token in tokens]
+    behind = [*range(1, len(ids) + 1)]  # index of the next symbol; those that were merged into others are passed
+    before = [*range(-1, len(ids) - 1)]
+    queue: list[tuple[int, int, int]] = []  # rank, index of the left symbol, id that the pair makes
+    passed_over: list[tuple[int, int, int]] = []
+
+    def pair_at(i: int) -> tuple[int, int] | None:
+        """Return rank and result of the pair that begins at a symbol; None: it makes nothing."""
+        left, j = ids[i], behind[i]
+        right = ids[j] if j < len(ids) else None
+        return None if left is None or right is None else merges.get((left, right))
+
+    def push(i: int) -> None:
+        found = pair_at(i)
+        if found is not None:
+            heapq.heappush(queue, (found[0], i, found[1]))
+
+    for i in range(len(ids)):
+        push(i)
+    while queue:
+        top = heapq.heappop(queue)
+        if _RNG.random() < dropout:
+            passed_over.append(top)
+            continue
+        for one in passed_over:
+            heapq.heappush(queue, one)
+        passed_over.clear()
+        _, i, made = top
+        found = pair_at(i)
+        if found is None or found[1] != made:
+            continue
+        j = behind[i]
+        ids[i], ids[j], ends[i], behind[i] = made, None, ends[j], behind[j]
+        if behind[j] < len(ids):
+            before[behind[j]] = i
+        if before[i] >= 0:
+            push(before[i])
+        push(i)
+    out, start = [], 0
+    for token_id, end in zip(ids, ends, strict=True):
+        if token_id is not None:
+            out.append(Token(token_id, names[token_id], (start, end)))
+            start = end
+    return out
