@@ -178,8 +178,6 @@ def test_explanation_of_tokens_with_a_prefix_spells_them_once() -> None:
 REFUSED: dict[str, Callable[[Tokenizer], Any]] = {
     "completions and": lambda one: one.completions("lo"),
     "completions and encode_with_unstable": lambda one: one.encode_with_unstable("low"),
-    "without_tokens and": lambda one: one.without_tokens([b"low</w>"]),
-    "without_tokens and prune": lambda one: one.prune(keep=10),
     "vocabulary_report": fastbpe.vocabulary_report,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn
 
 from fastbpe._core.decode.tokenizer_methods import check_errors
 from fastbpe._core.encode.offsets import staged_pieces
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.removing_bytes import ByteRemoval
     from fastbpe.tokenizer.stream_cuts import PairCuts
     from fastbpe.vocabularies.material import Material
 
@@ -152,11 +153,19 @@ class CharacterTokenizer(Tokenizer):
 
         return dump_characters(self, format)
 
-    def _remake(self, model: Model | CodePointModel | None = None) -> CharacterTokenizer:
-        return CharacterTokenizer(self._full_model() if model is None else cast("Model", model), cache_bytes=0)
+    def _remake(self, model: Model | CodePointModel | None = None) -> Tokenizer:
+        if isinstance(model, CodePointModel):  # what is exported may be read as one of the other families
+            from fastbpe.tokenizer.codepoint import CodePointTokenizer  # here: few files are
 
-    def _remover(self) -> NoReturn:
-        raise _refusal("without_tokens and prune")
+            return CodePointTokenizer(model, cache_bytes=0)
+        if model is not None and model.spelling is None:
+            return Tokenizer(model, cache_bytes=0)
+        return CharacterTokenizer(self._full_model() if model is None else model, cache_bytes=0)
+
+    def _removal_class(self) -> type[ByteRemoval]:
+        from fastbpe.tokenizer.removing_characters import CharacterRemoval
+
+        return CharacterRemoval
 
     @cached_property
     def _merged_tokens(self) -> MergedTokens:

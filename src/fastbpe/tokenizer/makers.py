@@ -9,6 +9,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts
 from fastbpe.tokenizer.merges_as_ranks import merges_by_rank
+from fastbpe.tokenizer.spelling import merge_steps, symbols_of
 
 NO_ID = -1  # in place of the id of a character that is not a piece
 
@@ -51,6 +52,25 @@ def characters(token: bytes) -> list[bytes]:
 def each_byte(token: bytes) -> list[bytes]:
     """Cut a token into bytes."""
     return [bytes([byte]) for byte in token]
+
+
+def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
+    """Map each token of characters that merging makes to the (left id, right id) of the last merge; best first."""
+    assert model.spelling is not None
+    tokens, merges = vocabulary.tokens(), model.merge_list() or []
+    found: dict[tuple[int, int], int] = {}
+    for i in dict.fromkeys(made for _, _, made in merges):
+        symbols = [vocabulary.find(symbol) for symbol in symbols_of(tokens[i], model.spelling)]
+        left = [symbol for symbol in symbols if symbol is not None]
+        if len(left) < len(symbols):
+            continue
+        last = [*left]
+        for _ in merge_steps(left, vocabulary):
+            if len(left) == 2:
+                last = [*left]
+        if left == [i] and len(last) == 2:
+            found[last[0], last[1]] = i
+    return {i: (left, right) for left, right, i in merges if found.get((left, right)) == i}
 
 
 def is_whole_piece(model: Model, encode: Callable[[str], Sequence[int]]) -> Callable[[int, bytes], bool]:

@@ -42,8 +42,7 @@ class ByteRemoval:
         self._is_whole = is_whole
         self._find = vocabulary.find
         self._tokens = vocabulary.tokens()
-        self._by_ranks = decided_by_ranks(vocabulary, model)
-        self.makers: Makers = made_by(vocabulary, model)
+        self._by_ranks, self.makers = self._rules(model, vocabulary)
         self._names = {token.content: token.id for token in special.added} | special.ids
         self.n_vocab = max(len(self._tokens), *(i + 1 for i in self._names.values()), 0)
 
@@ -52,7 +51,8 @@ class ByteRemoval:
         """Ids of all tokens, the best priority first."""
         ids = [i for i, token in enumerate(self._tokens) if token]
         if not self._by_ranks:
-            ids = [*(i for i in ids if i not in self.makers and len(self._tokens[i]) == 1), *self.makers, *ids]
+            base = self._base()
+            ids = [*(i for i in ids if i in base and i not in self.makers), *self.makers, *ids]
         return [*dict.fromkeys((*ids, *sorted(self._names.values())))]
 
     @cached_property
@@ -61,8 +61,7 @@ class ByteRemoval:
         before, behind = self._model.template
         around = dict.fromkeys((*before, *behind, *self._model.pair_template), "part of the template around texts")
         around = {i: reason for i, reason in around.items() if i >= 0}
-        single = {i: "a byte, and bytes are the base" for i, token in enumerate(self._tokens) if len(token) == 1}
-        return around | single
+        return around | self._base()
 
     @cached_property
     def special(self) -> Collection[int]:
@@ -77,6 +76,18 @@ class ByteRemoval:
         base = {*b"".join([token for token in self._tokens if len(token) == 1])}
         texts = [(token.id, token.content.encode()) for token in self._special.added if not token.special]
         return {i for i, token in (*enumerate(self._tokens), *texts) if not base.issuperset(token)}
+
+    def _rules(self, model: Model, vocabulary: Vocabulary) -> tuple[bool, Makers]:
+        """Tell whether ranks decide what merges, and which two tokens make each other one."""
+        return decided_by_ranks(vocabulary, model), made_by(vocabulary, model)
+
+    def _base(self) -> dict[int, str]:
+        """Map the tokens that merging begins with to the reason why they stay."""
+        return {i: "a byte, and bytes are the base" for i, token in enumerate(self._tokens) if len(token) == 1}
+
+    def _symbols(self, token: bytes) -> Sequence[bytes]:
+        """Cut a token into the symbols that merging begins with."""
+        return each_byte(token)
 
     def find(self, token: int | str | bytes) -> int | None:
         """Find the id of a token by its id, its text or its bytes; None: there is none."""
@@ -136,7 +147,7 @@ class ByteRemoval:
         ids |= {kept[i]: i for i in self.makers if kept[i]}  # of equal tokens, the one that is made
         merges = self._model.merge_list() or ()
         pairs = [(kept[left], kept[right]) for left, right, i in merges if _are_in(ids, kept, (left, right, i))]
-        rules = ListedMerges(pairs, each_byte)
+        rules = ListedMerges(pairs, self._symbols)
         remade = rules.remake([kept[i] for i in orphans])
         made = {i: pair for i, pair in self.makers.items() if kept[i] and i not in {*orphans}}
         made |= {ids[token]: (ids[left], ids[right]) for token, (left, right) in remade.items()}
@@ -146,11 +157,8 @@ class ByteRemoval:
         ordinary = {new_ids[i]: token for i, token in enumerate(kept) if token}
         tokens = [ordinary.get(i, b"") for i in range(max(ordinary) + 1)]
         model = renumbered(self._model, self._special.ids, new_ids)
-        return model._replace(
-            tokens=None,
-            tables=build_tables(tokens, merges),
-            merges=merges or b"",
-        )
+        tables = build_tables(tokens, merges, affixed=model.spelling is not None)
+        return model._replace(tokens=None, tables=tables, merges=merges or b"")
 
 
 def _are_in(ids: Mapping[bytes, int], tokens: Sequence[bytes], some: Iterable[int]) -> bool:
@@ -161,13 +169,18 @@ def _are_in(ids: Mapping[bytes, int], tokens: Sequence[bytes], some: Iterable[in
 def renumbered(model: Model, special_tokens: Mapping[str, int], new_ids: Mapping[int, int]) -> Model:
     """Give a model whose special tokens and templates have new ids. Tokens without one are left out.
 
-    Requires: the templates have no id without a new one.
+    Raises VocabularyError if a template has an id without a new one.
     """
     names = {name for name, i in special_tokens.items() if i not in new_ids}
     names |= {token.content for token in model.added_tokens if token.id not in new_ids}
     before, behind = model.template
 
-    def new(ids: Iterable[int]) -> tuple[int, ...]:
+    def new(ids: Sequence[int]) -> tuple[int, ...]:
+        bad = next((i for i in ids if i >= 0 and i not in new_ids), None)
+        if bad is not None:
+            raise VocabularyError(
+                f"the template around texts has the id {bad}, which has no token: no id can take its place"
+            )
         return tuple(i if i < 0 else new_ids[i] for i in ids)
 
     return model._replace(

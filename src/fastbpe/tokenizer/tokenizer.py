@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.interval_counts import IntervalCounter
     from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.removing import Remover
+    from fastbpe.tokenizer.removing_bytes import ByteRemoval
     from fastbpe.tokenizer.stream_cuts import PairCuts
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
@@ -2227,11 +2228,16 @@ class Tokenizer(Encoder):
         """Make the object that makes tokenizers with fewer tokens."""
         from fastbpe.tokenizer.makers import is_whole_piece  # here, as the next: few programs need them
         from fastbpe.tokenizer.removing import Remover
-        from fastbpe.tokenizer.removing_bytes import ByteRemoval
 
         is_whole = is_whole_piece(self._model, self.encode_ordinary)
-        removal = ByteRemoval(self._model, self._vocabulary, self._special, is_whole)
+        removal = self._removal_class()(self._model, self._vocabulary, self._special, is_whole)
         return Remover(removal, lambda model: type(self)(model, cache_bytes=self._cache_bytes))
+
+    def _removal_class(self) -> type[ByteRemoval]:
+        """Return the class that knows which other tokens go with one."""
+        from fastbpe.tokenizer.removing_bytes import ByteRemoval
+
+        return ByteRemoval
 
     def _entries(self) -> Iterator[tuple[int, Entry]]:
         from fastbpe.tokenizer.entries import byte_level_entries
