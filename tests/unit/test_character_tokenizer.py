@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe import FormatError, Tokenizer, VocabularyError
+from fastbpe import FormatError, Tokenizer, TrainingError, VocabularyError
 
 WORDS = {
     "version": "1.0",
@@ -186,6 +186,14 @@ REFUSED: dict[str, Callable[[Tokenizer], Any]] = {
 def test_calls_that_need_bytes_or_code_points_are_refused_by_name(words: Tokenizer, named: str) -> None:
     with pytest.raises(VocabularyError, match=f"{named}.* characters with the spelling of a tokenizer.json"):
         REFUSED[named](words)
+
+
+@pytest.mark.parametrize("mode", [None, "byte", "codepoint", "character"])
+@pytest.mark.parametrize("learn", [fastbpe.train, fastbpe.count_pieces])
+def test_training_on_it_is_refused(words: Tokenizer, learn: Any, mode: Any) -> None:
+    options = {"vocab_size": 300} if learn is fastbpe.train else {}
+    with pytest.raises(TrainingError, match=r"tokenizer of characters with the spelling .* does not extend: "):
+        learn(["low"], mode=mode, base=words, **options)
 
 
 def test_merging_with_another_is_refused(words: Tokenizer) -> None:

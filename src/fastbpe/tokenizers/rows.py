@@ -162,7 +162,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
 
 def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
     """Return the index of each id of a text that is an added token, and its text."""
-    if (setup.splits_special and not setup.added) or not any(i in setup.added for i in ids):
+    if not any(i in setup.added for i in ids):
         return []
     return [*words_of(setup, text, ids)[1].found.items()]
 

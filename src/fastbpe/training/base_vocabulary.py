@@ -169,11 +169,20 @@ def is_plain(base: Tokenizer) -> bool:
     return not (model.normalizers or model.pre_tokenizers or model.prefix_space or model.added_tokens)
 
 
-def mode_of(base: object, source: object = None) -> Any:
-    """Return the mode of a run whose caller names none: the base's, or that of counts; else "byte"."""
-    if (mode := getattr(base, "mode", None)) is not None:
-        return mode
-    return source.mode if isinstance(source, PieceCounts) else "byte"
+def mode_of(given: Any, base: object, source: object = None) -> Any:
+    """Return the mode of a run: the one that is given, or the base's, or that of counts; else "byte".
+
+    Raises TrainingError for a base of characters, whose merges `train` does not learn.
+    """
+    of_base = getattr(base, "mode", None)
+    if of_base == "character":
+        raise TrainingError(
+            "base= is a tokenizer of characters with the spelling of a tokenizer.json, which train does not "
+            "extend: fastbpe.tokenizers trains such vocabularies anew, and with_tokens adds tokens"
+        )
+    if given is not None:
+        return given
+    return of_base or (source.mode if isinstance(source, PieceCounts) else "byte")
 
 
 def check_mode(base: object, mode: str) -> None:

@@ -108,8 +108,7 @@ def count_pieces(
     >>> fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
     1
     """
-    if mode is None:
-        mode = mode_of(base)
+    mode = mode_of(mode, base)
     if mode not in _MODES:
         raise TrainingError(choose_one_of("mode", mode, _MODES, "; sequences of integers are not counted"))
     reading = ReadingOptions(

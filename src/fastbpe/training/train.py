@@ -224,8 +224,7 @@ def train(
     >>> codes.encode([2, 3, 1])
     [2, 4]
     """
-    if mode is None:
-        mode = mode_of(base, source)
+    mode = mode_of(mode, base, source)
     _check_names(mode, options)
     if base is None and base_special is not None:
         raise TrainingError(f"base_special={base_special!r} is about the special tokens of base=; give base=")
