@@ -56,12 +56,17 @@ def limiting(mode: str, failed: str) -> Callable[[Any], Any]:
     def limited(task: Any) -> Any:
         def run(*args: Any) -> Any:
             import ctypes
+            import importlib
             import os
             import resource
             import signal
+            import threading
 
-            # First: Ray uses its workers again, and an import that lacked memory leaves pandas half done.
-            import pandas  # noqa: F401
+            # First: Ray uses its workers again, and an import that lacks memory leaves pandas half done. So does
+            # one that Ray interrupts, as it does with tasks that it cancels; it interrupts the main thread alone.
+            importing = threading.Thread(target=importlib.import_module, args=("pandas",))
+            importing.start()
+            importing.join()
             import pyarrow
 
             pyarrow.array([b"a"])  # for a thread's first array Arrow reserves more memory than the limit
