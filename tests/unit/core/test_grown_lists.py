@@ -8,6 +8,7 @@ import pytest
 
 from fastbpe import SpecialTokenError, Tokenizer
 from helpers.child_processes import run_python
+from helpers.monitor_threads import stop_monitors
 from helpers.shared_data import BYTES, own_ints
 
 LONG = 1 << 13  # code units: length from which a list grows during encoding
@@ -76,7 +77,8 @@ def test_grown_lists_can_be_changed_like_any_list(tokenizer: Tokenizer) -> None:
 
 @pytest.fixture
 def no_collection() -> Iterator[None]:
-    """Keep the collector from destroying the garbage of other tests while memory is refused."""
+    """Keep the collector from destroying the garbage of other tests while memory is refused, and threads away."""
+    stop_monitors()
     gc.collect()
     gc.disable()
     yield

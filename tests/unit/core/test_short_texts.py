@@ -14,6 +14,7 @@ import fastbpe
 from fastbpe import Tokenizer
 from fastbpe.errors import PatternError, SpecialTokenError
 from fastbpe.tiktoken import Encoding
+from helpers.monitor_threads import stop_monitors
 from helpers.shared_data import own_ints
 
 CL100K = fastbpe.PATTERNS["cl100k"]
@@ -146,6 +147,7 @@ def test_cache_bytes_zero_gives_the_same_ids(ranks: dict[bytes, int]) -> None:
 def test_refused_allocation_raises_memory_error_or_gives_correct_ids(ranks: dict[bytes, int]) -> None:
     """MemoryError or the correct ids, whichever Python allocation fails; later calls work as before."""
     testing = pytest.importorskip("_testcapi")
+    stop_monitors()
     ranks = {token: i if i < 128 else i + 2**20 for token, i in ranks.items()}  # also ids beyond the int table
     tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K)
     for text in ("the short texts", "the qzjx~~ " * 20, "\x7f" * 256, "the short texts " * 200):
