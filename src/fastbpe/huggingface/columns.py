@@ -139,7 +139,7 @@ class Layout(NamedTuple):
     def _place(
         self, i: int, texts: Sequence[list[Any]], values_of: Callable[[Item], Sequence[Any]], pad: Any
     ) -> list[Any]:
-        """Return the values of the texts, and those of each item that is no text."""
+        """Put the values of the texts and of the frame in order, and pad them."""
         out: list[Any] = []
         for item in self.frame.items:
             out += values_of(item) if item.sequence is None else texts[item.sequence]

@@ -199,11 +199,11 @@ class BPE(Model):
         return made
 
     def token_to_id(self, token: str) -> int | None:
-        """Return the id of a token; None if there is none."""
+        """Return the id of a token; None if it is unknown."""
         return self.vocab.get(of_type(token, str))
 
     def id_to_token(self, id: int) -> str | None:
-        """Return the token of an id; None if there is none."""
+        """Return the token of an id; None if the id is unknown."""
         return self.names.get(token_id(id))
 
     def tokenize(self, sequence: str) -> list[Token]:

@@ -382,10 +382,10 @@ def _piece(item: str) -> dict[str, Any]:
 
 
 def _check_piece(piece: Any) -> None:
-    """Check the JSON of an item of a template. Raises TypeError or ValueError for what is none."""
+    """Check the JSON of an item of a template. Raises TypeError or ValueError if it is malformed."""
     [(kind, inner)] = piece.items()
     if kind not in ("Sequence", "SpecialToken") or (kind == "Sequence" and inner["id"] not in ("A", "B")):
-        raise ValueError(f"{kind!r:.20} is no item of a template")
+        raise ValueError(f"{kind!r:.20}: an item must be a Sequence, A or B, or a SpecialToken")
     of_type(inner["id"], str)
     number(inner["type_id"])
 

@@ -34,7 +34,7 @@ class Setup(NamedTuple):
     names: token of each id.
     added: ids of added tokens.
     post: the post-processor.
-    truncation, padding: as the properties of the tokenizer give them; None: there is none.
+    truncation, padding: as the properties of the tokenizer give them; None: off.
     splits_special: special tokens in texts are split like any text.
     plans: plans that `plan_of` has made.
     texts: tables of streams, without special tokens left out and with them left out.

@@ -170,7 +170,7 @@ def is_plain(base: Tokenizer) -> bool:
 
 
 def mode_of(given: Any, base: object, source: object = None) -> Any:
-    """Return the mode of a run: the one that is given, or the base's, or that of counts; else "byte".
+    """Choose the mode of a run: the given one, or the mode of the base, or of the counts; else "byte".
 
     Raises TrainingError for a base of characters, whose merges `train` does not learn.
     """

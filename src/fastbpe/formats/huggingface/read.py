@@ -199,7 +199,7 @@ def read_json(data: bytes, where: str) -> Any:
 
 
 def check_bpe(model: Part) -> None:
-    """Refuse models of other types than BPE, and a dropout that is none."""
+    """Refuse models other than BPE, and a dropout outside of 0 to 1."""
     kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
