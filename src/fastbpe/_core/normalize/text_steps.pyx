@@ -108,29 +108,12 @@ cdef class Changed(TextStep):
 cdef bint _change(Changed step, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1:
     cdef str text = (<const char*> data)[:n].decode("utf-8"), changed = step.change(text)
     cdef object sources = None if places == NULL else step.sources(text)
-    cdef bytes made
-    cdef const uint8_t* p
-    cdef size_t at = 0, i, character = 0, number = 0, n_made
-    cdef Py_ssize_t source
     if sources is None and changed == text:
         return False
-    made = changed.encode()
-    p, n_made = <const uint8_t*> PyBytes_AS_STRING(made), <size_t> PyBytes_GET_SIZE(made)
     out.n = 0
-    buffer_add(out, p, n_made)
-    if places == NULL:
-        return True
-    places.n = 0
-    places_reserve(places, n_made)
-    for i in range(n_made):
-        if p[i] & 0xC0 != 0x80:
-            source = <Py_ssize_t> number if sources is None else sources[number]
-            number += 1
-            while source >= 0 and character < <size_t> source and at < n:
-                at += 1
-                character += at == n or data[at] & 0xC0 != 0x80
-        places.items[places.n] = FB_NOWHERE if source < 0 else min(at, n - 1)
-        places.n += 1
+    if places != NULL:
+        places.n = 0
+    put_changed(changed.encode(), sources, data, 0, n, out, places)
     return True
 
 
@@ -219,4 +202,31 @@ cdef int put_text(
         for i in range(n):
             places.items[places.n] = place
             places.n += 1
+    return 0
+
+
+cdef int put_changed(
+    bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
+) except -1:
+    """Append `made`, which data[start:end] has become.
+
+    sources: for each character of `made`, the index of the character of data[start:end] that it comes from, -1: of
+        none, before all others; None: each its own.
+    """
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, character = 0, number = 0
+    cdef Py_ssize_t source = 0
+    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(made)
+    buffer_add(out, p, n)
+    if places == NULL:
+        return 0
+    places_reserve(places, n)
+    for i in range(n):
+        if p[i] & 0xC0 != 0x80:
+            source = <Py_ssize_t> number if sources is None else sources[number]
+            number += 1
+            while source >= 0 and character < <size_t> source and start < end:
+                start += 1
+                character += start == end or data[start] & 0xC0 != 0x80
+        places.items[places.n] = FB_NOWHERE if source < 0 else min(start, end - 1)
+        places.n += 1
     return 0

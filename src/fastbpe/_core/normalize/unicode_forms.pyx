@@ -1,15 +1,14 @@
 """Unicode's normalization forms, with the place that each character comes from."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_free
 from fastbpe._core.common.hash_tables cimport load64
-from fastbpe._core.common.places cimport Places, places_free, places_reserve
-from fastbpe._core.normalize.text_steps cimport TextStep, keep_text
+from fastbpe._core.common.places cimport Places, places_free
+from fastbpe._core.normalize.text_steps cimport TextStep, keep_text, put_changed
 from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char_within
 
@@ -138,7 +137,7 @@ cdef class Form(TextStep):
             made, sources = unicodedata.normalize(self.name, text), None
         else:
             made, sources = (_known if len(text) <= MAX_KNOWN_CHARACTERS else _with_sources)(self.name, text)
-        return _add_made(made.encode(), sources, data, start, end, out, places)
+        return put_changed(made.encode(), sources, data, start, end, out, places)
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
         """Tell whether the character before unit `at` does not change, or composes with a character before it."""
@@ -198,32 +197,6 @@ cdef class Form(TextStep):
 
 
 # Sources of normalized text
-
-cdef int _add_made(
-    bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
-) except -1:
-    """Append `made`, the normalized data[start:end].
-
-    sources: for each character of `made`, the index of the character of data[start:end] that it comes from; None:
-        each its own.
-    """
-    cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, source, character = 0, number = 0
-    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(made)
-    buffer_add(out, p, n)
-    if places == NULL:
-        return 0
-    places_reserve(places, n)
-    for i in range(n):
-        if p[i] & 0xC0 != 0x80:
-            source = number if sources is None else sources[number]
-            number += 1
-            while character < source and start < end:
-                start += 1
-                character += start == end or data[start] & 0xC0 != 0x80
-        places.items[places.n] = min(start, end - 1)
-        places.n += 1
-    return 0
-
 
 cdef enum:
     MAX_KNOWN_CHARACTERS = 16  # characters of a text whose normalization and sources are kept in an LRU cache
