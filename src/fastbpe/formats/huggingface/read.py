@@ -24,6 +24,7 @@ from fastbpe.model import AddedToken, Buffer, Model
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 _Made = TypeVar("_Made")
+Make: TypeAlias = Callable[[Part, NamedTokens | None, _vocab_json.Entries | None], _Made | None]
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 #: Bytes of ASCII that another character stands for.
@@ -54,18 +55,10 @@ def parse(
     Raises:
         FormatError: a damaged file, or an option that fastbpe does not run.
     """
-    raw = bytes(data)
-    model = read_with_entries(raw, where, lambda top, entries: _model(top, named, entries))
-    if model is None:
-        model = _model(Part(read_json(raw, where), where, ""), named)
-        assert model is not None
-    if special_tokens is None:
-        return model
-    others = [token for token in model.added_tokens if not token.special]
-    return model._replace(special_tokens=dict(special_tokens), added_tokens=others)
+    return with_special(read_model(data, where, named, _model), special_tokens)
 
 
-def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None = None) -> Model | None:
+def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
     """Make the model of a parsed file.
 
     Args:
@@ -164,27 +157,38 @@ def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
-def read_with_entries(
-    raw: bytes, where: str, make: Callable[[Part, _vocab_json.Entries], _Made | None]
-) -> _Made | None:
-    """Read vocabulary and merges with the fast reader, the rest with a JSON parser, and make a model of both.
+def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Model:
+    """Put special tokens in place of those of a model; None leaves it as it is."""
+    if special_tokens is None:
+        return model
+    others = [token for token in model.added_tokens if not token.special]
+    return model._replace(special_tokens=dict(special_tokens), added_tokens=others)
+
+
+def read_model(data: Buffer, where: str, named: NamedTokens | None, make: Make[_Made]) -> _Made:
+    """Read a file and make its model: vocabulary and merges with the fast reader, the rest with a JSON parser.
 
     Args:
-        raw: the bytes of the file.
+        data: the bytes of the file.
         where: the name of the file in errors.
-        make: makes the model of the rest and the entries, or None.
-
-    Returns:
-        None if the slow reader must read the file.
+        named: tokens that the files beside it name.
+        make: makes the model of the rest and the entries, or of the whole file; or None of entries for which the
+            slow reader must read the file.
     """
+    raw = bytes(data)
     entries = _vocab_json.read(raw)
-    if entries is None:
-        return None
-    try:
-        rest = read_json(entries.rest, where)
-    except FormatError:
-        return None  # the error's place is in the rest, not in the file
-    return make(Part(rest, where, ""), entries)
+    model: _Made | None = None
+    if entries is not None:
+        try:
+            rest = read_json(entries.rest, where)
+        except FormatError:
+            pass  # the error's place is in the rest, not in the file
+        else:
+            model = make(Part(rest, where, ""), named, entries)
+    if model is None:
+        model = make(Part(read_json(raw, where), where, ""), named, None)
+        assert model is not None
+    return model
 
 
 def read_json(data: bytes, where: str) -> Any:

@@ -16,7 +16,7 @@ from fastbpe.formats.huggingface import _vocab_json, parts, templates
 from fastbpe.formats.huggingface.decoders import flattened
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.formats.huggingface.read import check_bpe, check_version, kept_parts_of, read_json, read_with_entries
+from fastbpe.formats.huggingface.read import check_bpe, check_version, kept_parts_of, read_model, with_special
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, pairs_of, read_added_tokens
 from fastbpe.model import AddedToken, Buffer, Model, Spelling, pack_merges
 
@@ -42,18 +42,10 @@ def parse(
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.
     """
-    raw = bytes(data)
-    model = read_with_entries(raw, where, lambda top, entries: _model(top, named, entries))
-    if model is None:
-        model = _model(Part(read_json(raw, where), where, ""), named)
-        assert model is not None
-    if special_tokens is None:
-        return model
-    others = [token for token in model.added_tokens if not token.special]
-    return model._replace(special_tokens=dict(special_tokens), added_tokens=others)
+    return with_special(read_model(data, where, named, _model), special_tokens)
 
 
-def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None = None) -> Model | None:
+def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
     """Make the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
     check_version(top)
     model = top.part("model")

@@ -18,7 +18,7 @@ from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols
 from fastbpe.formats.huggingface.llama_spaces import ESCAPE, METASPACE, PREPEND, Spaces
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.formats.huggingface.read import check_model, read_json, read_with_entries
+from fastbpe.formats.huggingface.read import check_model, read_model
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, read_added_tokens, read_merges
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Conventions, PieceType, pack_merges, pack_pieces
@@ -42,21 +42,10 @@ def parse(data: Buffer, where: str, *, named: NamedTokens | None = None) -> Code
     Raises:
         FormatError: a damaged file, or an option that fastbpe does not run.
     """
-    raw = bytes(data)
-    found = read_with_entries(raw, where, lambda top, entries: _model(top, named, entries))
-    return found or _parse_slowly(raw, where, named)
+    return read_model(data, where, named, _model)
 
 
-def _parse_slowly(raw: bytes, where: str, named: NamedTokens | None = None) -> CodePointModel:
-    """Read a file without the fast reader."""
-    model = _model(Part(read_json(raw, where), where, ""), named)
-    assert model is not None
-    return model
-
-
-def _model(
-    top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None = None
-) -> CodePointModel | None:
+def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> CodePointModel | None:
     """Make the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
     model = top.part("model")
     if model is None:
