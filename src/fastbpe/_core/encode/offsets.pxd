@@ -7,17 +7,6 @@ from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
-cdef int encode_spans(
-    Pipeline pipeline,
-    const uint8_t* data,
-    size_t n,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Scratch* scratch,
-    Spans* spans,
-    list found,
-    list words,
-) except -1 nogil
 cdef int append_text_spans(
     Pipeline pipeline,
     object text,

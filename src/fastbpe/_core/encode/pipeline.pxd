@@ -59,6 +59,16 @@ cdef class Pipeline:
         SpecialMatcher disallowed,
         Scratch* scratch,
     ) except -1 nogil
+    cdef int encode_utf8(
+        self,
+        const uint8_t* data,
+        size_t n,
+        SpecialMatcher allowed,
+        SpecialMatcher disallowed,
+        bint is_first,
+        bint is_last,
+        Scratch* scratch,
+    ) except -1 nogil
     cdef int _find_added_tokens(
         self,
         const uint8_t* data,

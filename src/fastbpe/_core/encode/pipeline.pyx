@@ -19,6 +19,8 @@
      ▼
     scratch.ids, or a list in scratch.out, or a count
 
+With scratch.spans, byte mode notes the span of each id as well; see `piece_spans`.
+
 Each step calls the next with the text that it leaves, so that ids come in the order of the text.
 
 In byte mode the base symbols of the vocabulary are bytes; in code-point mode (sentencepiece, and tokenizer.json
@@ -35,11 +37,14 @@ from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.utf8 cimport char_bytes, fb_char_bytes
+from fastbpe._core.encode.piece_spans cimport (
+    add_found, merge_with_spans, n_spans, shift_spans, spans_at_places, spans_without_prefix,
+)
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, note_token, put_space_before
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
-from fastbpe._core.merge.vocabulary cimport Vocabulary
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
 from fastbpe._core.normalize.text_steps cimport Front
@@ -215,7 +220,6 @@ cdef class Pipeline:
         """Transcode units start to end to UTF-8, refuse disallowed tokens, and encode the rest."""
         cdef const uint8_t* data
         cdef size_t n = end - start
-        cdef Match match
         if n > 2 * STRETCH_UNITS and not scratch.counts_only:
             # A text without cuts: reserve memory at once, since a growing buffer is copied many times.
             if scratch.out != NULL:
@@ -229,13 +233,27 @@ cdef class Pipeline:
             buffer_reset(&scratch.utf8, utf8_capacity(text, n))
             n = text_utf8(text, start, end, scratch.utf8.items)
             data = scratch.utf8.items
+        return self.encode_utf8(data, n, allowed, disallowed, start == 0, end == text.n, scratch)
+
+    cdef int encode_utf8(
+        self,
+        const uint8_t* data,
+        size_t n,
+        SpecialMatcher allowed,
+        SpecialMatcher disallowed,
+        bint is_first,
+        bint is_last,
+        Scratch* scratch,
+    ) except -1 nogil:
+        """Do the work of encode() for UTF-8. is_first, is_last: data begins, ends where the whole text does."""
+        cdef Match match
         scratch.ends.text = data  # for error messages, which only splitters without safe cuts raise
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
         if allowed is None:
-            return self._find_added_tokens(data, n, self.always, start == 0, end == text.n, scratch)
-        return self._find_added_tokens(data, n, allowed, start == 0, end == text.n, scratch)
+            return self._find_added_tokens(data, n, self.always, is_first, is_last, scratch)
+        return self._find_added_tokens(data, n, allowed, is_first, is_last, scratch)
 
     cdef int _find_added_tokens(
         self,
@@ -250,7 +268,7 @@ cdef class Pipeline:
 
         is_first, is_last: data begins, ends where the whole text does.
         """
-        cdef size_t at = 0
+        cdef size_t at = 0, first
         cdef Match match
         scratch.at_start = is_first
         if tokens is None:
@@ -258,12 +276,17 @@ cdef class Pipeline:
         match.end = match.resume = 0
         while tokens.next(data, n, &match):
             if at < match.start:
+                first = n_spans(scratch)
                 self._normalize(data + at, match.start - at, tokens.then, is_first, True, scratch)
-            add_id(scratch, match.id)
+                shift_spans(scratch, first, at)
+            add_found(scratch, data, &match)
             at = match.end
             is_first = True
             scratch.at_start = False
-        return self._normalize(data + at, n - at, tokens.then, is_first, is_last, scratch)
+        first = n_spans(scratch)
+        self._normalize(data + at, n - at, tokens.then, is_first, is_last, scratch)
+        shift_spans(scratch, first, at)
+        return 0
 
     cdef int _normalize(
         self,
@@ -279,14 +302,21 @@ cdef class Pipeline:
         then: matcher of the added tokens to find in normalized text; None: find no tokens.
         is_first, is_last: data begins, ends where the whole text does or at a token; else at a cut.
         """
+        cdef size_t first
         if self.normalizing is not None:
             return self._normalize_code_points(data, n, then, is_first, is_last, scratch)
         if self.stages is not None and self.stages.needs_first:
             self.note_first(data, n, scratch)
-        if self.front is not None and self.front.apply(data, n, &scratch.changed, NULL):
-            data, n = scratch.changed.items, scratch.changed.n
-            scratch.ends.text = data
-        return self._find_normalized_tokens(data, n, then, is_first, scratch)
+        if self.front is None:
+            return self._find_normalized_tokens(data, n, then, is_first, scratch)
+        if not self.front.apply(data, n, &scratch.changed, NULL if scratch.spans == NULL else &scratch.places):
+            return self._find_normalized_tokens(data, n, then, is_first, scratch)
+        scratch.ends.text = scratch.changed.items
+        first = n_spans(scratch)
+        self._find_normalized_tokens(scratch.changed.items, scratch.changed.n, then, is_first, scratch)
+        if scratch.spans != NULL:
+            spans_at_places(scratch.spans, first, &scratch.places)
+        return 0
 
     cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Set scratch.n_first for a text between tokens, which is not normalized yet."""
@@ -348,27 +378,37 @@ cdef class Pipeline:
         Scratch* scratch,
     ) except -1 nogil:
         """Append the ids of tokens found in normalized text, and encode the text between them."""
-        cdef size_t at = 0
+        cdef size_t at = 0, first
         cdef Match match
         if then is not None:
             match.end = match.resume = 0
             while then.next(data, n, &match):
                 if at < match.start:
+                    first = n_spans(scratch)
                     self._put_prefix(data + at, match.start - at, is_first, scratch)
-                add_id(scratch, match.id)
+                    shift_spans(scratch, first, at)
+                add_found(scratch, data, &match)
                 scratch.after_fused = False
                 note_token(scratch, match.end - at)
                 at = match.end
                 is_first = True
-        return self._put_prefix(data + at, n - at, is_first, scratch)
+        first = n_spans(scratch)
+        self._put_prefix(data + at, n - at, is_first, scratch)
+        shift_spans(scratch, first, at)
+        return 0
 
     cdef int _put_prefix(self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch) except -1 nogil:
         """Put a space before normalized text between tokens, if it wants one, and encode it."""
-        if self.wants_prefix(data, n, is_first, scratch):
+        cdef bint is_prefixed = self.wants_prefix(data, n, is_first, scratch)
+        cdef size_t first = n_spans(scratch)
+        if is_prefixed:
             put_space_before(scratch, &data, &n)
         if self.normalizing is not None:
             return self._find_symbols(data, n, scratch)
-        return self._pre_tokenize(data, n, scratch)
+        self._pre_tokenize(data, n, scratch)
+        if is_prefixed and scratch.spans != NULL:
+            spans_without_prefix(scratch.spans, first)
+        return 0
 
     cdef bint wants_prefix(
         self, const uint8_t* data, size_t n, bint is_first, const Scratch* scratch
@@ -439,17 +479,24 @@ cdef class Pipeline:
 
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Split a text into pieces and encode them, a group at a time while caches hold it."""
-        cdef size_t start = 0, end
+        cdef size_t start = 0, end, first
+        cdef bint whole = scratch.spans != NULL and scratch.words != NULL  # pieces are not cut: each is a word
         while start < n:
             scratch.ends.n = 0
             end = self.splitter.split(data, n, start, &scratch.ends)
-            if self.cut_stages is None:
+            if self.cut_stages is None or (whole and self.stages is None):
                 self._merge(data, n, start, end, scratch)
             else:
-                scratch.staged.traces = False
+                scratch.staged.traces = scratch.spans != NULL
                 scratch.staged.n_first = scratch.n_first if scratch.at_start and start == 0 else 0
-                self.cut_stages.run(data, NULL, start, &scratch.ends, &scratch.staged)
+                if whole:
+                    self.stages.run(data, NULL, start, &scratch.ends, &scratch.staged)
+                else:
+                    self.cut_stages.run(data, NULL, start, &scratch.ends, &scratch.staged)
+                first = n_spans(scratch)
                 self._merge(scratch.staged.text.items, scratch.staged.text.n, 0, scratch.staged.text.n, scratch)
+                if scratch.spans != NULL:
+                    spans_at_places(scratch.spans, first, &scratch.staged.places)
             start = end
             if start < n:
                 check_signals(&scratch.watch)
@@ -463,6 +510,11 @@ cdef class Pipeline:
         Requires: scratch.ends holds the pieces.
         """
         cdef size_t n_before = scratch.ids.n
+        cdef const Tables* tables = &self.vocabulary.tables
+        if scratch.spans != NULL:
+            if self.vocabulary.spelled is not None:
+                tables = &self.traced
+            return merge_with_spans(tables, self.vocabulary.drops_bytes, data, n, start, end, scratch)
         if scratch.dropout != NULL:
             self._merge_with_dropout(data, start, end, scratch)
         elif self.vocabulary.drops_bytes and self._drop_bytes(data, start, end, scratch):

@@ -5,6 +5,8 @@ from fastbpe._core.cache.cache_state cimport Cache
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch
+from fastbpe._core.common.places cimport Places
+from fastbpe._core.encode.spans cimport Spans
 from fastbpe._core.merge.merge_dropout cimport Dropout
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
@@ -19,6 +21,11 @@ cdef struct Scratch:
     Ids other_ids  # spare memory for ids, whose n is unused: see parallel.pyx
     bint counts_only  # ids are counted and dropped
     size_t n_counted  # ids so far, if counts_only
+    # What is noted beside the ids, if somebody asks. Whoever sets these owns them
+    Spans* spans  # the span of each id, in bytes; NULL: nothing is noted
+    PyObject* found  # list of (index of the id, text) of each special or added token, or NULL
+    PyObject* words  # list of the number of ids up to the end of each token or piece, or NULL
+    bint notes_texts  # words gets the text of each token or piece instead, and spans stays empty
     # State of the steps of a text
     bint at_start  # the text at hand begins where the whole text does
     bint after_fused  # the last id is `Normalizing.fused`: several of it in a row become one
@@ -27,6 +34,7 @@ cdef struct Scratch:
     # Buffers of the steps
     Buffer utf8  # the text
     Buffer changed  # normalized text, in byte mode
+    Places places  # of its bytes, if spans are noted
     Normalized normalized  # normalized text, in code-point mode
     Buffer prefixed  # text with a space put before it
     Ends ends  # pieces

@@ -16,6 +16,7 @@ from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_free
 from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport HUGE_PAGES_FROM_ESTIMATE, Ids, ids_free
 from fastbpe._core.common.memory cimport use_huge_pages
+from fastbpe._core.common.places cimport places_free
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, normalized_free
 from fastbpe._core.split.splitter cimport ends_free
@@ -216,6 +217,7 @@ cdef void _reset(Scratch* scratch) noexcept nogil:
     """Prepare for a call: no ids, no output list, no modes. Buffers and cache stay."""
     scratch.ids.n = scratch.ends.n = scratch.beyond.n = 0
     scratch.out = NULL
+    scratch.spans = NULL
     scratch.counts_only = scratch.keeps_runs = False
     scratch.watch.checked = 0
     scratch.watch.abandoned = NULL
@@ -241,6 +243,7 @@ cdef void _trim(Scratch* scratch) noexcept nogil:
         buffer_free(&scratch.prefixed)
     if _staged_bytes(scratch) > MAX_KEPT_BYTES:
         staged_free(&scratch.staged)
+        places_free(&scratch.places)
         ids_free(&scratch.trace)
         ids_free(&scratch.beyond)
 
@@ -250,6 +253,7 @@ cdef void _free(Scratch* scratch) noexcept nogil:
     buffer_free(&scratch.changed)
     buffer_free(&scratch.prefixed)
     buffer_free(&scratch.kept)
+    places_free(&scratch.places)
     staged_free(&scratch.staged)
     ids_free(&scratch.trace)
     ids_free(&scratch.beyond)
@@ -271,9 +275,10 @@ cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
 
 
 cdef size_t _staged_bytes(const Scratch* scratch) noexcept nogil:
-    """Count the bytes of the buffers for pieces that stages change, and for traces."""
+    """Count the bytes of the buffers for pieces that stages change, for places and for traces."""
     cdef size_t n_bytes = scratch.staged.text.capacity + scratch.staged.spare.capacity
-    n_bytes += (scratch.staged.places.capacity + scratch.staged.spare_places.capacity) * sizeof(size_t)
+    cdef size_t n_places = scratch.staged.places.capacity + scratch.staged.spare_places.capacity
+    n_bytes += (n_places + scratch.places.capacity) * sizeof(size_t)
     return n_bytes + (scratch.trace.capacity + scratch.beyond.capacity) * sizeof(uint32_t)
 
 

@@ -1,1 +1,0 @@
-"""Spans in pieces that have bytes without a token, which vocabularies of tokenizers may have."""
