@@ -49,6 +49,9 @@ _DEEPSEEK_LLM_LETTERS = (
     "ῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ"
     "𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 )
+_THREES_TO_THE_END = "(?=(?:[0-9]{3})+(?![0-9]))"
+_NO_THREE = "(?:[^0-9]|(?<![0-9])[0-9]{1,2}(?![0-9]))"
+_FIRST_OF_THREES = "(?<![0-9])[0-9]{1,2}" + _THREES_TO_THE_END
 _LATER_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
 
 #: Read-only mapping of names to split patterns; "none" means no splitting. Names with a hyphen are those of
@@ -159,6 +162,30 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     ]),
     # Laguna (2026): lines, then qwen2.
     "laguna": (r"[^\n]+|[\n]+", "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES])),
+    # SuperBPE (2025), as llama.cpp splits: numbers by threes from the right; a piece holds many words.
+    "superbpe": (
+        r"\p{N}+",
+        "|".join([
+            "(?<=[0-9])[0-9]{3}(?=[0-9])",
+            "[0-9]{3}" + _THREES_TO_THE_END,
+            f"(?:[0-9]{{3}}(?![0-9])|{_NO_THREE}){_NO_THREE}*+(?:{_FIRST_OF_THREES})?",
+            _FIRST_OF_THREES,
+        ]),
+    ),
+    # Trinity (2025), as llama.cpp splits: numbers by threes from the right; the first of them with the text before
+    # it, which the other regexes split off; then scripts without spaces, then deepseek_v3.
+    "afmoe": (
+        r"(?<=\p{N})\p{N}{3}|\P{N}*+\p{N}{1,3}(?=(?:\p{N}{3})*+(?!\p{N}))|\P{N}++",
+        "[一-鿿㐀-䶿\u8c48-\ufaff぀-ゟ゠-ヿ･-ﾟ\u2f00-\u2fdfเ-\u0e7f\u0e80-\u0effក-\u17ffက-႟ꩠ-ꩿ\ua9e0-\ua9ff가-\ud7afᄀ-ᇿ]+",
+        "|".join([*_DEEPSEEK_WORDS, r" ?[\p{P}\p{S}]+[\r\n]*", _SPACES]),
+    ),
+    # Spark 2.5 (2026): deepseek_v3, except that each line end is a piece.
+    "spark2_5": (
+        r"\p{N}{1,3}",
+        _CHINESE_JAPANESE,
+        "|".join([*_DEEPSEEK_WORDS, r" ?[\p{P}\p{S}]+", r"[\r\n]", r"\s+(?!\S)", r"\s+"]),
+        r"\p{N}",
+    ),
     # Chameleon (2024): names of images, white space, each digit and each punctuation mark, then gpt2.
     "chameleon": (
         "<sentinel:[0-9]+>",
@@ -175,7 +202,7 @@ _NAMES_BY_PATTERN = {
     "gpt2": "gpt-2 phi-2 jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code roberta-bpe gigachat "
     "a.x-4.0 mellum modern-bert mpt olmo jais trillion granite-docling exaone4 whisper",
     "llama3": "llama-bpe llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano dbrx smaug-bpe glm4 "
-    "chatglm-bpe olmo2",
+    "chatglm-bpe glm5 olmo2",
     "qwen2": "deepseek-r1-qwen kormo f2llmv2 stablelm2 megrez hunyuan solar-open grok-2",
     "o200k": "gpt-4o kanana2 talkie minimax-m2 granite-embed-multi-97m",
     "deepseek_v3": "deepseek-v3 hunyuan-dense joyai-llm hy_v4",
@@ -224,8 +251,6 @@ _FAMILIES = {
     "granite": "Granite 3 has 'starcoder'",
     "claude": "Claude 2, the last that was published, has 'gpt2' after NFKC",
     "whitespace": r"to split at white space, give the regex '\S+|\s+'; for no splitting, give 'none'",
-    "afmoe": "it groups digits by code of its own, which no regex says",
-    "superbpe": "its rule for digits matches the empty text, which a pattern cannot; load its tokenizer.json",
 }
 
 

@@ -38,6 +38,9 @@ PIECES = {
     "tiny_aya": "I'LL| say| it's| |1|234| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
     "exaone-moe": "I|'LL| say it|'s| |1|2|3|4| —| naïveXMLParser|...\n|\n|\tdone|//\n|  ",
     "laguna": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...|\n\n|\tdone|//|\n|  ",
+    "superbpe": "I'LL say it's |1|234| — naïveXMLParser...\n\n\tdone//\n  ",
+    "afmoe": "I|'LL| say| it|'s| |1|234| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
+    "spark2_5": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...|\n|\n|\tdone|//|\n|  ",
     "chameleon": "I|'|LL| say| it|'|s| |1|2|3|4| |—| naïveXMLParser|.|.|.|\n|\n|\t|done|/|/|\n|  ",
 }
 
@@ -121,7 +124,6 @@ def test_single_word_is_an_unknown_name_and_not_a_regex(word):
         ("claude", "'gpt2' after NFKC"),
         ("whitespace", "for no splitting, give 'none'"),
         ("llama2", "no pattern splits"),
-        ("afmoe", "code of its own"),
     ],
 )
 def test_name_of_a_family_tells_what_its_models_have(family, told):

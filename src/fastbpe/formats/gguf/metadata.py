@@ -20,6 +20,8 @@ _WRITTEN_VERSION = 3
 _ALIGNMENT = 32  # bytes; tensors begin at a multiple
 _MAX_KEY_BYTES = (1 << 16) - 1  # the format's own limit
 
+_LENGTH = struct.Struct("<Q")  # of a string
+
 # Types of values: number → format of `struct`.
 _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
@@ -113,6 +115,21 @@ class _Reader:
         n: int = self._number("Q")
         return self._take(n)
 
+    def _strings(self, n: int, keep: bool) -> list[bytes] | None:
+        """Return the next n strings, as n calls of _string() would; None, to skip them."""
+        data, at, n_bytes = self._data, self._at, len(self._data)
+        found: list[bytes] = []
+        for _ in range(n):
+            start = at + _LENGTH.size
+            if start > n_bytes or (end := start + _LENGTH.unpack_from(data, at)[0]) > n_bytes:
+                self._at = at
+                self._string()  # raises
+            if keep:
+                found.append(data[start:end].tobytes())
+            at = end
+        self._at = at
+        return found if keep else None
+
     def _value(self, kind: int, key: str, *, keep: bool = True) -> Any:
         if kind == STRING:
             text = self._string()
@@ -127,8 +144,7 @@ class _Reader:
         kind, n = self._number("I"), self._number("Q")
         if kind == STRING:
             check_number(n, f"{self._where}: GGUF: {key!r:.80}")
-            strings = [self._string() for _ in range(n)]
-            return [bytes(text) for text in strings] if keep else None
+            return self._strings(n, keep)
         if kind not in _FORMATS:
             self._fail(f"{key!r:.80} has items of the type {kind}, which an array cannot hold")
         format = _FORMATS[kind]
@@ -158,4 +174,4 @@ def _items(kind: int, values: Sequence[Any]) -> bytes:
 
 
 def _string_of(text: bytes) -> bytes:
-    return struct.pack("<Q", len(text)) + text
+    return _LENGTH.pack(len(text)) + text

@@ -1,8 +1,8 @@
 r"""Split patterns by the names of `tokenizer.ggml.pre`, as llama.cpp's src/llama-vocab.cpp has them.
 
 `fastbpe.patterns` has the regexes, which come from the models' own tokenizer.json. Where llama.cpp runs another
-one that only comes near, since its regex engine lacks a term (gpt-4o, tekken), the model's own counts. Names that
-it has and that are not here (afmoe, gemma4, superbpe, whitespace, ...) split by code of its own.
+one that only comes near, since its regex engine lacks a term (gpt-4o, tekken), the model's own counts. Names of
+characters, such as gemma4, are in `characters`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PreTokenizer(NamedTuple):
 # Names that look pieces up whole first, and names that put the bos token first by default.
 _WHOLE = (
     "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano tekken minicpm5 youtu "
-    "granite-embed-multi-97m"
+    "granite-embed-multi-97m glm4 glm5"
 )
 _BOS = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano tekken chameleon"
 # Names in `PATTERNS` that llama.cpp does not have.
@@ -39,6 +39,8 @@ _FURTHER = ("whisper", "olmo2", "deepseek_llm", "deepseek_coder")
 
 # A name that a file is not given, since few versions of llama.cpp know it.
 _ONLY_READ = "granite-embed-multi-97m"
+
+DEFAULT = "default"
 
 _NAMES = {
     "llama-bpe": "llama3",
@@ -51,6 +53,9 @@ _NAMES = {
 PRE_TOKENIZERS: Mapping[str, PreTokenizer] = {
     name: PreTokenizer(PATTERNS[known], name in _WHOLE.split(), name in _BOS.split())
     for name, known in _NAMES.items()
+} | {
+    # What a file without a name stands for, too.
+    DEFAULT: PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", str(PATTERNS["gpt2"]), r"\p{N}+", "[0-9][0-9][0-9]")),
 }
 
 

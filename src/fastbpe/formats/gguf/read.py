@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.byte_level import bytes_of
-from fastbpe.formats.gguf import metadata
-from fastbpe.formats.gguf.pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
+from fastbpe.formats.gguf import characters, metadata
+from fastbpe.formats.gguf.keys import PREFIX, ROLES, Keys
+from fastbpe.formats.gguf.pre_tokenizers import DEFAULT, PRE_TOKENIZERS, PreTokenizer
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model, PieceType, around, pack_merges, pack_pieces
 from fastbpe.patterns import PatternLike
 
-PREFIX = "tokenizer.ggml."
-#: Role → key of its id.
-ROLES = {
-    "bos": "bos_token_id",
-    "eos": "eos_token_id",
-    "unk": "unknown_token_id",
-    "pad": "padding_token_id",
-    "sep": "seperator_token_id",
-    "cls": "cls_token_id",
-    "mask": "mask_token_id",
-}
 METASPACE = "\u2581".encode()
-_TYPES = frozenset(PieceType)
+_KINDS = ("gpt2", "llama", characters.GEMMA)
 
 
 def parse(
@@ -43,90 +34,33 @@ def parse(
     Raises:
         FormatError: a damaged file, a tokenizer of another kind, or an argument that the file contradicts.
     """
-    keys = _Keys(metadata.read(data, where, PREFIX), where)
+    keys = Keys(metadata.read(data, where, PREFIX), where)
     kind = keys.text("model", None)
-    if kind == "gpt2":
-        return _byte_level(keys, pattern, special_tokens)
-    if kind == "llama":
-        for argument, value, what in (
-            ("pattern", pattern, "split pattern"),
-            ("special_tokens", special_tokens, "special tokens"),
-        ):
-            if value is not None:
-                raise FormatError(f"{where}: holds its own {what}; load it without {argument}=")
-        return _code_points(keys)
     if kind is None:
         raise FormatError(
             f"{where}: GGUF: there is no {PREFIX}model: it holds no tokenizer; give the file of its model"
         )
-    raise FormatError(
-        f"{where}: GGUF: the tokenizer is of the kind {kind!r:.40}; fastbpe reads 'gpt2' and 'llama'"
-    )
-
-
-class _Keys:
-    """The keys of the tokenizer, with their types checked."""
-
-    def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self._values, self.where = values, where
-
-    def fail(self, key: str, reason: str) -> None:
-        raise FormatError(f"{self.where}: GGUF: {PREFIX}{key}: {reason}")
-
-    def text(self, key: str, default: str | None) -> str | None:
-        value = self._values.get(PREFIX + key)
-        if value is None:
-            return default
-        if not isinstance(value, bytes):
-            self.fail(key, f"expected a string, found {value!r:.40}")
-        return self.decoded(key, value)
-
-    def decoded(self, key: str, value: bytes) -> str:
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            self.fail(key, f"{value!r:.80} is not UTF-8")
-            raise AssertionError from None
-
-    def flag(self, key: str, default: bool) -> bool:
-        value = self._values.get(PREFIX + key, default)
-        if not isinstance(value, bool):
-            self.fail(key, f"expected true or false, found {value!r:.40}")
-        return bool(value)
-
-    def items(self, key: str, kind: type, n: int | None, default: list[Any] | None = None) -> list[Any]:
-        """Return an array of values of one type. n: the required number of values; None: any."""
-        value = self._values.get(PREFIX + key, default)
-        if not isinstance(value, list) or (value and type(value[0]) is not kind):
-            self.fail(key, f"expected an array of {kind.__name__}, found {type(value).__name__}")
-        assert isinstance(value, list)
-        if n is not None and len(value) != n:
-            self.fail(key, f"{len(value)} items for {n} tokens")
-        return value
-
-    def types(self, n: int) -> list[int]:
-        types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)
-        wrong = next((i for i, one in enumerate(types) if one not in _TYPES), None)
-        if wrong is not None:
-            self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which llama.cpp does not have")
-        return types
-
-    def role_ids(self, n: int) -> dict[str, int]:
-        """Return role → id. Like llama.cpp, leave out an id without a token."""
-        found = {role: self._values.get(PREFIX + key) for role, key in ROLES.items()}
-        return {role: value for role, value in found.items() if type(value) is int and 0 <= value < n}
-
-    def around(self, roles: Mapping[str, int], *, adds_bos: bool) -> tuple[list[int], list[int]]:
-        """Return (ids before a text, ids after it)."""
-        flags = {"bos": self.flag("add_bos_token", adds_bos), "eos": self.flag("add_eos_token", False)}
-        before, behind = ([roles[role]] if flags[role] and role in roles else [] for role in ("bos", "eos"))
-        return before, behind
+    if kind not in _KINDS:
+        raise FormatError(
+            f"{where}: GGUF: the tokenizer is of the kind {kind!r:.40}; fastbpe reads {', '.join(_KINDS)}"
+        )
+    pre = characters.GEMMA if kind == characters.GEMMA else keys.text("pre", None)
+    is_characters = kind != "llama" and pre in characters.PRE_NAMES
+    if kind == "gpt2" and not is_characters:
+        return _byte_level(keys, pattern, special_tokens)
+    if pattern is not None:
+        raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
+    if is_characters:
+        return characters.read(keys, str(pre), special_tokens)
+    if special_tokens is not None:
+        raise FormatError(f"{where}: holds its own special tokens; load it without special_tokens=")
+    return _code_points(keys)
 
 
 # Byte level
 
 
-def _byte_level(keys: _Keys, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Model:
+def _byte_level(keys: Keys, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Model:
     pre = _pre_tokenizer(keys, pattern)
     listed = keys.items("tokens", bytes, None)
     tokens, special, added, ids = _tokens(keys, listed)
@@ -152,7 +86,7 @@ def _byte_level(keys: _Keys, pattern: PatternLike, special_tokens: Mapping[str, 
     )
 
 
-def _pre_tokenizer(keys: _Keys, pattern: PatternLike) -> PreTokenizer:
+def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     name = keys.text("pre", None)
     if name is not None and name in PRE_TOKENIZERS:
         if pattern is not None:
@@ -160,27 +94,33 @@ def _pre_tokenizer(keys: _Keys, pattern: PatternLike) -> PreTokenizer:
         return PRE_TOKENIZERS[name]
     if pattern is not None:
         return PreTokenizer(pattern)  # type: ignore[arg-type]  # resolved with the model
+    if name is None:
+        warnings.warn(
+            f"{keys.where}: GGUF: {PREFIX}pre is missing: text is split as llama.cpp does then, which few models "
+            "were trained with; give the split pattern: load(path, pattern=...) (--pattern)",
+            FormatWarning,
+            stacklevel=2,
+        )
+        return PRE_TOKENIZERS[DEFAULT]
     known = ", ".join(PRE_TOKENIZERS)
     keys.fail(
         "pre",
-        f"{'missing' if name is None else f'{name!r:.60} is not known'}: it names the split pattern; give it: "
-        f"load(path, pattern=...) (--pattern). Known are {known}",
+        f"{name!r:.60} is not known: it names the split pattern; give it: load(path, pattern=...) (--pattern). "
+        f"Known are {known}",
     )
     raise AssertionError
 
 
 def _tokens(
-    keys: _Keys, listed: Sequence[bytes]
+    keys: Keys, listed: Sequence[bytes]
 ) -> tuple[list[bytes], dict[str, int], list[AddedToken], dict[bytes, int]]:
     """Return (ordinary tokens by id, special tokens, added tokens, text → id of each ordinary token)."""
     tokens: list[bytes] = []
     special: dict[str, int] = {}
     added: list[AddedToken] = []
     ids: dict[bytes, int] = {}
-    seen: dict[bytes, int] = {}
+    keys.check_unequal(listed)
     for i, (text, kind) in enumerate(zip(listed, keys.types(len(listed)), strict=True)):
-        if seen.setdefault(text, i) != i:
-            keys.fail("tokens", f"tokens {seen[text]} and {i} are both {text!r:.80}")
         name = keys.decoded("tokens", text)
         token = bytes_of(name) if kind == PieceType.NORMAL else None
         tokens.append(token or b"")
@@ -193,7 +133,7 @@ def _tokens(
     return tokens, special, added, ids
 
 
-def _merges(keys: _Keys, ids: Mapping[bytes, int]) -> bytes:
+def _merges(keys: Keys, ids: Mapping[bytes, int]) -> bytes:
     merges: list[tuple[int, int, int]] = []
     for i, line in enumerate(keys.items("merges", bytes, None)):
         at = line.find(b" ", 1)
@@ -208,7 +148,7 @@ def _merges(keys: _Keys, ids: Mapping[bytes, int]) -> bytes:
 # Code points
 
 
-def _code_points(keys: _Keys) -> CodePointModel:
+def _code_points(keys: Keys) -> CodePointModel:
     pieces: list[bytes] = keys.items("tokens", bytes, None)
     types = keys.types(len(pieces))
     scores = keys.items("scores", float, len(pieces))

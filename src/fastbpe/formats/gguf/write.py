@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.gguf import metadata
+from fastbpe.formats.gguf.keys import PREFIX, ROLES
 from fastbpe.formats.gguf.metadata import Typed
-from fastbpe.formats.gguf.read import METASPACE, PREFIX, ROLES
+from fastbpe.formats.gguf.read import METASPACE
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import TEXT, AddedToken, CodePointModel, PieceType
 

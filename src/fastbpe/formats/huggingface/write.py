@@ -59,7 +59,12 @@ def dump(
     )
 
 
-def write_document(
+def write_document(**parts: Any) -> bytes:
+    """Return the bytes of a file. Takes the arguments of `document`."""
+    return json.dumps(document(**parts), ensure_ascii=False, indent=2).encode()
+
+
+def document(
     *,
     added_tokens: Iterable[AddedToken],
     normalizer: Any,
@@ -69,9 +74,9 @@ def write_document(
     truncation: Any = None,
     padding: Any = None,
     **model: Any,
-) -> bytes:
-    """Return the bytes of a file with these parts. **model: parts of its "model"."""
-    document = {
+) -> dict[str, Any]:
+    """Make a whole tokenizer.json of its parts. **model: parts of its "model"."""
+    return {
         "version": "1.0",
         "truncation": truncation,
         "padding": padding,
@@ -92,7 +97,6 @@ def write_document(
             **model,
         },
     }
-    return json.dumps(document, ensure_ascii=False, indent=2).encode()
 
 
 def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:

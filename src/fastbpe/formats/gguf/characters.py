@@ -1,0 +1,135 @@
+"""GGUF files whose base symbols are characters, with U+2581 for spaces and lines as pieces, such as Gemma 4's.
+
+llama.cpp merges texts and looks the results up, whatever the type of their tokens. `read_characters` reads
+such a file as the tokenizer.json that gives the same ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from fastbpe.formats.gguf.keys import Keys
+from fastbpe.formats.huggingface import read_characters, templates
+from fastbpe.formats.huggingface.write import document
+from fastbpe.model import AddedToken, Model, PieceType, around
+
+#: Kind of a file, and the name of its steps in files of the kind "gpt2".
+GEMMA = "gemma4"
+#: Names of `tokenizer.ggml.pre` that stand for these steps.
+PRE_NAMES = (GEMMA, "granite-embed-multi-311m", "sarvam-moe")
+_ANY_LINES = "sarvam-moe"  # the bos token is not forced, and lines are merged like other text
+_SPACE = "\u2581"
+_BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+_MAX_LINES = 256  # line ends in a token: the check of a longer one takes too long
+
+#: Normalizer and pre-tokenizer, as in a tokenizer.json.
+STEPS: Mapping[str, Any] = {
+    "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE},
+    "pre_tokenizer": {
+        "type": "Split",
+        "pattern": {"Regex": r"[^\n]+|[\n]+"},
+        "behavior": "Isolated",
+        "invert": False,
+    },
+}
+_DECODER = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Replace", "pattern": {"String": _SPACE}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ],
+}
+
+
+def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Model:
+    """Make the model of a file.
+
+    Args:
+        keys: the keys of the file.
+        pre: one of PRE_NAMES.
+        special_tokens: name → id, in place of those in the file.
+
+    Raises:
+        FormatError: a damaged file, one without tokens of all bytes, or one where llama.cpp does not merge as the
+            list of merges says.
+    """
+    listed = keys.items("tokens", bytes, None)
+    keys.check_unequal(listed)
+    texts = [keys.decoded("tokens", token) or f"[EMPTY_{i}]" for i, token in enumerate(listed)]
+    vocabulary = {text: i for i, text in enumerate(texts)}
+    lacking = [name for name in _BYTES if name not in vocabulary]
+    if lacking:  # llama.cpp then leaves bytes out, and merges nothing across them
+        keys.fail("tokens", f"{lacking[0]} is not a token: expected tokens of all bytes, <0x00> to <0xFF>")
+    added = _added_tokens(texts, keys.types(len(texts)))
+    lines = [keys.decoded("merges", line) for line in keys.items("merges", bytes, None)]
+    merges = [*dict.fromkeys(lines)]  # of two equal merges, the first counts
+    _check_bytes(keys, merges)
+    if pre != _ANY_LINES:
+        _check_lines(keys, vocabulary, merges, added)
+    roles = keys.role_ids(len(texts))
+    before, behind = keys.around(roles, adds_bos=False)
+    if pre != _ANY_LINES and "bos" in roles:
+        before = [roles["bos"]]  # whatever the file says
+    described = document(
+        added_tokens=added,
+        post_processor=templates.describe(around(before, behind), texts),
+        decoder=_DECODER,
+        byte_fallback=True,
+        vocab=vocabulary,
+        merges=merges,
+        **STEPS,
+    )
+    model = read_characters.parse(json.dumps(described).encode(), keys.where, special_tokens=special_tokens)
+    return model._replace(roles={role: texts[token_id] for role, token_id in roles.items()})
+
+
+def _added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]:
+    special = (PieceType.CONTROL, PieceType.UNKNOWN)
+    return [
+        AddedToken(text, i, special=kind in special)
+        for i, (text, kind) in enumerate(zip(texts, types, strict=True))
+        if kind in special or kind == PieceType.USER_DEFINED
+    ]
+
+
+def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
+    """Fail if a merge names the token of a byte, which llama.cpp merges in texts like "<0x0A>" only."""
+    for i, line in enumerate(merges):
+        if "<0x" in line and not {*line.split(" ")}.isdisjoint(_BYTES):
+            keys.fail("merges", f"merge {i}, {line!r:.80}: a token of a byte merges with no other")
+
+
+def _check_lines(
+    keys: Keys, vocabulary: Mapping[str, int], merges: Sequence[str], added: Sequence[AddedToken]
+) -> None:
+    """Fail if a token of line ends alone, which llama.cpp takes whole, is not what merging makes of its text.
+
+    A text with an added token in it does not reach merging.
+    """
+    found = [token.content for token in added]
+    of_lines = [line.split(" ") for line in merges if not line.strip("\n ")]
+    ranks = {(left, right): rank for rank, (left, right) in enumerate(pair for pair in of_lines if len(pair) == 2)}
+    for token in vocabulary:
+        if token.strip("\n") or any(text in token for text in found):
+            continue
+        if len(token) > _MAX_LINES or _merged(len(token), ranks) != [token]:
+            keys.fail(
+                "tokens",
+                f"llama.cpp takes {token!r:.60} whole, and the merges make other tokens of it; fastbpe merges",
+            )
+
+
+def _merged(n: int, ranks: Mapping[tuple[str, str], int]) -> list[str]:
+    """Merge n line ends. ranks: merge → rank; the smallest merges first."""
+    symbols = ["\n"] * n
+    while True:
+        found = [ranks.get(pair, len(ranks)) for pair in pairwise(symbols)]
+        best = min(found, default=len(ranks))
+        if best == len(ranks):
+            return symbols
+        at = found.index(best)
+        symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]

@@ -1,0 +1,88 @@
+"""The keys `tokenizer.ggml.*` of a GGUF file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.model import PieceType
+
+PREFIX = "tokenizer.ggml."
+#: Role → key of its id.
+ROLES = {
+    "bos": "bos_token_id",
+    "eos": "eos_token_id",
+    "unk": "unknown_token_id",
+    "pad": "padding_token_id",
+    "sep": "seperator_token_id",
+    "cls": "cls_token_id",
+    "mask": "mask_token_id",
+}
+_TYPES = frozenset(PieceType)
+
+
+class Keys:
+    """The keys of the tokenizer, with their types checked."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        self._values, self.where = values, where
+
+    def fail(self, key: str, reason: str) -> None:
+        raise FormatError(f"{self.where}: GGUF: {PREFIX}{key}: {reason}")
+
+    def text(self, key: str, default: str | None) -> str | None:
+        value = self._values.get(PREFIX + key)
+        if value is None:
+            return default
+        if not isinstance(value, bytes):
+            self.fail(key, f"expected a string, found {value!r:.40}")
+        return self.decoded(key, value)
+
+    def decoded(self, key: str, value: bytes) -> str:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            self.fail(key, f"{value!r:.80} is not UTF-8")
+            raise AssertionError from None
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._values.get(PREFIX + key, default)
+        if not isinstance(value, bool):
+            self.fail(key, f"expected true or false, found {value!r:.40}")
+        return bool(value)
+
+    def items(self, key: str, kind: type, n: int | None, default: list[Any] | None = None) -> list[Any]:
+        """Return an array of values of one type. n: the required number of values; None: any."""
+        value = self._values.get(PREFIX + key, default)
+        if not isinstance(value, list) or (value and type(value[0]) is not kind):
+            self.fail(key, f"expected an array of {kind.__name__}, found {type(value).__name__}")
+        assert isinstance(value, list)
+        if n is not None and len(value) != n:
+            self.fail(key, f"{len(value)} items for {n} tokens")
+        return value
+
+    def check_unequal(self, tokens: Sequence[bytes]) -> None:
+        """Fail if two tokens are equal, which llama.cpp does not load."""
+        seen: dict[bytes, int] = {}
+        for i, token in enumerate(tokens):
+            if seen.setdefault(token, i) != i:
+                self.fail("tokens", f"tokens {seen[token]} and {i} are both {token!r:.80}")
+
+    def types(self, n: int) -> list[int]:
+        types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)
+        wrong = next((i for i, one in enumerate(types) if one not in _TYPES), None)
+        if wrong is not None:
+            self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which llama.cpp does not have")
+        return types
+
+    def role_ids(self, n: int) -> dict[str, int]:
+        """Return role → id. Like llama.cpp, leave out an id without a token."""
+        found = {role: self._values.get(PREFIX + key) for role, key in ROLES.items()}
+        return {role: value for role, value in found.items() if type(value) is int and 0 <= value < n}
+
+    def around(self, roles: Mapping[str, int], *, adds_bos: bool) -> tuple[list[int], list[int]]:
+        """Return (ids before a text, ids after it)."""
+        flags = {"bos": self.flag("add_bos_token", adds_bos), "eos": self.flag("add_eos_token", False)}
+        before, behind = ([roles[role]] if flags[role] and role in roles else [] for role in ("bos", "eos"))
+        return before, behind
