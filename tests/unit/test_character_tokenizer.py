@@ -176,8 +176,7 @@ def test_explanation_of_tokens_with_a_prefix_spells_them_once() -> None:
 
 
 REFUSED: dict[str, Callable[[Tokenizer], Any]] = {
-    "completions and": lambda one: one.completions("lo"),
-    "completions and encode_with_unstable": lambda one: one.encode_with_unstable("low"),
+    "encode_with_unstable": lambda one: one.encode_with_unstable("low"),
     "vocabulary_report": fastbpe.vocabulary_report,
 }
 
@@ -188,17 +187,24 @@ def test_calls_that_need_bytes_or_code_points_are_refused_by_name(words: Tokeniz
         REFUSED[named](words)
 
 
+def test_completions_begin_with_the_bytes_that_tokens_decode_to(words: Tokenizer) -> None:
+    surfaces = {i: words.decode_single_token_bytes(i) for i, token in enumerate(words.vocab) if token}
+    del surfaces[words.special_tokens["<s>"]]
+    for prefix in {surface[:n] for surface in surfaces.values() for n in range(4)} | {b"zz", b"\xff"}:
+        expected = {i for i, surface in surfaces.items() if surface.startswith(prefix)}
+        found = words.completions(prefix)
+        assert {*found} == expected
+        assert len(found) == len(expected)
+        assert found == sorted(found, key=lambda i: (surfaces[i], i))
+    assert words.completions("low") == words.completions(b"low")
+
+
 @pytest.mark.parametrize("mode", [None, "byte", "codepoint", "character"])
 @pytest.mark.parametrize("learn", [fastbpe.train, fastbpe.count_pieces])
 def test_training_on_it_is_refused(words: Tokenizer, learn: Any, mode: Any) -> None:
     options = {"vocab_size": 300} if learn is fastbpe.train else {}
     with pytest.raises(TrainingError, match=r"tokenizer of characters with the spelling .* does not extend: "):
         learn(["low"], mode=mode, base=words, **options)
-
-
-def test_merging_with_another_is_refused(words: Tokenizer) -> None:
-    with pytest.raises(VocabularyError, match="only vocabularies of bytes or of code points can be merged"):
-        fastbpe.merge_vocabularies(words, words)
 
 
 @pytest.mark.parametrize("format", ["tiktoken", "gpt2", "sentencepiece", "minbpe", "tekken", "gguf"])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from fastbpe._core.decode.tokenizer_methods import check_errors
 from fastbpe._core.encode.offsets import staged_pieces
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
-from fastbpe.errors import VocabularyError
 from fastbpe.formats import native
 from fastbpe.model import CodePointModel, Model, Spelling
 from fastbpe.tokenizer.flat_ids import sequences
@@ -19,10 +18,12 @@ from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Batch, Ids, Special, Text, 
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe.tokenizer.completing import SpelledCompleter
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.removing_bytes import ByteRemoval
     from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.vocabularies.between import Speller
     from fastbpe.vocabularies.material import Material
 
 
@@ -162,6 +163,11 @@ class CharacterTokenizer(Tokenizer):
             return Tokenizer(model, cache_bytes=0)
         return CharacterTokenizer(self._full_model() if model is None else model, cache_bytes=0)
 
+    def _speller(self) -> Speller:
+        from fastbpe.tokenizer.entries import character_speller  # here: few programs need it
+
+        return character_speller(self._vocabulary, self._spelling)
+
     def _removal_class(self) -> type[ByteRemoval]:
         from fastbpe.tokenizer.removing_characters import CharacterRemoval
 
@@ -182,9 +188,13 @@ class CharacterTokenizer(Tokenizer):
         assert words is not None  # None is for code points
         return words.numbers
 
-    @property
-    def _completer(self) -> NoReturn:
-        raise _refusal("completions and encode_with_unstable")
+    @cached_property
+    def _completer(self) -> SpelledCompleter:
+        from fastbpe.tokenizer.completing import SpelledCompleter
+
+        named = {token.id for token in self._special.added} | {*self._special.ids.values()}
+        ids = [i for i, token in enumerate(self.vocab) if token and i not in named]
+        return SpelledCompleter({i: self.decode_single_token_bytes(i) for i in ids})
 
     def _material(self) -> Material:
         from fastbpe.tokenizer.material import spelled_material
@@ -196,13 +206,6 @@ class CharacterTokenizer(Tokenizer):
         from fastbpe.tokenizer.untrusted_text import spelled_symbols  # here: only `encode_parts` needs it
 
         return spelled_symbols(self._model, self._vocabulary, {token.id for token in self._special.added})
-
-
-def _refusal(what: str) -> VocabularyError:
-    return VocabularyError(
-        f"{what} work with tokenizers whose base symbols are bytes or code points; the symbols of this one are "
-        "characters with the spelling of a tokenizer.json"
-    )
 
 
 def _unpickle(state: bytes) -> CharacterTokenizer:

@@ -7,11 +7,13 @@ that a piece of the model would add to it: white space, the costly tail of byte 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from fastbpe._core.encode.completions import Completions, SortedTokens, encode_normalized, last_piece
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.text.utf8_text import n_valid
+from fastbpe.errors import VocabularyError
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.codepoint_tables import Parts
 from fastbpe.tokenizer.merged_tokens import MergedTokens
@@ -98,6 +100,32 @@ class CharacterCompleter:
                 at += len(self._merged.tokens[token_id])
             n += 1
         return tuple(ids[:n])
+
+
+class SpelledCompleter:
+    """Completer of a tokenizer of characters.
+
+    Args:
+        surfaces: id of each ordinary token → the bytes that it adds to a text.
+    """
+
+    def __init__(self, surfaces: Mapping[int, bytes]) -> None:
+        self._ids = sorted(surfaces, key=lambda token_id: (surfaces[token_id], token_id))
+        self._surfaces = [surfaces[token_id] for token_id in self._ids]
+
+    def tokens_beginning(self, prefix: bytes) -> list[int]:
+        """Give the ids of the tokens that begin with a prefix, as they decode."""
+        first = bisect_left(self._surfaces, prefix)
+        n = bisect_left(self._surfaces, True, first, key=lambda surface: not surface.startswith(prefix))
+        return self._ids[first:n]
+
+    def unstable(self, ids: list[int]) -> Unstable:
+        """Raise VocabularyError."""
+        raise VocabularyError(
+            "encode_with_unstable works with tokenizers whose base symbols are bytes or code points; the symbols "
+            "of this one are characters with the spelling of a tokenizer.json, whose steps may change any text "
+            "before its end: call completions with the bytes of the last tokens"
+        )
 
 
 def _tail(ids: list[int], merged: MergedTokens) -> tuple[int, bytes]:

@@ -8,10 +8,10 @@ from itertools import compress
 from fastbpe._core.merge.merge_piece import merge_pieces
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid
-from fastbpe.model import CodePointModel, PieceType
+from fastbpe.model import CodePointModel, PieceType, Spelling
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts
 from fastbpe.tokenizer.special_tokens import SpecialTokens
-from fastbpe.tokenizer.spelling import merged_ids, spell_characters
+from fastbpe.tokenizer.spelling import merged_ids, spell_characters, spell_token
 from fastbpe.vocabularies.between import Entry, Speller
 
 _KINDS = {
@@ -64,6 +64,11 @@ def byte_level_speller(vocabulary: Vocabulary) -> Speller:
         return [ids if whole is None else (whole,) for ids, whole in zip(merged, found, strict=True)]
 
     return spell
+
+
+def character_speller(vocabulary: Vocabulary, spelling: Spelling) -> Speller:
+    """Make the function that spells tokens by a vocabulary of characters, with the marks of their places."""
+    return lambda tokens: [tuple(spell_token(token, vocabulary, spelling)) for token in tokens]
 
 
 def codepoint_speller(model: CodePointModel, parts: Parts) -> Speller:

@@ -12,6 +12,7 @@ from fastbpe.tokenizer.adding import known_tokens
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.internals import extended, remade, source_of, special_of, vocabulary_of
 from fastbpe.tokenizer.merging_bytes import ByteMerging
+from fastbpe.tokenizer.merging_characters import CharacterMerging
 from fastbpe.tokenizer.merging_pieces import PieceMerging
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.changes import Change, MergeReport
@@ -29,6 +30,8 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
 
     - Byte level: new tokens merge after the tokens of a, in b's order. If a list of merges decides in one of the
       two, the lists follow each other, and a token that they leave in two parts gets a merge after them.
+    - Characters: as with bytes and lists of merges; the ends of words must be marked alike, and no prefix may mark
+      what follows in a word. An unknown character of a may be a token of b, and no longer unknown.
     - Code points: a longest run of pieces that both have in the same order are anchors, and b's pieces stand
       between them as late as that allows. If a piece of a would no longer be made, the pieces of b in its way go
       after all of a's. New scores are 0, -1, -2, … in that order; pieces of the same score keep one score.
@@ -42,8 +45,8 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         map from b is tokenizer.id_map(b).
 
     Raises:
-        ValueError: the modes differ, or there would be too many ids (VocabularyError); a special or added token of
-            one is another token of the other (SpecialTokenError).
+        ValueError: the modes differ, characters are spelled otherwise, or there would be too many ids
+            (VocabularyError); a special or added token of one is another token of the other (SpecialTokenError).
         TypeError: an argument is not a Tokenizer.
 
     >>> import fastbpe
@@ -58,11 +61,6 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
             raise TypeError(f"{name} must be a Tokenizer, not {type(tokenizer).__name__}")
     if a.mode != b.mode:
         raise VocabularyError(f"a is of {a.mode} mode and b of {b.mode} mode: only two of one mode can be merged")
-    if a.mode == "character":
-        raise VocabularyError(
-            "a and b have base symbols that are characters with the spelling of a tokenizer.json; only "
-            "vocabularies of bytes or of code points can be merged"
-        )
     if a.n_vocab + b.n_vocab > MAX_IDS:
         raise VocabularyError(f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: {MAX_IDS}")
     names = _new_names(a, b)
@@ -72,7 +70,8 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         own = known_tokens(special_of(a), models[0])
         merging = PieceMerging(*models, own, [token.content for token in names], lambda model: remade(a, model))
     else:
-        merging = ByteMerging(a, b, lambda model: remade(a, model))
+        merge = CharacterMerging if a.mode == "character" else ByteMerging
+        merging = merge(a, b, lambda model: remade(a, model))
     merged, added, dropped = merging.merged()
     reordered = merging.reordered(merged, added)
     with_names = extended(merged, [token._replace(id=NEXT) for token in names])

@@ -14,7 +14,7 @@ from fastbpe.tokenizer.makers import decided_by_ranks, each_byte
 from fastbpe.tokenizer.merges_as_ranks import made_by
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.listed import ListedMerges, Pair
-from fastbpe.vocabularies.makers import with_makers
+from fastbpe.vocabularies.makers import Makers, with_makers
 from fastbpe.vocabularies.orders import displaced
 
 
@@ -42,7 +42,7 @@ class ByteMerging:
                 if token in names:
                     raise SpecialTokenError.is_ordinary(names[token], i)
                 self._new.setdefault(token, i)
-        self._by_ranks = all(decided_by_ranks(vocabulary_of(each), model_of(each)) for each in (a, b))
+        self._by_ranks = all(self._ranks_decide(each) for each in (a, b))
 
     def merged(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
         """Make the tokenizer; also map the new ids of b to ids in it, and list the ids of b that are left out."""
@@ -55,6 +55,28 @@ class ByteMerging:
         left = {*tokens} - {*kept}
         return tokenizer, added, [i for i, token in enumerate(self._of_b) if token in left]
 
+    def _ranks_decide(self, tokenizer: Tokenizer) -> bool:
+        return decided_by_ranks(vocabulary_of(tokenizer), model_of(tokenizer))
+
+    def _makers(self, tokenizer: Tokenizer) -> Makers:
+        """Map the tokens that merging makes to the two tokens that make each, the best first."""
+        return made_by(vocabulary_of(tokenizer), model_of(tokenizer))
+
+    def _symbols(self, token: bytes) -> Sequence[bytes]:
+        """Cut a token into the symbols that merging begins with."""
+        return each_byte(token)
+
+    def _text(self, token: bytes) -> str | None:
+        """Give a text that is a piece of its own and may become the token; None: there is none."""
+        try:
+            return token.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def _encode(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Give the ids of each text; no ids where a character has none."""
+        return tokenizer.encode_ordinary_batch(texts)
+
     def reordered(self, merged: Tokenizer, added: Mapping[int, int]) -> list[int]:
         """Give the ids of b of the fewest tokens without which the others merge in b's order."""
         if self._by_ranks:
@@ -62,10 +84,10 @@ class ByteMerging:
             ranked = sorted(new_ids)
             return sorted(ranked[position] for position in displaced([new_ids[i] for i in ranked]))
         place: dict[bytes, int] = {}
-        for number, (left, right) in enumerate(_pairs(merged)):
+        for number, (left, right) in enumerate(self._pairs(merged)):
             place.setdefault(left + right, number)
         own = {token: i for i, token in reversed([*enumerate(self._of_b)])}
-        tokens = dict.fromkeys(left + right for left, right in _pairs(self._b) if left + right in place)
+        tokens = dict.fromkeys(left + right for left, right in self._pairs(self._b) if left + right in place)
         listed = [*tokens]
         return sorted(own[listed[position]] for position in displaced([place[token] for token in listed]))
 
@@ -90,7 +112,7 @@ class ByteMerging:
         else:
             merges, made = self._listed(tokens, new)
         if merges is not None:
-            tables = build_tables(tokens, merges)
+            tables = build_tables(tokens, merges, affixed=model.spelling is not None)
         full = model._replace(
             tables=tables,
             merges=merges or b"",
@@ -105,13 +127,15 @@ class ByteMerging:
     def _listed(self, tokens: Sequence[bytes], new: Sequence[bytes]) -> tuple[bytes, dict[int, tuple[int, int]]]:
         """Give the merges of a, then b's, then one for each new token that these leave in two parts."""
         has = {*tokens}
-        makers = made_by(vocabulary_of(self._a), self._model)
+        makers = self._makers(self._a)
         ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token}
         ids |= {tokens[i]: i for i in makers}
-        pairs = [pair for pair in (*_pairs(self._a), *_pairs(self._b)) if {*pair, pair[0] + pair[1]} <= has]
-        rules = ListedMerges(pairs, each_byte)
-        remade = rules.remake(new)
-        made = makers | {ids[token]: (ids[left], ids[right]) for token, (left, right) in remade.items()}
+        pairs = [
+            pair for pair in (*self._pairs(self._a), *self._pairs(self._b)) if {*pair, pair[0] + pair[1]} <= has
+        ]
+        rules = ListedMerges(pairs, self._symbols)
+        remade = rules.remake(token for token in new if has.issuperset(self._symbols(token)))
+        made = dict(makers) | {ids[token]: (ids[left], ids[right]) for token, (left, right) in remade.items()}
         listed = [(ids[left], ids[right], ids[left + right]) for left, right in rules.pairs]
         return pack_merges(listed), made
 
@@ -120,37 +144,28 @@ class ByteMerging:
     ) -> list[bytes]:
         """Give the new tokens that some text makes, and those that they are made of."""
         first = self._a.n_vocab
-        texts = {i: text for i, token in enumerate(new, first) if (text := _text_of(token)) is not None}
-        found = tokenizer.encode_ordinary_batch([*texts.values()])
+        texts = {i: text for i, token in enumerate(new, first) if (text := self._text(token)) is not None}
+        found = self._encode(tokenizer, [*texts.values()])
         split = {i: text for (i, text), ids in zip(texts.items(), found, strict=True) if ids != [i]}
-        before = self._b.encode_ordinary_batch([*split.values()])
+        before = self._encode(self._b, [*split.values()])
         bad = {
             i for i, ids in zip(split, before, strict=True) if i not in made or ids == [self._new[new[i - first]]]
         }
-        single = {i for i, token in enumerate(new, first) if len(token) == 1}
+        single = {i for i, token in enumerate(new, first) if len(self._symbols(token)) == 1}
         good = [
             i for i in range(first, first + len(new)) if i not in bad and (i in made or i in texts or i in single)
         ]
         return [new[i - first] for i in sorted(with_makers(good, made)) if i >= first]
 
-
-def _pairs(tokenizer: Tokenizer) -> list[Pair]:
-    """List the merges of a tokenizer by the bytes of their parts, best first."""
-    vocabulary, model = vocabulary_of(tokenizer), model_of(tokenizer)
-    tokens, makers = vocabulary.tokens(), made_by(vocabulary, model)
-    if decided_by_ranks(vocabulary, model):
-        return [(tokens[left], tokens[right]) for left, right in makers.values()]
-    ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token} | {tokens[i]: i for i in makers}
-    merges = model.merge_list() or ()
-    return [
-        (tokens[left], tokens[right])
-        for left, right, merged in merges
-        if all(ids[tokens[i]] == i for i in (left, right, merged))
-    ]
-
-
-def _text_of(token: bytes) -> str | None:
-    try:
-        return token.decode()
-    except UnicodeDecodeError:
-        return None
+    def _pairs(self, tokenizer: Tokenizer) -> list[Pair]:
+        """List the merges of a tokenizer by the bytes of their parts, best first."""
+        tokens, makers = vocabulary_of(tokenizer).tokens(), self._makers(tokenizer)
+        if self._ranks_decide(tokenizer):
+            return [(tokens[left], tokens[right]) for left, right in makers.values()]
+        ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token} | {tokens[i]: i for i in makers}
+        merges = model_of(tokenizer).merge_list() or ()
+        return [
+            (tokens[left], tokens[right])
+            for left, right, merged in merges
+            if all(ids[tokens[i]] == i for i in (left, right, merged))
+        ]

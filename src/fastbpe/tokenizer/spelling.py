@@ -35,6 +35,20 @@ def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
     return ["".join(one).encode() for one in zip(before, characters, behind, strict=True)]
 
 
+def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> list[int]:
+    """Give the ids of the symbols of a token of characters, merged; no id for an unknown one."""
+    symbols: list[int] = []
+    for symbol in symbols_of(token, spelling):
+        found = vocabulary.find(symbol)
+        if found is not None:
+            symbols.append(found)
+        elif spelling.byte_ids and min(in_bytes := [spelling.byte_ids[byte] for byte in symbol]) >= 0:
+            symbols += in_bytes
+    for _ in merge_steps(symbols, vocabulary):
+        pass
+    return symbols
+
+
 def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
     """Give the ids of a text's characters, merged by merges that make usable ids only.
 

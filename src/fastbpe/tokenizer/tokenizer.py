@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from fastbpe.corpus.listing import Path_
     from fastbpe.corpus.sources import Source
     from fastbpe.display.shown_text import ShownText
-    from fastbpe.tokenizer.completing import ByteCompleter, CharacterCompleter
+    from fastbpe.tokenizer.completing import ByteCompleter, CharacterCompleter, SpelledCompleter
     from fastbpe.tokenizer.conversation import Conversation
     from fastbpe.tokenizer.explaining import Explanation
     from fastbpe.tokenizer.exportable import Files
@@ -1054,7 +1054,7 @@ class Tokenizer(Encoder):
         """Give the ids of the tokens that begin with a prefix, in the order of their bytes.
 
         For token healing: take a prompt's last ids back, and let the model choose among the completions of their
-        bytes. Special and added tokens are not among them.
+        bytes. Special and added tokens are not among them. Tokens of characters count as they decode.
 
         Args:
             prefix: bytes, or a str for its UTF-8.
@@ -2201,7 +2201,7 @@ class Tokenizer(Encoder):
         return pair_cuts(self._pipeline, self._model, with_flags=with_flags)
 
     @cached_property
-    def _completer(self) -> ByteCompleter | CharacterCompleter:
+    def _completer(self) -> ByteCompleter | CharacterCompleter | SpelledCompleter:
         from fastbpe.tokenizer.completing import ByteCompleter  # here: few programs complete texts
 
         return ByteCompleter(self._merged_tokens)
