@@ -190,6 +190,7 @@ CUT_CHANGES_PIECES = {
     "viking": "a/",  # as BLOOM's
     "tiny_aya": "  1a",  # digits look ahead for letters
     "exaone-moe": "a a",  # words go on behind a space
+    "superbpe": "a a",  # a piece holds many words
 }
 #: Named patterns that keep their pieces, as far as the tests go, but have no proof in safe_cuts.pyx → the reason.
 WITHOUT_PROOF = {
@@ -199,6 +200,8 @@ WITHOUT_PROOF = {
     "minicpm5": "before the scanner, digits are counted",
     "jais-2": "no scanner: white space is counted",
     "youtu": "before the scanner, a choice between ranges",
+    "afmoe": "before the scanner, numbers are counted with the text before them",
+    "spark2_5": "no scanner: each line end is a piece",
     "laguna": "before the scanner, a choice between lines and line ends",
     "chameleon": "before the scanner, sequences of letters and signs",
     "none": "no pattern: a text is one piece",

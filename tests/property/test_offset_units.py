@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import Tokenizer, train
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._reference import offsets
 from fastbpe._reference.measuring import in_unit, trimmed
 from fastbpe.model import AddedToken, Model
-from fastbpe.tokenizer.codepoint_huggingface import Places
 from fastbpe.tokenizer.trim_offsets import trimmer_of
 from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
@@ -170,20 +170,14 @@ def test_trimming_equals_the_slow_twin(
 
 @given(text=mixed, name=st.sampled_from(NAMES[6:]))
 @settings(max_examples=n_rounds(100, 300))
-def test_fast_path_of_code_points_equals_the_general_one(
+def test_offsets_of_code_points_equal_those_measured_along_the_normalized_text(
     tokenizers: dict[str, Tokenizer], text: str, name: str
 ) -> None:
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     tokenizer: Any = tokenizers[name]
-    expected = tokenizer.encode_with_offsets(text, disallowed_special=())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Places, "_add_all", general)
-        assert tokenizer.encode_with_offsets(text, disallowed_special=()) == expected
-
-
-def general(self: Any, texts: Any, allowed: Any, disallowed: Any, unit: str, out: Any, *_: object) -> list[int]:
-    for text in texts:
-        self._add(text, allowed, disallowed, unit, out)
-    return []
+    measured = TokenEncoder(tokenizer, tokenizer._normalizer).encode(text.encode(), offsets=True)
+    expected = measured.ids(), measured.offsets(in_characters=True)
+    assert tokenizer.encode_with_offsets(text, allowed_special=(), disallowed_special=()) == expected
 
 
 def test_errors_name_the_unit_and_the_text(tokenizers: dict[str, Tokenizer]) -> None:

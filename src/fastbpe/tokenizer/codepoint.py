@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.decode.tokenizer_methods import check_errors
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.spans import check_unit
-from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
@@ -24,7 +22,7 @@ from fastbpe.formats import detect, native
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.model import AddedToken, Chat, CodePointModel, Conventions, Model, PieceType, Templates
 from fastbpe.tokenizer import adding, codepoint_properties, own_tokens
-from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, make_places
+from fastbpe.tokenizer.codepoint_huggingface import Decoding
 from fastbpe.tokenizer.codepoint_properties import NoTokens
 from fastbpe.tokenizer.codepoint_tables import (
     EACH_BYTE,
@@ -515,18 +513,6 @@ class CodePointTokenizer(Tokenizer):
                     normalizing=parts.normalizing,
                 )
 
-    def _encode_with_lists(
-        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: Unit
-    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
-        return self._places.lists(texts, allowed, disallowed, check_unit(unit))
-
-    def _encode_with_spans(
-        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: Unit
-    ) -> tuple[Array, Array, Array]:
-        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
-        return self._places.arrays(texts, allowed, disallowed, check_unit(unit))
-
     _built: Parts | None = None
 
     @property
@@ -577,11 +563,6 @@ class CodePointTokenizer(Tokenizer):
         # Models of a tokenizer.json always keep U+2581: no need to build parts to know it.
         marks = self._source.conventions is not None or self._parts.marks_spaces
         return make_normalizer(self._source, marks_to_spaces=marks)
-
-    @cached_property
-    def _places(self) -> Places:
-        """Encoding with offsets."""
-        return make_places(self, self._source, self._parts)
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:

@@ -247,6 +247,9 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
         cuttable=normalizer is None or normalizer.words_stay(),
         fused=fused if conventions.fuses else None,
+        to_spaces=make_normalizer(model, marks_to_spaces=marks, add_dummy_prefix=False),
+        as_tokenizers=model.conventions is not None,
+        removes_spaces=spec["remove_extra_whitespaces"],
     )
 
 

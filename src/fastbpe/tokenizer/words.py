@@ -45,14 +45,17 @@ def find_words(
         spelled like a token that no text becomes: where that is cut is not known here.
     """
     allowed, _ = tokenizer._special.choose(allowed_special, ())
+    if tokenizer.mode == "codepoint":
+        tokenizer._prepare()
+    ends, found = word_ends(tokenizer._pipeline, text, allowed)
+    named = dict(found)
     if tokenizer.mode != "codepoint":
-        ends, found = word_ends(tokenizer._pipeline, text, allowed)
-        return Words(_numbers(ends, None), dict(found))
+        return Words(_numbers(ends, None), named)
     codepoint = cast("CodePointTokenizer", tokenizer)
     conventions = codepoint._source.conventions or Conventions()
-    sections = codepoint._places.section_ends(text, allowed)
-    ends = [end for end, _ in sections]
-    named = {end - 1: one for end, one in sections if one is not None}
+    if conventions.escapes:  # a token found in normalized text
+        normalized = {token.id for token in codepoint.added_tokens if token.normalized}
+        named = {i: one.replace(" ", METASPACE) if ids[i] in normalized else one for i, one in named.items()}
     if conventions.symbols:
         symbols = _symbols(codepoint, ids, named)
         if _holds_name(codepoint, tokens, ends, symbols):

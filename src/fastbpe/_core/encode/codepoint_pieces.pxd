@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.encode.widths cimport Widths
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer
 
 
@@ -20,10 +20,8 @@ cdef class Tokens:
 cdef class TokenEncoder:
     cdef Pipeline _pipeline
     cdef Normalizer _normalizer
-    cdef uint32_t* _widths  # id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
-    cdef size_t _n_ids
+    cdef Widths _widths
     cdef bint _marks_spaces
-    cdef int _set_widths(self, const Tables* tables) except -1
     cdef int _encode(
         self, const uint8_t* data, size_t n, double dropout, uint64_t seed, Scratch* scratch, Tokens out
     ) except -1 nogil
@@ -31,6 +29,6 @@ cdef class TokenEncoder:
         self, const uint8_t* data, size_t n, double rate, uint64_t seed, Scratch* scratch
     ) except -1 nogil
     cdef int _measure(self, Scratch* scratch, Tokens out) except -1 nogil
-    cdef size_t measure(
+    cdef size_t _ends_of(
         self, const uint8_t* data, size_t n_data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
     ) noexcept nogil

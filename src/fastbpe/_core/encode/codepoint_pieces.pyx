@@ -9,7 +9,7 @@ together for its bytes. So there is no second way to merge.
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free
@@ -21,24 +21,14 @@ from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normal
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.text.special_tokens cimport SpecialMatcher
+from fastbpe._core.encode.widths cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.utf8 cimport fb_char_bytes
-from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
     NOGIL_BYTES = 1 << 13  # bytes of a text from which giving up the GIL pays
     MOVED_FROM_IDS = 1 << 20  # ids from which the scratch gives its memory away instead of copying them
-
-cdef extern from *:
-    # Values in place of a width; as Cython enums they would be ints.
-    """
-    #define FASTBPE_UNKNOWN_CHARACTER 0u
-    #define FASTBPE_BYTE_OF_CHARACTER UINT32_MAX
-    """
-    const uint32_t UNKNOWN_CHARACTER "FASTBPE_UNKNOWN_CHARACTER"  # as many bytes as the character has
-    const uint32_t BYTE_OF_CHARACTER "FASTBPE_BYTE_OF_CHARACTER"  # one of the byte ids that a character has
 
 
 @cython.final
@@ -73,13 +63,13 @@ cdef class Tokens:
         cdef uint32_t token
         cdef size_t i, start = 0
         cdef object piece
-        if <size_t> len(names) < self._encoder._n_ids:
-            raise ValueError(f"{len(names)} names for {self._encoder._n_ids} ids")
+        if <size_t> len(names) < self._encoder._widths.n_ids:
+            raise ValueError(f"{len(names)} names for {self._encoder._widths.n_ids} ids")
         hide(out)
         for i in range(self._ids.n):
             yield_gil_at(i)
             token = self._ids.items[i]
-            if self._encoder._widths[token] == UNKNOWN_CHARACTER:
+            if self._encoder._widths.of[token] == UNKNOWN_CHARACTER:
                 piece = self._surface(start, self._ends[i], as_bytes)
             else:
                 piece = names[<Py_ssize_t> token]
@@ -159,41 +149,7 @@ cdef class TokenEncoder:
         if tables.characters == NULL or self._pipeline.normalizing is None:
             raise ValueError("an encoder in code-point mode is needed")
         self._marks_spaces = tables.characters.marks_spaces
-        self._set_widths(tables)
-
-    def __dealloc__(self):
-        free(self._widths)
-
-    cdef int _set_widths(self, const Tables* tables) except -1:
-        """Fill _widths from the tokens, the user-defined symbols, the byte ids and the unknown id."""
-        cdef const Characters* characters = tables.characters
-        cdef SpecialMatcher symbols = self._pipeline.normalizing.symbols
-        cdef size_t n_symbols = 0 if symbols is None else len(symbols.tokens), i
-        cdef size_t n_bytes = 256 if characters.has_bytes else 0
-        cdef uint32_t token, start = 0
-        self._n_ids = characters.unknown_id + 1
-        for i in range(tables.n_ids):
-            if characters.ids[i] < EXPANDED:
-                self._n_ids = max(self._n_ids, <size_t> characters.ids[i] + 1)
-        for i in range(n_bytes):
-            self._n_ids = max(self._n_ids, <size_t> characters.byte_ids[i] + 1)
-        for i in range(n_symbols):
-            self._n_ids = max(self._n_ids, <size_t> symbols._ids[i] + 1)
-        self._widths = <uint32_t*> calloc(self._n_ids, sizeof(uint32_t))
-        if self._widths == NULL:
-            raise MemoryError(f"no memory for {self._n_ids} widths")
-        for i in range(tables.n_ids):
-            token = characters.ids[i]
-            if token < EXPANDED:
-                self._widths[token] = tables.token_ends[i] - start
-            start = tables.token_ends[i]
-        for i in range(n_symbols):
-            self._widths[symbols._ids[i]] = <uint32_t> len(symbols.tokens[i])
-        for i in range(n_bytes):
-            self._widths[characters.byte_ids[i]] = BYTE_OF_CHARACTER
-        if not characters.has_bytes:
-            self._widths[characters.unknown_id] = UNKNOWN_CHARACTER
-        return 0
+        self._widths = self._pipeline.widths_of_ids()
 
     def encode(self, bytes text not None, *, bint offsets=False, double dropout=0, uint64_t seed=0):
         """Encode a text.
@@ -272,12 +228,12 @@ cdef class TokenEncoder:
         else:
             ids_reserve(&out._ids, n_ids)
             ids = scratch.ids.items
-        out._ids.n = self.measure(
+        out._ids.n = self._ends_of(
             out._normalized.data, out._normalized.n, ids, n_ids, out._ids.items, out._ends
         )
         return 0
 
-    cdef size_t measure(
+    cdef size_t _ends_of(
         self, const uint8_t* data, size_t n_data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
     ) noexcept nogil:
         """Copy ids, several unknown characters in a row as one, with the end of each; return how many there are.
@@ -290,7 +246,7 @@ cdef class TokenEncoder:
         cdef uint32_t width
         cdef bint was_unknown = False
         while i < n_ids:
-            width = self._widths[ids[i]]
+            width = self._widths.of[ids[i]]
             if width == BYTE_OF_CHARACTER:
                 n_bytes = min(fb_char_bytes(data[at]), n_data - at)  # the text may end within a character
                 for k in range(n_bytes):

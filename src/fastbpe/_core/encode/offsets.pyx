@@ -14,6 +14,7 @@ from fastbpe._core.common.gil_yield cimport yield_gil_after
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.encode.codepoint_spans cimport spans_as_tokenizers
 from fastbpe._core.encode.piece_spans cimport spans_at_places
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil, start_tracing
@@ -98,7 +99,9 @@ cdef int _append_spans(
 ) except -1 nogil:
     """Append ids and spans, stretch by stretch, so that the second-level cache holds each."""
     cdef size_t start = 0, end, base = 0
-    cdef bint may_cut = text.n > STRETCH_UNITS and pipeline.may_cut(allowed, disallowed)
+    cdef bint may_cut = (
+        text.n > STRETCH_UNITS and pipeline.normalizing is None and pipeline.may_cut(allowed, disallowed)
+    )
     while True:
         end = text.n
         if may_cut and end - start > STRETCH_UNITS:
@@ -139,6 +142,8 @@ cdef size_t _append_stretch(
         n = text_utf8(text, start, end, scratch.utf8.items)
         data = scratch.utf8.items
     encode_spans(pipeline, data, n, allowed, disallowed, scratch, spans, found, NULL)
+    if pipeline.normalizing is not None and pipeline.normalizing.as_tokenizers:
+        spans_as_tokenizers(spans, first, data, n, &scratch.trace, pipeline.normalizing.removes_spaces)
     whole = Span(0, n)
     if not is_ascii(data, n):
         # The last span, of the whole stretch, tells its length.
@@ -177,11 +182,12 @@ cdef int encode_spans(
     The span of an id of normalized text covers the characters that its bytes come from. A space put before a text
     belongs to the text's first character.
 
-    Requires: a pipeline in byte mode, or of characters.
+    In code-point mode, scratch.trace gets the indices of the spans that begin with a space put before a text.
     """
     if pipeline.normalizing is not None:
+        scratch.trace.n = 0
         with gil:
-            raise ValueError("code points have their offsets elsewhere, in codepoint_pieces.pyx")
+            pipeline.widths_of_ids()
     scratch.spans, scratch.found, scratch.words, scratch.notes_texts = spans, found, words, False
     try:
         return pipeline.encode_utf8(data, n, allowed, disallowed, True, True, scratch)
@@ -253,9 +259,9 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
 def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allowed):
     """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token.
 
-    Pieces without ids count, too.
+    Pieces without ids count, too. In code-point mode, what lies between two tokens is one piece, which counts if it has ids.
 
-    allowed: matcher of special tokens that become ids; None: there are none. Byte mode only.
+    allowed: matcher of special tokens that become ids; None: there are none.
     """
     cdef Scratch* scratch = pipeline.pool.take()
     cdef Utf8 utf8

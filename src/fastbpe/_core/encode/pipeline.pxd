@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool
+from fastbpe._core.encode.widths cimport Widths
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.text_steps cimport Front
@@ -21,12 +22,14 @@ cdef class Pipeline:
     cdef readonly Normalizing normalizing
     cdef readonly Stage stages  # that change the pieces of the splitter; None: nothing does
     cdef Stage cut_stages  # the same, with pieces cut where no merge crosses
+    cdef Widths widths  # of ids, if spans of code points were asked for; see widths_of_ids()
     cdef Tables traced  # tables of the vocabulary, whose merging gives traces; of characters only
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
     cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode
     cdef bint may_defer  # no step reads the ids of earlier pieces, so merging these may wait
     cdef ScratchPool pool  # buffers and caches of the threads
 
+    cdef Widths widths_of_ids(self)
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil
     cdef size_t cut(self, const Text* text, size_t start, size_t near) noexcept nogil
@@ -95,6 +98,10 @@ cdef class Pipeline:
         bint is_first,
         bint is_last,
         Scratch* scratch,
+    ) except -1 nogil
+    cdef int _trace_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
+    cdef int _trace_code_points(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
     ) except -1 nogil
     cdef int _find_normalized_tokens(
         self,

@@ -19,7 +19,7 @@
      ▼
     scratch.ids, or a list in scratch.out, or a count
 
-With scratch.spans, byte mode notes the span of each id as well; see `piece_spans`.
+With scratch.spans, the span of each id is noted as well; see `piece_spans` and `codepoint_spans`.
 
 Each step calls the next with the text that it leaves, so that ids come in the order of the text.
 
@@ -29,24 +29,29 @@ files like Llama 2's) they are code points, and the pipeline has a `Normalizing`
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
-from fastbpe._core.common.id_buffer cimport ids_expect
+from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.utf8 cimport char_bytes, fb_char_bytes
+from fastbpe._core.encode.codepoint_spans cimport (
+    add_bytes_with_spans, has_metaspace, merge_characters_with_spans, spans_at_offsets, spans_without_space,
+)
 from fastbpe._core.encode.piece_spans cimport (
     add_found, merge_with_spans, n_spans, shift_spans, spans_at_places, spans_without_prefix,
 )
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, note_token, put_space_before
+from fastbpe._core.encode.spans cimport add_span_of_id
+from fastbpe._core.encode.widths cimport Widths
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
-from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter
 from fastbpe._core.split.stages cimport Stage
@@ -119,6 +124,12 @@ cdef class Pipeline:
     def used_bytes(self):
         """Bytes of the piece caches of threads that are not encoding now."""
         return self.pool.used_bytes()
+
+    cdef Widths widths_of_ids(self):
+        """Return the widths of the ids in code-point mode; build them at the first call."""
+        if self.widths is None:
+            self.widths = Widths(self.vocabulary, self.normalizing.symbols)
+        return self.widths
 
     # Cutting long texts
 
@@ -353,6 +364,8 @@ cdef class Pipeline:
             scratch.after_fused = False
         if n == 0:
             return 0
+        if scratch.spans != NULL:
+            return self._trace_code_points(data, n, then, scratch)
         if self.normalizing.normalizer is None:
             if is_first and self.normalizing.dummy_prefix:
                 put_space_before(scratch, &data, &n)
@@ -368,6 +381,46 @@ cdef class Pipeline:
         if is_last and self.normalizing.normalizer.finish(out) != 0:
             _no_memory(n)
         return self._find_normalized_tokens(out.data, out.n, then, is_first, scratch)
+
+    cdef int _trace_code_points(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
+    ) except -1 nogil:
+        """Do the work of _normalize_code_points() for a whole text between tokens, and note spans."""
+        cdef Normalized out
+        cdef size_t first = scratch.spans.n
+        if self.normalizing.normalizer is None:
+            scratch.begins_with_space = self.normalizing.dummy_prefix
+            if self.normalizing.dummy_prefix:
+                put_space_before(scratch, &data, &n)
+            self._find_normalized_tokens(data, n, then, True, scratch)
+            if self.normalizing.dummy_prefix:
+                spans_without_space(scratch.spans, first)
+            return 0
+        memset(&out, 0, sizeof(out))
+        try:
+            _normalize_with_offsets(self.normalizing.normalizer, data, n, &out)
+            if out.n:
+                scratch.begins_with_space = self.normalizing.normalizer._dummy_prefix
+                self._find_normalized_tokens(out.data, out.n, then, True, scratch)
+                spans_at_offsets(scratch.spans, first, &out)
+        finally:
+            normalized_free(&out)
+        return 0
+
+    cdef int _trace_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """Do the work of _find_symbols(), and note spans: also of U+2581 that no normalizer has changed."""
+        cdef Normalized out
+        cdef size_t first = scratch.spans.n
+        if self.normalizing.normalizer is not None or not has_metaspace(data, n):
+            return self._find_symbols(data, n, scratch)
+        memset(&out, 0, sizeof(out))
+        try:
+            _normalize_with_offsets(self.normalizing.to_spaces, data, n, &out)
+            self._find_symbols(out.data, out.n, scratch)
+            spans_at_offsets(scratch.spans, first, &out)
+        finally:
+            normalized_free(&out)
+        return 0
 
     cdef int _find_normalized_tokens(
         self,
@@ -388,7 +441,7 @@ cdef class Pipeline:
                     self._put_prefix(data + at, match.start - at, is_first, scratch)
                     shift_spans(scratch, first, at)
                 add_found(scratch, data, &match)
-                scratch.after_fused = False
+                scratch.after_fused = scratch.begins_with_space = False
                 note_token(scratch, match.end - at)
                 at = match.end
                 is_first = True
@@ -403,11 +456,24 @@ cdef class Pipeline:
         cdef size_t first = n_spans(scratch)
         if is_prefixed:
             put_space_before(scratch, &data, &n)
-        if self.normalizing is not None:
+        if self.normalizing is None:
+            self._pre_tokenize(data, n, scratch)
+            if is_prefixed and scratch.spans != NULL:
+                spans_without_prefix(scratch.spans, first)
+            return 0
+        if scratch.spans == NULL or n == 0:
             return self._find_symbols(data, n, scratch)
-        self._pre_tokenize(data, n, scratch)
-        if is_prefixed and scratch.spans != NULL:
-            spans_without_prefix(scratch.spans, first)
+        if is_prefixed or scratch.begins_with_space:
+            ids_reserve(&scratch.trace, 1)
+            scratch.trace.items[scratch.trace.n] = <uint32_t> first
+            scratch.trace.n += 1
+            scratch.begins_with_space = False
+        self._trace_symbols(data, n, scratch)
+        if is_prefixed:
+            spans_without_space(scratch.spans, first)
+        if scratch.words != NULL and scratch.spans.n > first:
+            with gil:
+                (<list> scratch.words).append(scratch.ids.n)
         return 0
 
     cdef bint wants_prefix(
@@ -437,10 +503,11 @@ cdef class Pipeline:
             return self._read_as_sentencepiece(data, n, scratch)
         if self.normalizing.symbols is not None:
             while self.normalizing.symbols.find(data, n, at, &match):
+                scratch.base = at
                 self._pre_tokenize(data + at, match.start - at, scratch)
-                add_id(scratch, match.id)
-                scratch.after_fused = False
+                _add_symbol(scratch, &match)
                 at = match.end
+        scratch.base = at
         return self._pre_tokenize(data + at, n - at, scratch)
 
     cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
@@ -450,14 +517,14 @@ cdef class Pipeline:
         token holds such a character that is not UTF-8: it becomes the ids of its bytes or the unknown id by itself.
         """
         cdef const Characters* characters = self.vocabulary.tables.characters
-        cdef size_t at = 0, start = 0, n_bytes, i
+        cdef size_t at = 0, start = 0, n_bytes
         cdef uint32_t c
         cdef Match match
         while at < n:
             if self.normalizing.symbols is not None and self.normalizing.symbols.find_here(data, n, at, &match):
+                scratch.base = start
                 self._pre_tokenize(data + start, at - start, scratch)
-                add_id(scratch, match.id)
-                scratch.after_fused = False
+                _add_symbol(scratch, &match)
                 at = start = match.end
                 continue
             n_bytes = fb_char_bytes(data[at])
@@ -465,16 +532,21 @@ cdef class Pipeline:
                 at += n_bytes
                 continue
             n_bytes = min(n_bytes, n - at)
+            scratch.base = start
             self._pre_tokenize(data + start, at - start, scratch)
             if characters.has_bytes:
-                for i in range(at, at + n_bytes):
-                    add_id(scratch, characters.byte_ids[data[i]])
+                add_bytes_with_spans(characters.byte_ids, data, n_bytes, at, scratch)
                 scratch.after_fused = False
             elif not scratch.after_fused or self.normalizing.fused == NONE or scratch.keeps_runs:
                 add_id(scratch, characters.unknown_id)
                 scratch.after_fused = True
+                if scratch.spans != NULL:
+                    add_span_of_id(scratch.spans, at, at + n_bytes)
+            elif scratch.spans != NULL:
+                scratch.spans.items[scratch.spans.n - 1].end = at + n_bytes
             at += n_bytes
             start = at
+        scratch.base = start
         return self._pre_tokenize(data + start, n - start, scratch)
 
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
@@ -511,6 +583,8 @@ cdef class Pipeline:
         """
         cdef size_t n_before = scratch.ids.n
         cdef const Tables* tables = &self.vocabulary.tables
+        if scratch.spans != NULL and self.normalizing is not None:
+            return merge_characters_with_spans(tables, self.widths, self.normalizing.fused, data, n, start, scratch)
         if scratch.spans != NULL:
             if self.vocabulary.spelled is not None:
                 tables = &self.traced
@@ -581,6 +655,13 @@ cdef class Pipeline:
         return True
 
 
+cdef int _add_symbol(Scratch* scratch, const Match* match) except -1 nogil:
+    """Append the id of a user-defined symbol."""
+    add_id(scratch, match.id)
+    scratch.after_fused = False
+    return 0 if scratch.spans == NULL else add_span_of_id(scratch.spans, match.start, match.end)
+
+
 cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
     """Replace each run of ids `fused` by one of them, from scratch.ids.items[start] on."""
     cdef uint32_t* ids = scratch.ids.items
@@ -593,6 +674,17 @@ cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
         after = is_fused
     scratch.after_fused = after
     scratch.ids.n = n
+
+
+cdef int _normalize_with_offsets(Normalizer normalizer, const uint8_t* data, size_t n, Normalized* out) except -1 nogil:
+    """Normalize a whole text, and note places. Requires: all of out is 0."""
+    if n >= NONE - 1:
+        with gil:
+            raise OverflowError(f"{n} bytes of text: places are counted up to 2**32 - 2; cut the text")
+    out.with_offsets = True
+    if normalizer.run(data, n, out) != 0 or out.n >= NONE:
+        _no_memory(n)
+    return 0
 
 
 cdef int _no_memory(size_t n) except -1 nogil:

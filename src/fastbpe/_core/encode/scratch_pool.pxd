@@ -28,6 +28,8 @@ cdef struct Scratch:
     bint notes_texts  # words gets the text of each token or piece instead, and spans stays empty
     # State of the steps of a text
     bint at_start  # the text at hand begins where the whole text does
+    bint begins_with_space  # the next text between tokens begins with a space that a step put there; with spans
+    size_t base  # in code-point mode, offset of the text at hand in the normalized text between tokens
     bint after_fused  # the last id is `Normalizing.fused`: several of it in a row become one
     Dropout* dropout  # merge with dropout, in place of the cache; NULL: without. Whoever sets it owns it
     bint keeps_runs  # several in a row stay, even if `Normalizing.fused` is set

@@ -18,6 +18,10 @@ class Normalizing:
     cuttable: bool – a letter or number before a space always ends a word, and the space begins the next: a safe
         cut is between them.
     fused: int or None – several of this id in a row become one.
+    to_spaces: Normalizer – without a normalizer, writes texts with U+2581 as the vocabulary spells them, where
+        spans are asked for.
+    as_tokenizers: bool – spans are those of tokenizers, not sentencepiece's.
+    removes_spaces: bool – the normalizer makes one space of several.
     """
 
     def __new__(
@@ -29,6 +33,9 @@ class Normalizing:
         symbols: SpecialMatcher | None,
         cuttable: bool,
         fused: int | None,
+        to_spaces: Normalizer,
+        as_tokenizers: bool,
+        removes_spaces: bool,
     ) -> Self: ...
     @property
     def normalizer(self) -> Normalizer | None: ...
@@ -42,3 +49,9 @@ class Normalizing:
     def symbols(self) -> SpecialMatcher | None: ...
     @property
     def cuttable(self) -> bool: ...
+    @property
+    def to_spaces(self) -> Normalizer: ...
+    @property
+    def as_tokenizers(self) -> bool: ...
+    @property
+    def removes_spaces(self) -> bool: ...

@@ -20,12 +20,19 @@ cdef class Normalizing:
     cuttable: bool – a letter or number before a space always ends a word, and the space begins the next: a safe
         cut is between them.
     fused: int or None – several of this id in a row become one.
+    to_spaces: Normalizer – without a normalizer, writes texts with U+2581 as the vocabulary spells them, where
+        spans are asked for.
+    as_tokenizers: bool – spans are those of tokenizers, not sentencepiece's.
+    removes_spaces: bool – the normalizer makes one space of several.
     """
     def __cinit__(
         self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,
-        bint cuttable, fused,
+        bint cuttable, fused, Normalizer to_spaces not None, bint as_tokenizers, bint removes_spaces,
     ):
         self.normalizer = normalizer
+        self.to_spaces = to_spaces
+        self.as_tokenizers = as_tokenizers
+        self.removes_spaces = removes_spaces
         self.prefix_always = prefix == "always"
         self.prefix_first = prefix == "first"
         self.dummy_prefix = dummy_prefix

@@ -1,0 +1,1 @@
+"""Spans of ids in code-point mode."""

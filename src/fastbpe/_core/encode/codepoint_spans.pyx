@@ -1,0 +1,156 @@
+"""Spans of ids in code-point mode.
+
+Each id tells how many bytes of normalized text it stands for: the length of its piece. The unknown id stands for the
+bytes of one unknown character, or of several in a row; the byte ids of a character stand next to each other and
+together for its bytes. The normalizer notes for each byte it writes the offset in the text that it comes from.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memchr
+
+from fastbpe._core.cache.piece_cache cimport encode_pieces
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
+from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id
+from fastbpe._core.encode.widths cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER, Widths
+from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
+
+cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
+
+
+cdef int merge_characters_with_spans(
+    const Tables* tables, Widths widths, uint32_t fused, const uint8_t* data, size_t n, size_t start, Scratch* scratch
+) except -1 nogil:
+    """Append the ids of the pieces of data[start:], and their spans in normalized text.
+
+    fused: several of this id in a row become one; NONE: no id.
+
+    Requires: scratch.ends holds the pieces; data lies at offset scratch.base of the normalized text.
+    """
+    cdef Ids* ids = &scratch.ids
+    cdef Spans* spans = scratch.spans
+    cdef size_t i = ids.n, kept = ids.n, at = start, n_bytes
+    cdef uint32_t width
+    encode_pieces(&scratch.cache, tables, data, n, start, scratch.ends.items, scratch.ends.n, ids)
+    while i < ids.n:
+        width = widths.of[ids.items[i]]
+        n_bytes = width
+        if width == UNKNOWN_CHARACTER or width == BYTE_OF_CHARACTER:
+            n_bytes = min(fb_char_bytes(data[at]), n - at)
+        if width == BYTE_OF_CHARACTER:
+            for _ in range(n_bytes):
+                ids.items[kept] = ids.items[i]
+                add_span_of_id(spans, scratch.base + at, scratch.base + at)
+                kept += 1
+                i += 1
+            at += n_bytes
+            spans.items[spans.n - 1].end = scratch.base + at
+            scratch.after_fused = False
+            continue
+        if width == UNKNOWN_CHARACTER and scratch.after_fused and fused != NONE:
+            spans.items[spans.n - 1].end = scratch.base + at + n_bytes
+        else:
+            ids.items[kept] = ids.items[i]
+            add_span_of_id(spans, scratch.base + at, scratch.base + at + n_bytes)
+            kept += 1
+        scratch.after_fused = width == UNKNOWN_CHARACTER
+        at += n_bytes
+        i += 1
+    ids.n = kept
+    return 0
+
+
+cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch) except -1 nogil:
+    """Append the ids of the n bytes data[at], …, and their spans if somebody asks: the last one's is of all."""
+    cdef size_t i
+    for i in range(at, at + n):
+        add_id(scratch, ids[data[i]])
+        if scratch.spans != NULL:
+            add_span_of_id(scratch.spans, at, at if i + 1 < at + n else at + n)
+    return 0
+
+
+cdef void spans_without_space(Spans* spans, size_t first) noexcept nogil:
+    """Leave a space put before a text out of the spans from index first on."""
+    cdef size_t i
+    cdef Span* span
+    for i in range(first, spans.n):
+        span = &spans.items[i]
+        span.start = max(span.start, <size_t> 1) - 1
+        span.end = max(span.end, <size_t> 1) - 1
+
+
+cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normalized) noexcept nogil:
+    """Replace spans of normalized text, from index first on, by spans of the text it comes from."""
+    cdef size_t i
+    cdef Span* span
+    for i in range(first, spans.n):
+        span = &spans.items[i]
+        span.start = normalized.offsets[span.start]
+        span.end = normalized.offsets[span.end]
+
+
+cdef void spans_as_tokenizers(
+    Spans* spans, size_t first, const uint8_t* text, size_t n, const Ids* prefixed, bint removes_spaces
+) noexcept nogil:
+    """Change the spans of a text, from index first on, to the spans that tokenizers gives.
+
+    - If removes_spaces, spans begin with one space at most: the last of several that became one.
+    - A space put before text gets the span of the text's first character, a space put after it the last's.
+    - Each byte id of a character spans the character.
+
+    text: the text, of n bytes.
+    prefixed: ascending indices of the spans that begin with a space put before text.
+    """
+    cdef size_t i = spans.n, k = prefixed.n
+    cdef Span* span
+    while i > first:
+        i -= 1
+        while k and prefixed.items[k - 1] > i:
+            k -= 1
+        span = &spans.items[i]
+        if removes_spaces:
+            while span.start + 1 < span.end and text[span.start] == 0x20 and text[span.start + 1] == 0x20:
+                span.start += 1
+        if span.start != span.end:
+            continue
+        if k and prefixed.items[k - 1] == i:
+            span.end = _next(text, n, span.start)
+        elif i + 1 == spans.n:
+            span.start = _before(text, span.start)
+        else:
+            span.end = (span + 1).end
+
+
+cdef bint has_metaspace(const uint8_t* text, size_t n) noexcept nogil:
+    """Tell whether a text holds U+2581, which vocabularies count as the one byte of a space."""
+    cdef const uint8_t* found = text
+    cdef const uint8_t* end = text + n
+    while end - found >= 3:
+        found = <const uint8_t*> memchr(found, METASPACE_UTF8[0], end - found - 2)
+        if found == NULL:
+            return False
+        if found[1] == METASPACE_UTF8[1] and found[2] == METASPACE_UTF8[2]:
+            return True
+        found += 1
+    return False
+
+
+cdef inline size_t _next(const uint8_t* text, size_t n, size_t at) noexcept nogil:
+    """Return the offset of the character after the one at `at`; one more than `at` at the end of the text."""
+    at += 1
+    while at < n and text[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+cdef inline size_t _before(const uint8_t* text, size_t at) noexcept nogil:
+    """Return the offset of the character before the one at `at`; 0 without one."""
+    if at:
+        at -= 1
+    while at and text[at] & 0xC0 == 0x80:
+        at -= 1
+    return at

@@ -1,0 +1,14 @@
+"""Bytes of normalized text that each id of a code-point vocabulary stands for."""
+
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
+@final
+class Widths:
+    """Widths of the ids: of tokens, user-defined symbols, bytes and the unknown id."""
+
+    def __new__(cls, vocabulary: Vocabulary, symbols: SpecialMatcher | None) -> Self: ...
