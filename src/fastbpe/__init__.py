@@ -25,10 +25,6 @@ from fastbpe.errors import (
     TrainingWarning,
     VocabularyError,
 )
-from fastbpe.model import AddedToken
-from fastbpe.patterns import PATTERNS
-from fastbpe.tokenizer.load import load
-from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from fastbpe import minbpe as minbpe
@@ -44,10 +40,14 @@ if TYPE_CHECKING:
     from fastbpe.id_files.merging import merge_shards
     from fastbpe.id_files.reader import StoredIds, open_ids
     from fastbpe.memory import release_memory
+    from fastbpe.model import AddedToken
+    from fastbpe.patterns import PATTERNS
     from fastbpe.tokenizer.alignment import align
     from fastbpe.tokenizer.changed_texts import changed_texts
+    from fastbpe.tokenizer.load import load
     from fastbpe.tokenizer.merging import merge_vocabularies
     from fastbpe.tokenizer.sequences import SequenceTokenizer
+    from fastbpe.tokenizer.tokenizer import Tokenizer
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
@@ -89,18 +89,21 @@ __all__ = [
     "vocabulary_report",
 ]
 
-# Name → module that defines it. These are imported at first use: few programs need them, and they take a third of
-# the time that importing everything takes.
+# Name → module that defines it. These are imported at first use, so that a program pays for what it uses.
 _LATER = {
+    "AddedToken": "model",
     "FilesSummary": "corpus.encode_files",
     "IdMap": "vocabularies.id_map",
+    "PATTERNS": "patterns",
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences",
     "StoredIds": "id_files.reader",
+    "Tokenizer": "tokenizer.tokenizer",
     "align": "tokenizer.alignment",
     "changed_texts": "tokenizer.changed_texts",
     "count_pieces": "training.piece_counting",
     "install": "drop_ins",
+    "load": "tokenizer.load",
     "merge_shards": "id_files.merging",
     "merge_vocabularies": "tokenizer.merging",
     "open_ids": "id_files.reader",

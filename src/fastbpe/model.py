@@ -26,6 +26,8 @@ PAIR = -2  # in a template: position of the second text
 
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in the order in which transformers adds their tokens
 
+METASPACE = "\u2581"  # sentencepiece's character for a space
+
 N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary that fastbpe makes
 
 _NONE: Mapping[Any, Any] = {}  # nobody changes it: fields are Mappings

@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SRC = ROOT / "src" / "fastbpe"
 NOT_DOCUMENTED = {"fastbpe.cli.main"}  # the function behind the command line
-FOR_OLD_PICKLES = {"codepoint_tokenizer", "counts", "files"}  # modules that hold names of earlier layouts
 PUBLIC_MODULES = [
     "fastbpe",
     *sorted(
@@ -34,7 +33,6 @@ PUBLIC_MODULES = [
         if re.search("^__all__ = ", path.read_text(encoding="utf-8"), re.MULTILINE)
         and path.parent.name[0] != "_"
         and path.name[0] != "_"
-        if path.stem not in FOR_OLD_PICKLES
     ),
 ]
 PAGES = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}

@@ -43,7 +43,6 @@ LAYERS = (
     {"drop_ins"},
     {"web"},
     {"cli"},
-    {"codepoint_tokenizer", "counts", "files"},  # names that old pickles look for
     {"__init__"},
     {"__main__"},
 )

@@ -10,7 +10,6 @@ no protobuf.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import zlib
@@ -47,6 +46,8 @@ def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> 
         header: JSON values without "sections".
         parts: name of a section → its bytes.
     """
+    import json  # here, as below: a program that reads no such file does not need it
+
     sections, at = {}, 0
     for name, part in parts.items():
         sections[name] = [at, memoryview(part).nbytes]
@@ -136,6 +137,8 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
         raise FormatError(f"{where}: damaged: truncated or altered (its checksum does not match); get it again")
     if sys.byteorder != "little":
         raise FormatError(f"{where}: {kind.called} is for little-endian machines; read it on one")
+    import json
+
     try:
         return json.loads(bytes(view[_ALIGNMENT : _ALIGNMENT + size])), _ALIGNMENT + size
     except (ValueError, RecursionError) as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError
@@ -59,8 +58,8 @@ def _read_folder(
     from fastbpe.formats.huggingface import classes, named_tokens, tokenizer_config
 
     paths = folder.find(where)
-    config = json_object.read_object(Path(where, named_tokens.CONFIG))
-    settings = classes.find(config, json_object.read_object(Path(where, "config.json")))
+    config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
+    settings = classes.find(config, json_object.read_object(os.path.join(where, "config.json")))
     named = named_tokens.read(where, settings, beside_pieces=_is_sentencepiece(map_file(paths[0])))
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = classes.pattern_of_ranks(config)

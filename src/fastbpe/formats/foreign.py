@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from fastbpe.errors import FormatError
@@ -89,6 +88,8 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
     if len(data) > _MAX_MESSAGE_BYTES:
         return None
     try:
+        import json  # here: few files come this far
+
         value = json.loads(bytes(data))
     except (ValueError, RecursionError):
         return None

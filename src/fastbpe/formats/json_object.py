@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
 from typing import Any
 
 from fastbpe.errors import FormatError
@@ -11,7 +11,7 @@ from fastbpe.errors import FormatError
 _MAX_CONFIG_BYTES = 1 << 26
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a JSON object; an empty one if the file does not exist."""
     try:
         with open(path, "rb") as file:

@@ -18,7 +18,6 @@ from fastbpe.errors import CheckError, InvalidTokenError, MissingByteError, Spec
 from fastbpe.model import Buffer, Model
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
-from fastbpe.tokenizer.completing import n_unstable
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 _BYTE = Struct("B")
@@ -143,6 +142,8 @@ class Encoding(Methods):
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         data = to_utf8(text)
         allowed, _ = self._special_matchers.choose(allowed_special, ())
+        from fastbpe.tokenizer.completing import n_unstable  # here, as below: few programs need it
+
         last = last_piece(self._splitter, allowed, data)
         n = n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
         return (ids[:-n], self._completions.of(self.decode_bytes(ids[-n:]))) if n else (ids, [])
@@ -232,6 +233,8 @@ class Encoding(Methods):
         ids = self.encode_ordinary(sound)
         if len(sound) == len(text):
             return ids
+        from fastbpe.tokenizer.completing import n_unstable
+
         last = last_piece(self._splitter, None, sound)
         n_stable = len(ids) - n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
         rest = self.decode_bytes(ids[n_stable:]) + text[len(sound) :]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
+import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
@@ -13,7 +12,6 @@ from fastbpe.errors import CheckError, DownloadError, FormatError
 from fastbpe.formats import atomic_files, rank_lines, tiktoken
 from fastbpe.formats.byte_level import bytes_of
 from fastbpe.model import N_BYTES
-from fastbpe.published import fetch, find
 from fastbpe.tiktoken._methods import ranks_of_tables
 
 
@@ -25,7 +23,10 @@ def read_file(blobpath: str) -> bytes:
         ImportError: `blobfile` is needed and not installed.
     """
     if "://" not in blobpath:
-        return Path(blobpath).read_bytes()
+        with open(blobpath, "rb") as file:
+            return file.read()
+    from fastbpe.published import fetch  # here, as below: a program with files of its own does not need it
+
     if blobpath.startswith(("http://", "https://")):
         return fetch.download(blobpath)
     fetch.check_allowed(blobpath)
@@ -57,12 +58,14 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         ValueError: the file does not have this SHA-256; nothing is kept.
         OSError: the file cannot be read; the message says which file to put where.
     """
+    from fastbpe.published import find
+
     folder, chosen = find.tiktoken_cache()
     if not folder or "://" not in blobpath:
         content = read_file(blobpath)
         _check(content, blobpath, expected_hash)
         return content
-    path = Path(folder, find.tiktoken_name(blobpath))
+    path = os.path.join(folder, find.tiktoken_name(blobpath))
     kept = _kept(path)
     if kept is not None and (expected_hash is None or check_hash(kept, expected_hash)):
         return kept
@@ -79,7 +82,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         ) from error
     _check(content, blobpath, expected_hash)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         atomic_files.write(path, content)
     except OSError as error:
         if chosen:
@@ -87,15 +90,18 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     return content
 
 
-def _kept(path: Path) -> bytes | None:
+def _kept(path: str) -> bytes | None:
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
     except OSError:  # it does not exist, or belongs to somebody else
         return None
 
 
 def _check(content: bytes, source: str, expected_hash: str | None) -> None:
     if expected_hash is not None:
+        from fastbpe.published import fetch
+
         fetch.check_hash(content, source, expected_hash)
 
 
@@ -148,6 +154,8 @@ def data_gym_to_mergeable_bpe_ranks(
         AssertionError: the files contradict each other.
     """
     lines = read_file_cached(vocab_bpe_file, vocab_bpe_hash).decode().split("\n")[1:-1]
+    import json  # here: few programs read such files
+
     ids: dict[str, int] = json.loads(read_file_cached(encoder_json_file, encoder_json_hash))
     expected = {
         _token_bytes(text): i for text, i in ids.items() if text not in ("<|endoftext|>", "<|startoftext|>")

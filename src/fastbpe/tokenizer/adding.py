@@ -13,8 +13,7 @@ from struct import pack
 from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import SpecialTokenError
-from fastbpe.model import NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
-from fastbpe.tokenizer.codepoint_tables import METASPACE, pieces_of
+from fastbpe.model import METASPACE, NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
 from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens, check_names, checked_id
 
 Tokens = Mapping[str, int] | Sequence[str | AddedToken]
@@ -76,6 +75,8 @@ def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) ->
     known = {name: AddedToken(name, i, special=True) for name, i in special.ids.items()}
     known |= {token.content: token for token in special.added}
     if model is not None and model.conventions is None:
+        from fastbpe.tokenizer.codepoint_tables import pieces_of  # here: byte level does not need it
+
         for i, piece in pieces_of(model, PieceType.USER_DEFINED).items():
             text = piece.decode("utf-8", "replace")
             known |= {name: AddedToken(name, i) for name in (text.replace(METASPACE, " "), text)}

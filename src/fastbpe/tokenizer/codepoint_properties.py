@@ -9,8 +9,8 @@ from typing import Any
 from fastbpe.errors import VocabularyError
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.model import CodePointModel, PieceType
-from fastbpe.tokenizer.codepoint_tables import METASPACE, pieces_of
+from fastbpe.model import METASPACE, CodePointModel, PieceType
+from fastbpe.tokenizer.codepoint_tables import pieces_of
 
 _NORMALIZER_OPTIONS = (
     "precompiled_charsmap",

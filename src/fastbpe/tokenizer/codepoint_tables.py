@@ -22,9 +22,8 @@ from fastbpe._core.split.scanner import WordScanner
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
-from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType
+from fastbpe.model import METASPACE, AddedToken, CodePointModel, Conventions, PieceType
 
-METASPACE = "\u2581"  # sentencepiece's character for a space
 METASPACE_UTF8 = METASPACE.encode()
 # Any: the types of `errors=` list the handlers for users.
 EACH_BYTE: Any = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -139,7 +138,11 @@ def extras(model: Model) -> list[Any]:
         [*model.added_tokens],
         *([] if model.spelling is None else [model.spelling]),
     ]
-    return [json.dumps(extras)] if any(extras) else []
+    if not any(extras):
+        return []
+    import json  # here: most tokenizers do not need it
+
+    return [json.dumps(extras)]
 
 
 def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[str, Any]]:

@@ -7,9 +7,9 @@ from functools import partial
 
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import AddedToken, CodePointModel, Model, PieceType, Spelling
+from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType, Spelling
 from fastbpe.patterns import Pattern
-from fastbpe.tokenizer.codepoint_tables import METASPACE, METASPACE_UTF8, Parts, as_found
+from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, as_found
 from fastbpe.tokenizer.merges_as_ranks import made_by
 from fastbpe.tokenizer.spelling import symbols_of
 from fastbpe.vocabularies.material import Kind, Material

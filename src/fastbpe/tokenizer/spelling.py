@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import CodePointModel, PieceType, Spelling
-from fastbpe.tokenizer.codepoint_tables import METASPACE
+from fastbpe.model import METASPACE, CodePointModel, PieceType, Spelling
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.codepoint_tables import Parts

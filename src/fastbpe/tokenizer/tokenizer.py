@@ -37,7 +37,6 @@ from fastbpe._utils.choices import (
 )
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import InvalidTokenError
-from fastbpe.formats import native
 from fastbpe.model import TEXT, AddedToken, Buffer, Chat, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
 from fastbpe.tokenizer import (
@@ -48,7 +47,6 @@ from fastbpe.tokenizer import (
     own_tokens,
     plain_models,
     properties,
-    truncation,
 )
 from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
 
@@ -1274,7 +1272,9 @@ class Tokenizer(Encoder):
         >>> tokenizer.truncate("ab abab", 4, boundary="word", with_total=True)
         ('ab abab', 4)
         """
-        return truncation.truncate(self, text, max_tokens, side, boundary, with_total=with_total)
+        from fastbpe.tokenizer.truncation import truncate  # here, as below: few programs cut texts
+
+        return truncate(self, text, max_tokens, side, boundary, with_total=with_total)
 
     def truncate_batch(
         self, texts: Iterable[Text], max_tokens: int, *, side: Side = "right", boundary: Boundary = "token"
@@ -1294,7 +1294,9 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
         ['abab', 'c']
         """
-        return truncation.truncate_batch(self, texts, max_tokens, side, boundary)
+        from fastbpe.tokenizer.truncation import truncate_batch
+
+        return truncate_batch(self, texts, max_tokens, side, boundary)
 
     @overload
     def chunk(
@@ -1357,7 +1359,9 @@ class Tokenizer(Encoder):
         >>> [tuple(chunk) for chunk in tokenizer.chunk("one two", 6, boundary="word", with_spans=True)]
         [('one ', 0, 4, 4), ('two', 4, 7, 3)]
         """
-        return truncation.chunk(self, text, max_tokens, overlap, boundary, with_spans=with_spans)
+        from fastbpe.tokenizer.truncation import chunk
+
+        return chunk(self, text, max_tokens, overlap, boundary, with_spans=with_spans)
 
     # Decoding
 
@@ -2118,6 +2122,8 @@ class Tokenizer(Encoder):
 
     def __reduce__(self) -> tuple[Callable[[bytes], Tokenizer], tuple[bytes]]:
         # Level 1: level 6 takes four times as long for a twentieth less.
+        from fastbpe.formats import native
+
         return _unpickle, (zlib.compress(native.dump(self._full_model(), look_ups=False), 1),)
 
     def __copy__(self) -> Tokenizer:
@@ -2298,6 +2304,8 @@ def checked_cache_bytes(cache_bytes: int) -> int:
 
 
 def _unpickle(state: bytes) -> Tokenizer:
+    from fastbpe.formats import native
+
     model = native.parse(zlib.decompress(state), "<pickle>")
     assert isinstance(model, Model)
     return Tokenizer(model)

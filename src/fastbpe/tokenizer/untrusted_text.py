@@ -11,9 +11,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import CodePointModel, Model, PieceType
+from fastbpe.model import METASPACE, CodePointModel, Model, PieceType
 from fastbpe.splitting.charset import blanks
-from fastbpe.tokenizer.codepoint_tables import METASPACE
 from fastbpe.tokenizer.spelling import merged_ids, spell_bytes, spell_characters
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from fastbpe._core.encode.offsets import word_ends
-from fastbpe.formats.huggingface.llama_spaces import METASPACE
-from fastbpe.model import Conventions, PieceType
+from fastbpe.model import METASPACE, Conventions, PieceType
 from fastbpe.tokenizer.tokenizer import Special, Tokenizer
 
 if TYPE_CHECKING:

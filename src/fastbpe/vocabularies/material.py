@@ -11,8 +11,6 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
 from fastbpe.patterns import Pattern
 
-METASPACE = "\u2581"  # a space in the pieces of code-point vocabularies
-
 
 class Kind(Enum):
     """Kind of an id, by the step that makes it from text."""

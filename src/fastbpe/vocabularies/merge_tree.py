@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.short_reprs import html_text
 from fastbpe.errors import InvalidTokenError
-from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material, shown_token
+from fastbpe.model import METASPACE
+from fastbpe.vocabularies.material import Described, Kind, Material, shown_token
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -34,7 +34,8 @@ search.
 
 from __future__ import annotations
 
-from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material
+from fastbpe.model import METASPACE
+from fastbpe.vocabularies.material import Described, Kind, Material
 from fastbpe.vocabularies.reach_bytes import ByteSearch
 from fastbpe.vocabularies.reach_characters import judge_pieces
 from fastbpe.vocabularies.trial import Reach

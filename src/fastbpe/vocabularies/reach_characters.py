@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import chain
 
 from fastbpe._core.merge.merge_piece import merge_alone
-from fastbpe.vocabularies.material import METASPACE, Described, Kind, Material
+from fastbpe.model import METASPACE
+from fastbpe.vocabularies.material import Described, Kind, Material
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
 # Characters to put around a piece; characters that no longer piece of the vocabulary has work best.

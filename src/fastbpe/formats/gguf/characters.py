@@ -14,20 +14,19 @@ from typing import Any
 from fastbpe.formats.gguf.keys import Keys
 from fastbpe.formats.huggingface import read_characters, templates
 from fastbpe.formats.huggingface.write import document
-from fastbpe.model import AddedToken, Model, PieceType, around
+from fastbpe.model import METASPACE, AddedToken, Model, PieceType, around
 
 #: Kind of a file, and the name of its steps in files of the kind "gpt2".
 GEMMA = "gemma4"
 #: Names of `tokenizer.ggml.pre` that stand for these steps.
 PRE_NAMES = (GEMMA, "granite-embed-multi-311m", "sarvam-moe")
 _ANY_LINES = "sarvam-moe"  # the bos token is not forced, and lines are merged like other text
-_SPACE = "\u2581"
 _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 _MAX_LINES = 256  # line ends in a token: the check of a longer one takes too long
 
 #: Normalizer and pre-tokenizer, as in a tokenizer.json.
 STEPS: Mapping[str, Any] = {
-    "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE},
+    "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE},
     "pre_tokenizer": {
         "type": "Split",
         "pattern": {"Regex": r"[^\n]+|[\n]+"},
@@ -38,7 +37,7 @@ STEPS: Mapping[str, Any] = {
 _DECODER = {
     "type": "Sequence",
     "decoders": [
-        {"type": "Replace", "pattern": {"String": _SPACE}, "content": " "},
+        {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "},
         {"type": "ByteFallback"},
         {"type": "Fuse"},
     ],

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-METASPACE = "\u2581"
+from fastbpe.model import METASPACE
 
 
 def _replace(pattern: str, content: str) -> dict[str, Any]:

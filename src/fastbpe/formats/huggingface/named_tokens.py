@@ -8,9 +8,9 @@ transformers ignore the two older files.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastbpe.errors import FormatError
@@ -132,7 +132,7 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
     Raises:
         FormatError: transformers could not load the files either; the message says why.
     """
-    config_path, map_path = Path(folder, CONFIG), Path(folder, MAP)
+    config_path, map_path = os.path.join(folder, CONFIG), os.path.join(folder, MAP)
     config = read_object(config_path)
     decoder: dict[int, Definition] = {}
     if _DECODER in config:
@@ -141,7 +141,7 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
     else:
         values = _Values(config, config_path)
         values.merge(_read_map(map_path), map_path)
-        _read_added(Path(folder, ADDED), values.known_special(), decoder)
+        _read_added(os.path.join(folder, ADDED), values.known_special(), decoder)
     if beside_pieces:
         values.values.pop(_ADDITIONAL, None)
     has_extra = _EXTRA in values.values
@@ -150,7 +150,7 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
     return NamedTokens(decoder, named, extra, silenced, has_extra, _DECODER not in config, settings)
 
 
-def _read_decoder(value: object, where: Path, found: dict[int, Definition]) -> None:
+def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> None:
     if not isinstance(value, dict):
         raise FormatError(f"{where}: {_DECODER}: expected an object of ids and tokens, found {value!r:.80}")
     for number, entry in value.items():
@@ -166,7 +166,7 @@ def _read_decoder(value: object, where: Path, found: dict[int, Definition]) -> N
         found[int(number)] = _token(entry, where, f"{_DECODER}.{number}")
 
 
-def _read_map(path: Path) -> dict[str, Any]:
+def _read_map(path: str) -> dict[str, Any]:
     """Read a special_tokens_map.json; its objects become AddedTokens, which are special."""
     found: dict[str, Any] = {}
     for key, value in read_object(path).items():
@@ -183,7 +183,7 @@ def _read_map(path: Path) -> dict[str, Any]:
     return found
 
 
-def _read_added(path: Path, special: set[str], found: dict[int, Definition]) -> None:
+def _read_added(path: str, special: set[str], found: dict[int, Definition]) -> None:
     for content, number in read_object(path).items():
         if type(number) is not int or not 0 <= number <= _MAX_ID:
             raise FormatError(f"{path}: {content!r} has the id {number!r:.40}: not a number")
@@ -193,7 +193,7 @@ def _read_added(path: Path, special: set[str], found: dict[int, Definition]) -> 
 class _Values:
     """Values of tokenizer_config.json, and of special_tokens_map.json over them, each with the file it is from."""
 
-    def __init__(self, config: Mapping[str, Any], where: Path) -> None:
+    def __init__(self, config: Mapping[str, Any], where: str) -> None:
         self.values = dict(config)
         self.where = where
         self.places = dict.fromkeys(config, where)
@@ -207,7 +207,7 @@ class _Values:
         }
         self._take_specific()
 
-    def merge(self, older: Mapping[str, Any], where: Path) -> None:
+    def merge(self, older: Mapping[str, Any], where: str) -> None:
         """Put the values of a special_tokens_map.json over those of the configuration."""
         for key, value in older.items():
             if key == _EXTRA and isinstance(value, list):
@@ -263,7 +263,7 @@ def _is_token(value: object) -> bool:
     )
 
 
-def _special(value: object, where: Path, key: str) -> Definition:
+def _special(value: object, where: str, key: str) -> Definition:
     """Read a special token: its text, or an object that says that it is an AddedToken."""
     if isinstance(value, Definition):
         return value
@@ -276,7 +276,7 @@ def _special(value: object, where: Path, key: str) -> Definition:
     )
 
 
-def _token(entry: Mapping[str, Any], where: Path, key: str) -> Definition:
+def _token(entry: Mapping[str, Any], where: str, key: str) -> Definition:
     """Read an object with content and flags; flags that are not there have the defaults of tokenizers."""
     content = entry.get("content", "")
     flags = {flag: entry[flag] for flag in _FLAGS if entry.get(flag) is not None}

@@ -15,13 +15,22 @@ from typing import Any, TypeAlias
 
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, parts, templates
-from fastbpe.formats.huggingface.llama_spaces import ESCAPE, METASPACE, PREPEND, Spaces
+from fastbpe.formats.huggingface.llama_spaces import ESCAPE, PREPEND, Spaces
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import check_model, read_model
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, read_added_tokens, read_merges
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.model import AddedToken, Buffer, CodePointModel, Conventions, PieceType, pack_merges, pack_pieces
+from fastbpe.model import (
+    METASPACE,
+    AddedToken,
+    Buffer,
+    CodePointModel,
+    Conventions,
+    PieceType,
+    pack_merges,
+    pack_pieces,
+)
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 

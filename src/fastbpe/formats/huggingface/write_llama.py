@@ -9,10 +9,18 @@ from typing import Any, NoReturn, TypeAlias
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import llama_rules, llama_spaces, llama_symbols, templates
-from fastbpe.formats.huggingface.llama_spaces import METASPACE, Spaces
+from fastbpe.formats.huggingface.llama_spaces import Spaces
 from fastbpe.formats.huggingface.read_llama import STRIP, UNESCAPE
 from fastbpe.formats.huggingface.write import write_document
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, CodePointModel, Conventions, PieceType, pack_merges
+from fastbpe.model import (
+    BYTES_PER_MERGE,
+    METASPACE,
+    AddedToken,
+    CodePointModel,
+    Conventions,
+    PieceType,
+    pack_merges,
+)
 
 Merge: TypeAlias = tuple[int, int, int]  # left id, right id, merged id
 
