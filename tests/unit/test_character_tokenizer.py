@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
-from collections.abc import Callable
+import random
 from pathlib import Path
 from typing import Any
 
@@ -175,16 +176,45 @@ def test_explanation_of_tokens_with_a_prefix_spells_them_once() -> None:
     assert str(tokenizer.merge_tree("abc")).split() == tree.split()
 
 
-REFUSED: dict[str, Callable[[Tokenizer], Any]] = {
-    "encode_with_unstable": lambda one: one.encode_with_unstable("low"),
-    "vocabulary_report": fastbpe.vocabulary_report,
-}
+def test_encode_with_unstable_is_refused_by_name(words: Tokenizer) -> None:
+    with pytest.raises(
+        VocabularyError, match=r"encode_with_unstable.* characters with the spelling of a tokenizer"
+    ):
+        words.encode_with_unstable("low")
 
 
-@pytest.mark.parametrize("named", REFUSED)
-def test_calls_that_need_bytes_or_code_points_are_refused_by_name(words: Tokenizer, named: str) -> None:
-    with pytest.raises(VocabularyError, match=f"{named}.* characters with the spelling of a tokenizer.json"):
-        REFUSED[named](words)
+def test_report_gives_texts_for_tokens_and_proofs(words: Tokenizer) -> None:
+    report = fastbpe.vocabulary_report(words, ["Low low"])
+    assert (report.mode, report.impossible, report.undecided) == ("character", {}, [])
+    for token_id, text in report.witnesses.items():
+        assert token_id in words.encode(text, allowed_special="all")
+    assert report.corpus is not None
+    assert report.corpus.n_ids == 2
+    assert report.tokens[words.encode("low")[0]] == b"low"
+
+
+def of_letters(vocab: list[str], merges: list[str], **options: Any) -> Tokenizer:
+    model = {"type": "BPE", "vocab": {token: i for i, token in enumerate(vocab)}, "merges": merges, **options}
+    return fastbpe.load(json.dumps({"version": "1.0", "model": model}).encode())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_tokens_that_no_text_gives_are_in_no_short_text(seed: int) -> None:
+    rng = random.Random(seed)
+    vocab, merges = [*"ab", "a</w>", "b</w>"][: rng.choice([2, 4])], []
+    for _ in range(rng.randint(2, 9)):
+        left, right = rng.choice(vocab), rng.choice(vocab)
+        if not left.endswith("</w>") and len(left + right) < 9:
+            merges.append(f"{left} {right}")
+            vocab = [*dict.fromkeys([*vocab, left + right])]
+    rng.shuffle(merges)
+    options = {"end_of_word_suffix": "</w>"} if "a</w>" in vocab else {}
+    tokenizer = of_letters(vocab, merges, ignore_merges=rng.random() < 0.3, **options)
+    report = fastbpe.vocabulary_report(tokenizer)
+    texts = ["".join(letters) for n in range(1, 8) for letters in itertools.product("ab", repeat=n)]
+    given = {i for ids in tokenizer.encode_ordinary_batch(texts) for i in ids}
+    assert given.isdisjoint(report.impossible)
+    assert given.issuperset(i for i, text in report.witnesses.items() if {*text} <= {*"ab"} and len(text) < 8)
 
 
 def test_completions_begin_with_the_bytes_that_tokens_decode_to(words: Tokenizer) -> None:

@@ -200,7 +200,7 @@ class CharacterTokenizer(Tokenizer):
         from fastbpe.tokenizer.material import spelled_material
 
         special = self._special
-        return spelled_material(self.vocab, self.special_tokens, special.added, self._spelling, self._vocabulary)
+        return spelled_material(self.vocab, self.special_tokens, special.added, self._model, self._vocabulary)
 
     def _spelled_out(self) -> dict[int, list[int]]:
         from fastbpe.tokenizer.untrusted_text import spelled_symbols  # here: only `encode_parts` needs it

@@ -7,9 +7,10 @@ from functools import partial
 
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType, Spelling
+from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType
 from fastbpe.patterns import Pattern
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, as_found
+from fastbpe.tokenizer.makers import spelled_makers
 from fastbpe.tokenizer.merges_as_ranks import made_by
 from fastbpe.tokenizer.spelling import symbols_of
 from fastbpe.vocabularies.material import Kind, Material
@@ -72,10 +73,12 @@ def spelled_material(
     tokens: list[bytes],
     special_tokens: Mapping[str, int],
     added: Sequence[AddedToken],
-    spelling: Spelling,
+    model: Model,
     vocabulary: Vocabulary,
 ) -> Material:
-    """Gather the facts of a tokenizer of characters, as far as trees of merges and searches need them."""
+    """Gather the facts of a tokenizer of characters."""
+    assert model.spelling is not None
+    spelling = model.spelling
     names = {token.id: token.content for token in added}
     names |= {i: name for name, i in special_tokens.items()}
     kinds = [Kind.NAME if i in names else Kind.TEXT if token else Kind.NONE for i, token in enumerate(tokens)]
@@ -88,8 +91,10 @@ def spelled_material(
         kinds=kinds,
         names=names,
         vocabulary=vocabulary,
-        halves=dict,
+        halves=partial(spelled_makers, vocabulary, model),
         symbols_of=lambda token: symbols_of(token, spelling),
+        suffix=spelling.suffix.encode(),
+        whole_piece_first=vocabulary.whole_piece_first,
         in_characters=True,
     )
 

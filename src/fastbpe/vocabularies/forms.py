@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.vocabularies.material import Described, Kind, Material
+from fastbpe.vocabularies.trial import encoded
 
 _MAX_DIGITS = 12  # longest numbers that are split for the report
 _NUMBERS = ("123456789012", "999999999999", "100000000000", "271828182845", "202420252026", "736418520963")
@@ -76,7 +77,7 @@ def describe_digits(tokenizer: Described, material: Material, producible: Collec
             n_tokens[len(token)] = n_tokens.get(len(token), 0) + 1
     groups: dict[int, list[int] | None] = {}
     for n in range(1, _MAX_DIGITS + 1):
-        found = tokenizer.encode_ordinary_batch([number[:n] for number in _NUMBERS])
+        found = encoded(tokenizer, [number[:n] for number in _NUMBERS])
         sizes = {tuple(size for i in ids if (size := len(material.tokens[i].strip()))) for ids in found}
         groups[n] = list(sizes.pop()) if len(sizes) == 1 else None
     return Digits(dict(sorted(n_tokens.items())), groups)
@@ -105,7 +106,7 @@ def describe_indentation(tokenizer: Described, material: Material, producible: C
         for one, name in _RUNS.items():
             if text == one * (len(text) // len(one)):
                 runs[name].append(len(text) // len(one))
-    plain, *indented = tokenizer.encode_ordinary_batch(["a\na", *("a\n" + " " * n + "a" for n in _INDENTATIONS)])
+    plain, *indented = encoded(tokenizer, ["a\na", *("a\n" + " " * n + "a" for n in _INDENTATIONS)])
     cost = {n: len(ids) - len(plain) for n, ids in zip(_INDENTATIONS, indented, strict=True)}
     return Indentation({name: sorted(lengths) for name, lengths in runs.items()}, cost)
 

@@ -34,6 +34,7 @@ class Material:
     halves: function that maps ids to the two ids that their merge joins; some may be missing.
     symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
     symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
+    suffix: bytes – ends the last symbol of a piece, and no text shows it; b"": nothing does.
     in_characters: bool – merging begins with characters; False: with bytes.
     escapes_spaces: bool – U+2581 takes the place of each space before merging.
     marks_stand_for_spaces: bool – symbols hold U+2581 for a space.
@@ -52,6 +53,7 @@ class Material:
     halves: Callable[[], Mapping[int, tuple[int, ...]]]
     symbol_ids: Sequence[int] | None = None
     symbols_of: Callable[[bytes], list[bytes]] | None = None
+    suffix: bytes = b""
     in_characters: bool = False
     escapes_spaces: bool = False
     marks_stand_for_spaces: bool = False
@@ -120,6 +122,7 @@ class Described(Protocol):
     def name(self) -> str | None: ...
     def encode(self, text: str, *, allowed_special: Any) -> list[int]: ...
     def encode_ordinary_batch(self, texts: Iterable[str | bytes]) -> list[list[int]]: ...
+    def decode_single_token_bytes(self, token_id: int) -> bytes: ...
     def token_to_id(self, token: bytes | str) -> int | None: ...
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None: ...
     def _material(self) -> Material: ...

@@ -38,6 +38,7 @@ from fastbpe.model import METASPACE
 from fastbpe.vocabularies.material import Described, Kind, Material
 from fastbpe.vocabularies.reach_bytes import ByteSearch
 from fastbpe.vocabularies.reach_characters import judge_pieces
+from fastbpe.vocabularies.reach_spelled import judge_spelled
 from fastbpe.vocabularies.trial import Reach
 
 
@@ -45,7 +46,9 @@ def judge(tokenizer: Described, material: Material) -> Reach:
     """Judge all tokens of a tokenizer."""
     reach = Reach()
     _judge_names(tokenizer, material, reach)
-    if material.in_characters:
+    if material.symbols_of is not None:
+        judge_spelled(tokenizer, material, reach)
+    elif material.in_characters:
         judge_pieces(tokenizer, material, reach)
     else:
         ByteSearch(tokenizer, material, reach).run()

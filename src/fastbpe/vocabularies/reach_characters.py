@@ -21,7 +21,7 @@ _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
 _MAX_TEXTS = 1 << 12  # most characters to try for a byte
 _MAX_LETTERS = 8  # characters that are put around a piece
 _MAX_ALL_TEXTS = 1 << 21  # texts that are tried for all pieces together: some seconds
-_UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
+UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
 
 
 def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None:
@@ -94,9 +94,9 @@ def _search(trial: Trial, token_id: int, piece: str) -> int:
 def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | None:
     """Judge an id that stands for a byte: it needs a character that has no piece."""
     byte = material.tokens[token_id][0]
-    if byte in _UNUSABLE_BYTES:
+    if byte in UNUSABLE_BYTES:
         return Reason.BYTES
-    unknown = [text for text in _characters_with(byte) if not _has_piece(material, text)]
+    unknown = [text for text in characters_with(byte) if not _has_piece(material, text)]
     kept = [text for text in unknown if _is_kept(material, text)]
     is_complete = byte < 0x80 or (byte >= 0xC0 and len(range(*_range_of(byte))) <= _MAX_TEXTS)
     if is_complete and not kept:
@@ -121,7 +121,7 @@ def _has_piece(material: Material, character: str) -> bool:
     return token_id < len(material.kinds) and material.kinds[token_id] in (Kind.TEXT, Kind.NAME)
 
 
-def _characters_with(byte: int) -> Iterator[str]:
+def characters_with(byte: int) -> Iterator[str]:
     """Yield characters whose UTF-8 has a byte."""
     if byte < 0x80:
         yield chr(byte)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -12,7 +12,6 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_table
 from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.sources import Source
-from fastbpe.errors import VocabularyError
 from fastbpe.vocabularies.forms import (
     Digits,
     Indentation,
@@ -67,7 +66,7 @@ class VocabularyReport:
 
     Attributes:
         name: str or None – name of the vocabulary.
-        mode: "byte" or "codepoint".
+        mode: "byte", "codepoint" or "character".
         tokens: list of bytes – of each id, as it stands in a text; b"" for ids without a token.
         names: ids of special tokens, added tokens and user-defined symbols.
         witnesses: mapping – id → a text that gives it. Encoding it gives the id; names as special tokens.
@@ -241,7 +240,7 @@ def vocabulary_report(
     docs/know-a-vocabulary.md states the proofs.
 
     Args:
-        tokenizer: a tokenizer of either mode.
+        tokenizer: a tokenizer of any mode.
         corpus: texts to count tokens in: a path, folder or pattern, a list of paths, or an iterable of str or
             bytes, as for `train`. None: nothing is counted.
         separator, text_field, format: options of reading the corpus, as for `train`.
@@ -259,29 +258,37 @@ def vocabulary_report(
     [b' low', b' lowe']
     """
     material = material_of(tokenizer)
+    shown = material  # tokens as they stand in a text
     if material.symbols_of is not None:
-        raise VocabularyError(
-            "vocabulary_report works with tokenizers whose base symbols are bytes or code points; the symbols of "
-            "this one are characters with the spelling of a tokenizer.json"
-        )
+        shown = replace(material, tokens=_surfaces(tokenizer, material))
     read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
-    usage = None if read is None else count_ids(tokenizer, material, read, Reporter(progress))
+    usage = None if read is None else count_ids(tokenizer, shown, read, Reporter(progress))
     reach = judge(tokenizer, material)
     return VocabularyReport(
         name=tokenizer.name,
         mode=tokenizer.mode,
-        tokens=material.tokens,
-        names=[i for i, kind in enumerate(material.kinds) if kind is Kind.NAME],
+        tokens=shown.tokens,
+        names=[i for i, kind in enumerate(shown.kinds) if kind is Kind.NAME],
         witnesses=reach.witnesses,
         impossible={i: reason.value for i, reason in sorted(reach.impossible.items())},
         undecided=reach.undecided,
-        partial=partial_tokens(material),
-        forms=group_forms(material),
-        digits=describe_digits(tokenizer, material, reach.witnesses),
-        indentation=describe_indentation(tokenizer, material, reach.witnesses),
-        scripts=script_rows(material, usage),
+        partial=partial_tokens(shown),
+        forms=group_forms(shown),
+        digits=describe_digits(tokenizer, shown, reach.witnesses),
+        indentation=describe_indentation(tokenizer, shown, reach.witnesses),
+        scripts=script_rows(shown, usage),
         corpus=None if usage is None else _use_of(material, usage, reach.witnesses),
     )
+
+
+def _surfaces(tokenizer: Described, material: Material) -> list[bytes]:
+    """Give the bytes that each token of characters adds to a text, without the mark for the end of a word."""
+    surfaces = []
+    for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True)):
+        surface = tokenizer.decode_single_token_bytes(i) if kind in (Kind.TEXT, Kind.BYTE) else token
+        ends_word = material.suffix != b"" and token.endswith(material.suffix)
+        surfaces.append(surface.removesuffix(material.suffix).rstrip(b" ") if ends_word else surface)
+    return surfaces
 
 
 def _use_of(material: Material, usage: Usage, producible: Mapping[int, str]) -> CorpusUse:
@@ -305,6 +312,8 @@ def _use_of(material: Material, usage: Usage, producible: Mapping[int, str]) -> 
 def _is_base(material: Material, token_id: int) -> bool:
     """Tell whether a token is a symbol that merging begins with."""
     token = material.tokens[token_id]
+    if material.symbols_of is not None:
+        return len(material.symbols_of(token)) == 1
     return len(token) == 1 or (material.in_characters and len(token.decode(errors="replace")) == 1)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from fastbpe.errors import VocabularyError
 from fastbpe.vocabularies.material import Described
 
 
@@ -38,6 +39,21 @@ class Reach:
     undecided: list[int] = field(default_factory=list)
 
 
+def encoded(tokenizer: Described, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+    """Encode texts; give no ids for one with a character that the vocabulary cannot spell."""
+    try:
+        return tokenizer.encode_ordinary_batch(texts)
+    except VocabularyError:  # a tokenizer.json may name an unk_token that it lacks
+        return [_or_none(tokenizer, text) for text in texts]
+
+
+def _or_none(tokenizer: Described, text: str) -> list[int]:
+    try:
+        return tokenizer.encode_ordinary_batch([text])[0]
+    except VocabularyError:
+        return []
+
+
 class Trial:
     """Trial of candidate texts: encodes each, and keeps the first text that gives a token."""
 
@@ -48,7 +64,7 @@ class Trial:
     def all(self, candidates: Iterable[tuple[int, str]]) -> None:
         """Encode (id, text) candidates, and keep the texts that give their id."""
         listed = [(i, text) for i, text in candidates if i not in self._reach.witnesses]
-        found = self._tokenizer.encode_ordinary_batch([text for _, text in listed])
+        found = encoded(self._tokenizer, [text for _, text in listed])
         for (i, text), ids in zip(listed, found, strict=True):
             if i in ids:
                 self._reach.witnesses.setdefault(i, text)
