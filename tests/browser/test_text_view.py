@@ -46,8 +46,12 @@ def wait_for_counts(page: Page, n_tokens: int, panel: int = 0) -> None:
 
 
 def ids_of(page: Page, panel: int = 0) -> Any:
-    page.locator(".panel").nth(panel).get_by_role("button", name="Copy ids").click()
-    until(lambda: page.locator("#news").text_content() == "Copied.")
+    def is_copied() -> bool:
+        """Copy the ids. While a text is read, the news may be about that."""
+        page.locator(".panel").nth(panel).get_by_role("button", name="Copy ids").click()
+        return page.locator("#news").text_content() == "Copied."
+
+    until(is_copied)
     return json.loads(page.evaluate("navigator.clipboard.readText()"))
 
 
