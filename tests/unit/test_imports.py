@@ -50,8 +50,10 @@ print(sorted({HEAVY!r} & set(sys.modules)))
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("fastbpe", f"{SLOW} random tqdm {TRAINING}"),
-        ("fastbpe.tiktoken", f"{SLOW} random tqdm {TRAINING}"),
+        ("fastbpe", f"{SLOW} random tqdm json pathlib fastbpe.tokenizer {TRAINING}"),
+        ("fastbpe.tokenizer.tokenizer", f"{SLOW} random tqdm json pathlib fastbpe.formats.detect {TRAINING}"),
+        ("fastbpe.tokenizer.load", f"{SLOW} random tqdm json pathlib fastbpe.formats.huggingface {TRAINING}"),
+        ("fastbpe.tiktoken", f"{SLOW} random tqdm json pathlib {TRAINING}"),
         ("fastbpe.sentencepiece", f"{SLOW} sentencepiece {TRAINING}"),
         ("fastbpe.minbpe", f"{SLOW} random {TRAINING}"),
         ("fastbpe.rustbpe", f"{QUICK} random"),
