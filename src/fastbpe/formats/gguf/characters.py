@@ -63,7 +63,9 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
     lacking = [name for name in _BYTES if name not in vocabulary]
     if lacking:  # llama.cpp then leaves bytes out, and merges nothing across them
         keys.fail("tokens", f"{lacking[0]} is not a token: expected tokens of all bytes, <0x00> to <0xFF>")
-    added = _added_tokens(texts, keys.types(len(texts)))
+    types = keys.types(len(texts))
+    keys.check_bytes(listed, types)
+    added = _added_tokens(texts, types)
     lines = [keys.decoded("merges", line) for line in keys.items("merges", bytes, None)]
     merges = [*dict.fromkeys(lines)]  # of two equal merges, the first counts
     _check_bytes(keys, merges)

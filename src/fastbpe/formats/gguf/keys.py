@@ -69,6 +69,12 @@ class Keys:
             if seen.setdefault(token, i) != i:
                 self.fail("tokens", f"tokens {seen[token]} and {i} are both {token!r:.80}")
 
+    def check_bytes(self, tokens: Sequence[bytes], types: Sequence[int]) -> None:
+        """Fail if a token of type BYTE is too short to name one, as <0x0A> does. llama.cpp does not load it."""
+        for i, (token, kind) in enumerate(zip(tokens, types, strict=True)):
+            if kind == PieceType.BYTE and len(token) < len("<0x"):
+                self.fail("token_type", f"token {i}, {token!r:.80}, is of the type BYTE, and names none")
+
     def types(self, n: int) -> list[int]:
         types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)
         wrong = next((i for i, one in enumerate(types) if one not in _TYPES), None)

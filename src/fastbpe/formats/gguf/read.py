@@ -119,8 +119,10 @@ def _tokens(
     special: dict[str, int] = {}
     added: list[AddedToken] = []
     ids: dict[bytes, int] = {}
+    types = keys.types(len(listed))
     keys.check_unequal(listed)
-    for i, (text, kind) in enumerate(zip(listed, keys.types(len(listed)), strict=True)):
+    keys.check_bytes(listed, types)
+    for i, (text, kind) in enumerate(zip(listed, types, strict=True)):
         name = keys.decoded("tokens", text)
         token = bytes_of(name) if kind == PieceType.NORMAL else None
         tokens.append(token or b"")
