@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fastbpe
-from fastbpe._reference import STAND_IN_ORDER
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PieceType
 from fastbpe.patterns import Pattern
@@ -169,15 +169,8 @@ class Vocabulary:
 
 
 def _byte_characters() -> dict[int, str]:
-    """Map each byte to its character in tokenizer.json: printable bytes to themselves, others to U+0100 and
-    above."""
-    characters: dict[int, str] = {}
-    n_others = 0
-    for byte in STAND_IN_ORDER:
-        printable = 0x21 <= byte <= 0x7E or 0xA1 <= byte <= 0xAC or byte >= 0xAE
-        characters[byte] = chr(byte) if printable else chr(0x100 + n_others)
-        n_others += not printable
-    return characters
+    """Map each byte to its character in tokenizer.json."""
+    return {byte: character for character, byte in BYTE_OF_CHARACTER.items()}
 
 
 def published_or(vocabulary: Vocabulary, name: str) -> Vocabulary:

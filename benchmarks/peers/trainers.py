@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fastbpe._reference import STAND_IN_ORDER
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from peers import Unsupported
 from peers.splitters import for_oniguruma, text_of
 
@@ -104,9 +104,10 @@ def _tokenizers(documents: list[str] | Path, vocab_size: int, pattern_name: str)
         vocab_size=vocab_size, initial_alphabet=alphabet, special_tokens=[], show_progress=False
     )
     tokenizer.train_from_iterator(_parts(documents), trainer)
-    byte_of = dict(zip(alphabet, STAND_IN_ORDER, strict=True))
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
-    return Learned([bytes(byte_of[character] for part in pair for character in part) for pair in merges], {})
+    return Learned(
+        [bytes(BYTE_OF_CHARACTER[character] for part in pair for character in part) for pair in merges], {}
+    )
 
 
 def _gigatoken(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:

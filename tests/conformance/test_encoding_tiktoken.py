@@ -15,7 +15,6 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
-from fastbpe._reference import encode as reference_encode
 from helpers.sampling import n_rounds
 from helpers.shared_data import (
     CORPORA,
@@ -29,6 +28,7 @@ from helpers.shared_data import (
     standard_library,
 )
 from helpers.text_strategies import as_utf8, sound_texts, texts
+from reference import encode as reference_encode
 
 TRAPS = json.loads((Path(__file__).parent / "traps_expected.json").read_text(encoding="utf-8"))
 OTHER_SCRIPTS = (

@@ -9,7 +9,6 @@ import sentencepiece
 
 from fastbpe import train
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
-from fastbpe._reference import normalization as reference
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.normalization import sentencepiece_rules
@@ -24,6 +23,7 @@ from helpers.codepoint_models import (
 )
 from helpers.codepoint_models import published_processor as processor
 from helpers.shared_data import corpus
+from reference import normalization as reference
 
 FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 N_BYTES = 3_000_000 if FULL else 150_000

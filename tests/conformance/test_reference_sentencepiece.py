@@ -6,13 +6,13 @@ from functools import lru_cache
 import pytest
 import sentencepiece
 
-from fastbpe._reference.normalization import METASPACE, Normalizer, rules_of
-from fastbpe._reference.sentencepiece import Processor, floats
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
 from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model, trained
 from helpers.codepoint_models import published_processor as processor
 from helpers.shared_data import corpus
+from reference.normalization import METASPACE, Normalizer, rules_of
+from reference.sentencepiece import Processor, floats
 
 N_TEXTS = 20_000 if FULL else 400
 N_BYTES = 300_000 if FULL else 6_000

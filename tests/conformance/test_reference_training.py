@@ -13,7 +13,6 @@ import regex
 import tiktoken
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from fastbpe._reference import Merges, Ties, encode, merge_pairs, merge_ranks, train
 from helpers.peer_trainers import (
     WHOLE_TEXT,
     WORDS,
@@ -24,6 +23,7 @@ from helpers.peer_trainers import (
     rustbpe_merges,
 )
 from helpers.sampling import n_rounds
+from reference import Merges, Ties, encode, merge_pairs, merge_ranks, train
 
 SEEDS = range(10)
 CORPORA_PER_SEED = 60

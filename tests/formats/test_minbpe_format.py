@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
-from fastbpe._reference import merge_pairs
 from fastbpe.formats import minbpe
 from helpers.shared_data import data_file
+from reference import merge_pairs
 
 MERGES = [(97, 98), (256, 256), (256, 99)]
 MODEL = b"minbpe v1\n[a-z]+|\\d\n2\n<|end|> 300\n<s> 259\n97 98\n256 256\n256 99\n"

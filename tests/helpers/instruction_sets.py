@@ -15,12 +15,12 @@ from fastbpe import Tokenizer
 from fastbpe._core.merge import merge_batch
 from fastbpe._core.split.scanner import Scanner, paths
 from fastbpe._core.text import special_tokens, utf8_text
-from fastbpe._reference import merge_ranks
-from fastbpe._reference import split as reference_split
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.syntax import parse
 from helpers.text_strategies import as_utf8
+from reference import merge_ranks
+from reference import split as reference_split
 
 TWIN = "twin"
 NAMES = (TWIN, "scalar", "avx2", "avx512", "avx512vbmi2", "neon")

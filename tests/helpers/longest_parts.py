@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastbpe import Tokenizer
-from fastbpe._reference import longest_prefix, longest_suffix
+from reference import longest_prefix, longest_suffix
 
 _OF_SIDE = {"right": longest_prefix, "left": longest_suffix}
 

@@ -15,7 +15,7 @@ import bpeasy
 import rustbpe
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
-from fastbpe._reference import STAND_IN_ORDER
+from reference import STAND_IN_ORDER
 
 BytePair = tuple[bytes, bytes]
 Pair = tuple[int, int]
@@ -91,7 +91,7 @@ def minbpe_merges(pieces: Mapping[bytes, int] | Iterable[tuple[bytes, int]], n_m
 def merges_of_tokens(tokens: Sequence[bytes]) -> list[BytePair]:
     """Find the two parts of every learned token: what the merges before it make of its bytes.
 
-    rustbpe and bpeasy give tokens by rank and no merges; `fastbpe._reference` proves that tokens determine
+    rustbpe and bpeasy give tokens by rank and no merges; `tests/reference` proves that tokens determine
     them.
     """
     if list(tokens[:256]) != [bytes([byte]) for byte in range(256)]:

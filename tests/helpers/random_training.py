@@ -7,8 +7,6 @@ from typing import Any
 
 import sentencepiece
 
-from fastbpe._reference import normalization as reference
-from fastbpe._reference.sentencepiece_training import Trainer
 from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
@@ -18,6 +16,8 @@ from fastbpe.training import codepoint_train
 from fastbpe.training.codepoint_counting import SentenceSource
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions
+from reference import normalization as reference
+from reference.sentencepiece_training import Trainer
 
 sentencepiece.set_min_log_level(2)
 

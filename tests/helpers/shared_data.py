@@ -20,7 +20,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe._reference import STAND_IN_ORDER
+from reference import STAND_IN_ORDER
 
 DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[2] / "../shared/data"))
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 import fastbpe
-from fastbpe._reference import STAND_IN_ORDER
 from fastbpe.normalization.huggingface import make_change
 from fastbpe.patterns import PATTERNS
 from helpers.shared_data import data_file
+from reference import STAND_IN_ORDER
 
 PUBLISHED = ("falcon", "phi2", "whisper_large_v3")
 MADE = ("gpt2", "llama3", "qwen2", "deepseek_v3")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe._reference import offsets
-from fastbpe._reference.alignment import Put, put_before, put_each, put_form, put_replaced, sources
 from fastbpe.normalization.huggingface import FORMS, accents, lower_case
 from helpers.tokenizer_json import LETTERS, dumped, random_text, small
+from reference import offsets
+from reference.alignment import Put, put_before, put_each, put_form, put_replaced, sources
 
 HARD = [*LETTERS, "\u1100", "\u1161", "\u11a8", "각", "ǭ", "\u0323", "ṩ", "\u0344", "İ", "ﷺ", "क़", "\u0334", "aa"]
 _Twin = Callable[[str], list[Put]]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastbpe._reference.boundaries import boundaries
 from fastbpe.tokenizer.boundaries import KINDS, Boundaries, line_start, pattern_of
 from helpers.sampling import n_rounds
+from reference.boundaries import boundaries
 
 CHARACTERS = "ab Z1.,!?…।'\"”“‘(«「」、。！ 中文カー゙・\u0301\n\r\u2028\x85\t\u3000👍-—;)\ud83d"
 lively = st.text(st.sampled_from(CHARACTERS), max_size=40)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbpe import Tokenizer, train
-from fastbpe._reference import longest_prefix, longest_suffix
-from fastbpe._reference.boundaries import boundaries
 from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
+from reference import longest_prefix, longest_suffix
+from reference.boundaries import boundaries
 
 KINDS = {"token": (), "word": ("word",), "sentence": ("sentence", "word"), "line": ("line", "sentence", "word")}
 WORDS = [

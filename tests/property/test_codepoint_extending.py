@@ -10,11 +10,11 @@ import pytest
 
 import fastbpe
 from fastbpe import OptionError, Tokenizer, TrainingError
-from fastbpe._reference import sentencepiece as twin
 from fastbpe.errors import SpecError
 from helpers.random_training import random_options, random_sentences, twin_trainer
 from helpers.sampling import rounds
 from helpers.shared_data import corpus, data_file
+from reference import sentencepiece as twin
 
 spm = pytest.importorskip("sentencepiece")
 

@@ -11,14 +11,14 @@ import pytest
 
 import fastbpe
 from fastbpe import PieceCounts, TrainingWarning, count_pieces
-from fastbpe._reference import split
-from fastbpe._reference import train as reference_train
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.syntax import parse
 from fastbpe.training import counting_threads, spill
 from helpers import split_oracles
 from helpers.shared_data import random_texts
+from reference import split
+from reference import train as reference_train
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 240

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbpe import InvalidTokenError, Tokenizer
-from fastbpe._reference import decode
 from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, corpus, published
+from reference import decode
 
 # Lengths around the 14 bytes of a slot and the 16 KB of a block. TEXTS and BROKEN: whole and partial
 # characters of each width, and invalid bytes.

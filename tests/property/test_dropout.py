@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import fastbpe
 from fastbpe import SpecialTokenError, Tokenizer
 from fastbpe._core.encode.offsets import pieces
-from fastbpe._reference.dropout import merge_dropping
 from helpers.sampling import SEED
+from reference.dropout import merge_dropping
 
 WORDS = "the quick brown fox jumps over the lazy dog, the cat sat on that mat; banana bandana "
 BYTES = fastbpe.train([WORDS * 3], vocab_size=300, special_tokens=["<x>"], pattern="gpt2", progress=False)

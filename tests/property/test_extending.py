@@ -9,9 +9,9 @@ import pytest
 import fastbpe
 from fastbpe import AddedToken, SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._reference import train as reference_train
 from helpers.sampling import rounds
 from helpers.shared_data import PUBLISHED, corpus, counted, peer_of, published, random_texts, vocabulary
+from reference import train as reference_train
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 BYTES = {bytes([byte]): byte for byte in range(256)}

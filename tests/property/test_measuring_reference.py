@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fastbpe import PATTERNS, Tokenizer, TrainingWarning, train
 from fastbpe._core.encode.count_limits import count_part, cut_range, furthest_place
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe._reference import offsets
 from fastbpe.model import AddedToken, Model
 from fastbpe.tokenizer import truncation
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
@@ -21,6 +20,7 @@ from helpers.longest_parts import longest_part
 from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 from helpers.text_strategies import sound_texts, texts
+from reference import offsets
 
 NAMES = [name for name, pattern in PATTERNS.items() if pattern is not None]
 

@@ -7,9 +7,9 @@ from array import array
 
 import pytest
 
-from fastbpe._reference import merge_lists
 from fastbpe.formats import merges_as_scores
 from fastbpe.model import PieceType, pack_merges, pack_pieces
+from reference import merge_lists
 
 METASPACE = "▁"
 

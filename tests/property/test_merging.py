@@ -10,7 +10,6 @@ from typing import Any
 
 import fastbpe
 from fastbpe import Tokenizer, VocabularyError
-from fastbpe._reference import surgery
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import PieceType
 from fastbpe.tokenizer.makers import characters
@@ -18,6 +17,7 @@ from fastbpe.vocabularies import orders
 from helpers import random_exports
 from helpers.sampling import rounds
 from property.test_removing import rules
+from reference import surgery
 
 Merged = tuple[random.Random, Any, Any, Any]
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import fastbpe
 from fastbpe import Tokenizer, train
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
-from fastbpe._reference import offsets
-from fastbpe._reference.measuring import in_unit, trimmed
 from fastbpe.model import AddedToken, Model
 from fastbpe.tokenizer.trim_offsets import trimmer_of
 from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 from helpers.text_strategies import texts
 from helpers.tokenizer_json import added, dumped, small
+from reference import offsets
+from reference.measuring import in_unit, trimmed
 
 UNITS = ["char", "byte", "utf16"]
 PARTS = [

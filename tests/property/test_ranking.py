@@ -8,12 +8,12 @@ from itertools import product
 import pytest
 
 from fastbpe import Tokenizer
-from fastbpe._reference import last_merge, merge_pairs, merge_ranks
 from fastbpe.model import Model, pack_merges
 from fastbpe.tokenizer import merges_as_ranks
 from fastbpe.tokenizer.merges_as_ranks import by_ranks
 from helpers.sampling import rounds
 from helpers.shared_data import BYTES, published
+from reference import last_merge, merge_pairs, merge_ranks
 
 Merges = list[tuple[bytes, bytes]]
 SHORT = [bytes(text) for n in range(1, 7) for text in product(b"ab", repeat=n)]

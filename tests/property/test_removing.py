@@ -11,12 +11,12 @@ import pytest
 
 import fastbpe
 from fastbpe import Tokenizer, VocabularyError
-from fastbpe._reference import surgery
 from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8
 from fastbpe.tokenizer.makers import characters, mergeable
 from helpers import random_exports
 from helpers.sampling import rounds
+from reference import surgery
 
 REFUSED = ("no other piece spells", "left out of text", "no merge would be left")
 KINDS = ("ranks", "merges", "listed", "document", "points", "llama")

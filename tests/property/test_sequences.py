@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import SequenceTokenizer
-from fastbpe._reference import sequences as reference
 from fastbpe.tokenizer import sequence_batches
 from helpers.sampling import SEED
+from reference import sequences as reference
 
 TIES: tuple[Literal["pair", "first"], ...] = ("pair", "first")
 

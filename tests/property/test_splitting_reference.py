@@ -1,4 +1,4 @@
-"""Scanners, engine and `regex` splitter split like the slow splitter of `_reference`."""
+"""Scanners, engine and `regex` splitter split like the slow splitter of `tests/reference`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import random
 import pytest
 
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
-from fastbpe._reference import split, stretches
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import engine_of
@@ -19,6 +18,7 @@ from fastbpe.splitting.to_regex import compile_regex
 from helpers import split_oracles
 from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
 from helpers.sampling import rounds
+from reference import split, stretches
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 WORD = CharSet.word()

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 import fastbpe
 from fastbpe import InvalidTokenError, Tokenizer
 from fastbpe._core.decode.stream_decoder import StreamDecoder
-from fastbpe._reference.streaming import SlowStream
 from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import EACH_BYTE
 from helpers.codepoint_models import model_of
 from helpers.tokenizer_json import METASPACE, added, dumped, llama_document, small
+from reference.streaming import SlowStream
 
 FALLBACK = [f"<0x{byte:02X}>" for byte in range(256)]
 UNKNOWN = [-1, 900, 1 << 31, 1 << 32, 1 << 40, 1 << 70, -(1 << 70)]

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from fastbpe._reference import train as reference_train
 from helpers.shared_data import learned
+from reference import train as reference_train
 
 # Each run may have another seed. A failure prints it.
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))

@@ -12,14 +12,16 @@ from pkgutil import walk_packages
 import pytest
 
 import fastbpe
+import reference
 from fastbpe import SequenceTokenizer, Tokenizer
 from fastbpe.tokenizer import tokenizer as tokenizer_module
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 
 
 def module_names() -> list[str]:
-    names = [module.name for module in walk_packages(fastbpe.__path__, "fastbpe.")]
-    return ["fastbpe", *(name for name in names if not name.endswith("__main__"))]
+    packages = fastbpe, reference
+    names = [module.name for one in packages for module in walk_packages(one.__path__, f"{one.__name__}.")]
+    return ["fastbpe", "reference", *(name for name in names if not name.endswith("__main__"))]
 
 
 @pytest.mark.parametrize("name", module_names())

@@ -119,10 +119,6 @@ def test_all_sources_are_found_and_their_imports_read() -> None:
 def test_module_imports_only_lower_layers(module: str) -> None:
     here = folder_of(module)
     imported = {folder_of(name) for name in modules_imported(module)} - {here}
-    if here == "_reference":
-        assert not imported, "the slow twin stands on its own"
-        return
-    assert "_reference" not in imported, "only tests and docs read the slow twin"
     if here == "_core":
         assert not imported, "the package of the core hands nothing on"
         return
@@ -130,6 +126,11 @@ def test_module_imports_only_lower_layers(module: str) -> None:
     assert level is not None, f"{here} is in no layer: say in this test where it belongs"
     allowed = set().union(*LAYERS[:level])
     assert imported <= allowed, f"{module} imports from a layer that is not below it: {imported - allowed}"
+
+
+def test_slow_twin_stands_on_its_own() -> None:
+    for path in (Path(__file__).parents[1] / "reference").glob("*.py"):
+        assert not re.search(r"^\s*(from|import) fastbpe", path.read_text(encoding="utf-8"), re.MULTILINE), path
 
 
 def test_imports_form_no_circles() -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import regex
 
-from fastbpe._reference import STAND_IN_ORDER, decode, encode, merge_pairs, merge_ranks, train
 from helpers.shared_data import BYTES, OVERLAPS, data_file
+from reference import STAND_IN_ORDER, decode, encode, merge_pairs, merge_ranks, train
 
 
 @pytest.mark.parametrize(
     "module", ["encoding", "measuring", "normalization", "sentencepiece", "splitting", "training"]
 )
 def test_doctests_of_the_slow_twin_pass(module: str) -> None:
-    results = doctest.testmod(importlib.import_module(f"fastbpe._reference.{module}"))
+    results = doctest.testmod(importlib.import_module(f"reference.{module}"))
     assert results.attempted > 0
     assert results.failed == 0
 

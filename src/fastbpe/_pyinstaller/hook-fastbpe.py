@@ -1,7 +1,7 @@
 """Modules and files of fastbpe that a program needs; PyInstaller runs this when a program imports fastbpe.
 
 PyInstaller sees neither the imports of compiled modules nor those by name, such as the lazy ones of
-`fastbpe/__init__.py`. So all modules go into the program, but the slow twin and this folder. Large packages go in
+`fastbpe/__init__.py`. So all modules go into the program, but this folder. Large packages go in
 only if the program imports them itself.
 """
 
@@ -12,7 +12,7 @@ from PyInstaller.utils.hooks import collect_data_files, collect_submodules
 
 
 def _is_needed(name: str) -> bool:
-    return not name.startswith(("fastbpe._reference", "fastbpe._pyinstaller"))
+    return not name.startswith("fastbpe._pyinstaller")
 
 
 def _imported_by(names: list[str]) -> list[str]:

@@ -3,7 +3,7 @@
 A list of merges names the pairs that may merge; sentencepiece gives each piece a score and merges any two
 symbols that make a piece. The merges within a piece, up to its last two symbols, do not depend on the text around
 it. So at most one merge ever makes a given piece. Scores in the order of these merges give the same ids, unless a piece
-is also spelled by two symbols that the list does not merge. `_reference` has the proof: "One merge makes each token".
+is also spelled by two symbols that the list does not merge. `tests/reference` has the proof: "One merge makes each token".
 """
 
 cimport cython

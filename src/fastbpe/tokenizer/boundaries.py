@@ -2,7 +2,7 @@
 
 `docs/cutting-and-offsets.md` states the rules; they need no dictionary. A line's end also ends
 a sentence and a word. Classes of characters come from Unicode 16.0.0, on every
-version of Python. The slow twin is `_reference.boundaries`.
+version of Python. The slow twin is `tests/reference/boundaries.py`.
 """
 
 from __future__ import annotations

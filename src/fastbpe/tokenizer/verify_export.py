@@ -2,8 +2,8 @@
 
 Take two tokenizers with the same vocabulary that split texts alike. If they give the same ids to the text of each
 token, and to the text of each two tokens end to end, they give the same ids to all texts (proof in
-`_reference/__init__.py`). The probe holds all of these texts for a small vocabulary; for a large one, all tokens
-and some pairs of each.
+`tests/reference/__init__.py`). The probe holds all of these texts for a small vocabulary; for a large one, all
+tokens and some pairs of each.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makers: the two tokens whose merge makes a token. A vocabulary that keeps a token keeps its makers.
 
-One merge makes each token, for any ranks, scores or list (`_reference/__init__.py` has the proof). So
+One merge makes each token, for any ranks, scores or list (`tests/reference/__init__.py` has the proof). So
 a token's makers, their makers and so on are a fixed tree: while all of it stays, the token is made as before.
 """
 

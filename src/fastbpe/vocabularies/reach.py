@@ -1,7 +1,7 @@
 """Judge for each token whether some text gives it: the verdict is such a text, a proof that none does, or neither.
 
 A token with a text is *producible*: the text was encoded, and the ids hold the token. A token is *impossible* if
-one of these proofs holds; `_reference/__init__.py` has the lemmas.
+one of these proofs holds; `tests/reference/__init__.py` has the lemmas.
 
 - Bytes. No UTF-8 holds the bytes of the token.
 - Merges. If a merge made the token in the ids of a text, then merging its bytes by themselves makes it, too: the

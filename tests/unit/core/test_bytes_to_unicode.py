@@ -3,8 +3,8 @@
 from tokenizers.pre_tokenizers import ByteLevel
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
-from fastbpe._reference import STAND_IN_ORDER
 from fastbpe.formats.byte_level import bytes_of, text_of
+from reference import STAND_IN_ORDER
 
 
 def test_table_has_the_characters_of_tokenizers() -> None:

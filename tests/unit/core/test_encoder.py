@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from fastbpe import Tokenizer, train
-from fastbpe._reference import encode as reference_encode
 from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, random_texts
 from helpers.text_strategies import as_utf8, texts
+from reference import encode as reference_encode
 
 RANKS = {**BYTES, b"ab": 256, b"bc": 257, b"abc": 258, b" a": 259, b"aa": 260}
 

@@ -12,9 +12,9 @@ from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
-from fastbpe._reference import last_merge, merge_pairs, merge_ranks
-from fastbpe._reference import train as reference_train
 from helpers.shared_data import BYTES, ranks_of, vocabulary
+from reference import last_merge, merge_pairs, merge_ranks
+from reference import train as reference_train
 
 #: Lengths around 64 bytes: a search merges pieces up to there, a heap longer ones.
 BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]

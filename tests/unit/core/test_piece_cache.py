@@ -16,10 +16,10 @@ from fastbpe import SpecialTokenError, Tokenizer, load
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
-from fastbpe._reference import train
 from fastbpe.splitting import make_splitter
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, random_texts, vocabulary
+from reference import train
 
 #: Lengths around the cache's limits: short and long table, batched merging, and too long to be kept.
 LENGTHS = [1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1023, 1024, 1025, 2000]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
-from fastbpe._reference.normalization import Normalizer as Twin
 from fastbpe.errors import FormatError
+from reference.normalization import Normalizer as Twin
 
 DEFAULTS: dict[str, Any] = {
     "add_dummy_prefix": True,

@@ -7,10 +7,10 @@ import unicodedata
 import pytest
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
-from fastbpe._reference.normalization import Normalizer as Twin
-from fastbpe._reference.normalization import rules_of
 from fastbpe.errors import FormatError
 from fastbpe.normalization import sentencepiece_rules
+from reference.normalization import Normalizer as Twin
+from reference.normalization import rules_of
 
 PLAIN = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "escape_whitespaces": False}
 

@@ -12,7 +12,6 @@ import pytest
 
 import fastbpe
 from fastbpe import TrainingError, TrainingWarning
-from fastbpe._reference import sentencepiece_training
 from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
@@ -23,6 +22,7 @@ from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoint_train import CodePointReport, make_options, train_model
 from fastbpe.training.options import ReadingOptions
+from reference import sentencepiece_training
 
 
 def learned(source: Any, vocab_size: int | str = 1000, **options: Any) -> tuple[CodePointModel, CodePointReport]:

@@ -15,9 +15,9 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._reference import train as reference_train
 from helpers.child_processes import run_python
 from helpers.shared_data import OVERLAPS, counted, learned, standard_library, tokens_of
+from reference import train as reference_train
 
 TIES = ("pair", "huggingface", "first")
 WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"

@@ -10,12 +10,12 @@ import pytest
 
 import fastbpe
 from fastbpe import InvalidTokenError, Tokenizer
-from fastbpe._reference import merge_tree as slow_merge_tree
 from fastbpe.model import PieceType
 from fastbpe.vocabularies.merge_tree import MergeTree
 from helpers.codepoint_models import model_of
 from helpers.sampling import SEED, rounds
 from helpers.shared_data import BYTES, data_file
+from reference import merge_tree as slow_merge_tree
 
 
 def leaves(tree: MergeTree) -> Iterator[bytes]:

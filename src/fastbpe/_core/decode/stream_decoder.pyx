@@ -1,7 +1,7 @@
 """Decodes ids as they come, and returns only complete characters.
 
 Fast path of push(): if a token is ASCII and no bytes are kept back, its str is made from the token's slot alone.
-`_reference/streaming.py` is the same in plain Python, and tests compare the two.
+`tests/reference/streaming.py` is the same in plain Python, and tests compare the two.
 """
 
 cimport cython

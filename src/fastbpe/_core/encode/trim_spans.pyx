@@ -1,6 +1,6 @@
 """Trim white space off the spans of tokens, as the post-processors of a tokenizer.json do.
 
-The slow twin is `_reference.measuring.trimmed`.
+The slow twin is `tests/reference/measuring.trimmed`.
 """
 
 cimport cython

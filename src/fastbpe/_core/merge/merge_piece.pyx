@@ -149,7 +149,7 @@ def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not Non
 def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=None):
     """Return {merged id: (left id, right id)}: for each token, the last merge of its bytes, the only one that makes it.
 
-    `_reference/__init__.py` proves that it is the only one. A token is missing if merging its bytes does not make it:
+    `tests/reference/__init__.py` proves that it is the only one. A token is missing if merging its bytes does not make it:
     it occurs only as a whole piece.
 
     limits: uint32 array by id: the priority of the first merge in the list that makes the id, or NONE. None: a

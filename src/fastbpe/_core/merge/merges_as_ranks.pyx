@@ -1,6 +1,6 @@
 """Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
 
-`_reference/__init__.py` states the condition and proves it. The pair table gets only the list's pairs. Other splits
+`tests/reference/__init__.py` states the condition and proves it. The pair table gets only the list's pairs. Other splits
 of a token into two tokens never stand side by side in a merged text.
 
 Nearly all tokens pass a short check of the border between their two parts (`_is_left`). A few do not: some tokens
@@ -365,7 +365,7 @@ def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
 def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None):
     """Tell whether ranks give every text the same ids as this list of merges.
 
-    They do if all of these hold (`_reference/__init__.py` has the proof):
+    They do if all of these hold (`tests/reference/__init__.py` has the proof):
 
     - no two tokens have the same bytes;
     - every token of several bytes has a last merge; or the vocabulary looks whole pieces up, and merging the token's

@@ -2,7 +2,7 @@
 
 Most characters begin no rule. A bit map has one bit for each character that says so. A table replaces ASCII
 characters that are followed by ASCII.
-`_reference/normalization.py` is the slow twin.
+`tests/reference/normalization.py` is the slow twin.
 """
 
 cimport cython

@@ -1,6 +1,6 @@
 """Learn merges of bytes, or of the integers of sequences. merge_learner.pyx explains the method.
 
-Two different pairs of bytes never make the same bytes (`fastbpe._reference.training` proves it), so every merge
+Two different pairs of bytes never make the same bytes (`tests/reference/training.py` proves it), so every merge
 has an id of its own. This does not hold if merges continue a base vocabulary of any origin: then a pair whose
 bytes are a token already is passed over. Merges over sequences are known by their pairs, not by what they make, so
 a pair that makes the symbols of a token of the base is merged like any other.

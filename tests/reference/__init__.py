@@ -63,10 +63,10 @@ After training, every token has one merge, and the merges of lower ranks leave t
 shorter check suffices: `_core.merge.merges_as_ranks` follows the border between the two back in time.
 """
 
-from fastbpe._reference.encoding import decode, encode, last_merge, merge_pairs, merge_ranks, merge_tree
-from fastbpe._reference.measuring import longest_prefix, longest_suffix, offsets
-from fastbpe._reference.splitting import split, stretches
-from fastbpe._reference.training import STAND_IN_ORDER, Merges, Ties, train
+from reference.encoding import decode, encode, last_merge, merge_pairs, merge_ranks, merge_tree
+from reference.measuring import longest_prefix, longest_suffix, offsets
+from reference.splitting import split, stretches
+from reference.training import STAND_IN_ORDER, Merges, Ties, train
 
 __all__ = [
     "STAND_IN_ORDER",

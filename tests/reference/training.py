@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from fastbpe._reference.encoding import merge_ranks
+from reference.encoding import merge_ranks
 
 Pair = tuple[int, int]
 Ties = Literal["pair", "huggingface", "first"]

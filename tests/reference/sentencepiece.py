@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from fastbpe._reference.normalization import METASPACE, Normalizer, char_bytes
+from reference.normalization import METASPACE, Normalizer, char_bytes
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 

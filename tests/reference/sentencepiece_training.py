@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from fastbpe._reference.normalization import Normalizer
-from fastbpe._reference.sentencepiece import NORMAL, Processor
+from reference.normalization import Normalizer
+from reference.sentencepiece import NORMAL, Processor
 
 METASPACE, OUTSIDE, BOUNDARY = "▁", "▅", "\x1f"
 DIGITS = frozenset("0123456789０１２３４５６７８９")
