@@ -182,6 +182,15 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
         ({"merges": strings([*MERGES, "b a"])}, r"merges\[5\].*'ba' is not a token"),
         ({"merges": None}, "merges: expected an array"),
         (
+            {
+                "merges": strings(MERGES[1:4]),
+                "token_type": Typed(
+                    INT32, [int(PieceType.CONTROL) if "\n\n" in token else 1 for token in TOKENS], True
+                ),
+            },
+            "whole, and the merges make other tokens of it",
+        ),
+        (
             {"token_type": Typed(INT32, [int(PieceType.BYTE) if token == "a" else 1 for token in TOKENS], True)},
             "token 259, b'a', is of the type BYTE, and names none",
         ),

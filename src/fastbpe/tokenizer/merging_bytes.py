@@ -67,7 +67,7 @@ class ByteMerging:
         return each_byte(token)
 
     def _text(self, token: bytes) -> str | None:
-        """Give a text that is a piece of its own and may become the token; None: there is none."""
+        """Give a whole piece that may become the token; None if no piece can."""
         try:
             return token.decode()
         except UnicodeDecodeError:

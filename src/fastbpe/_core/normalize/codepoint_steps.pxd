@@ -12,7 +12,7 @@ cdef class Normalizing:
     cdef readonly SpecialMatcher symbols  # user-defined symbols; None: there are none
     cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between
     cdef readonly Normalizer to_spaces  # if there is no normalizer: for U+2581 where spans are asked for
-    cdef readonly bint as_tokenizers  # spans are those of tokenizers, not sentencepiece's
+    cdef readonly bint as_tokenizers  # give the spans that tokenizers gives; False: sentencepiece's
     cdef readonly bint removes_spaces  # the normalizer makes one space of several
     cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids do not change
     cdef uint32_t fused  # several of this id in a row become one; NONE: no id

@@ -22,7 +22,7 @@ cdef class Normalizing:
     fused: int or None – several of this id in a row become one.
     to_spaces: Normalizer – without a normalizer, writes texts with U+2581 as the vocabulary spells them, where
         spans are asked for.
-    as_tokenizers: bool – spans are those of tokenizers, not sentencepiece's.
+    as_tokenizers: bool – give the spans that tokenizers gives; False: sentencepiece's.
     removes_spaces: bool – the normalizer makes one space of several.
     """
     def __cinit__(

@@ -158,7 +158,7 @@ def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
 
 
 def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Model:
-    """Put special tokens in place of those of a model; None leaves it as it is."""
+    """Replace the special tokens of a model; None leaves it as it is."""
     if special_tokens is None:
         return model
     others = [token for token in model.added_tokens if not token.special]
