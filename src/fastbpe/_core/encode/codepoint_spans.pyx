@@ -73,16 +73,6 @@ cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n
     return 0
 
 
-cdef void spans_without_space(Spans* spans, size_t first) noexcept nogil:
-    """Leave a space put before a text out of the spans from index first on."""
-    cdef size_t i
-    cdef Span* span
-    for i in range(first, spans.n):
-        span = &spans.items[i]
-        span.start = max(span.start, <size_t> 1) - 1
-        span.end = max(span.end, <size_t> 1) - 1
-
-
 cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normalized) noexcept nogil:
     """Replace spans of normalized text, from index first on, by spans of the text it comes from."""
     cdef size_t i

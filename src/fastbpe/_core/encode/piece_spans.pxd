@@ -7,7 +7,7 @@ from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.text.special_tokens cimport Match
 
 cdef void add_to_spans(Spans* spans, size_t first, size_t by) noexcept nogil
-cdef void spans_without_prefix(Spans* spans, size_t first) noexcept nogil
+cdef void spans_without_prefix(Spans* spans, size_t first, size_t least_end) noexcept nogil
 cdef void spans_at_places(Spans* spans, size_t first, const Places* places) noexcept nogil
 cdef int note_token_found(Scratch* scratch, const uint8_t* data, const Match* match) except -1 nogil
 cdef int merge_with_spans(

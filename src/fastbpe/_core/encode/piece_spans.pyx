@@ -31,14 +31,17 @@ cdef void add_to_spans(Spans* spans, size_t first, size_t by) noexcept nogil:
         spans.items[i].end += by
 
 
-cdef void spans_without_prefix(Spans* spans, size_t first) noexcept nogil:
-    """Let a space put before a text belong to the text's first byte, in the spans from index first on."""
+cdef void spans_without_prefix(Spans* spans, size_t first, size_t least_end) noexcept nogil:
+    """Leave a space put before a text out of the spans from index first on.
+
+    least_end: smallest end of a span: 1 gives the space the text's first byte, 0 an empty span.
+    """
     cdef size_t i
     cdef Span* span
     for i in range(first, spans.n):
         span = &spans.items[i]
         span.start = max(span.start, <size_t> 1) - 1
-        span.end = max(span.end, <size_t> 2) - 1
+        span.end = max(span.end, 1 + least_end) - 1
 
 
 cdef void spans_at_places(Spans* spans, size_t first, const Places* places) noexcept nogil:

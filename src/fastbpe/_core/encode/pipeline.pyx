@@ -38,7 +38,7 @@ from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.utf8 cimport char_bytes, fb_char_bytes
 from fastbpe._core.encode.codepoint_spans cimport (
-    add_bytes_with_spans, has_metaspace, merge_characters_with_spans, spans_at_offsets, spans_without_space,
+    add_bytes_with_spans, has_metaspace, merge_characters_with_spans, spans_at_offsets,
 )
 from fastbpe._core.encode.piece_spans cimport (
     add_found, merge_with_spans, n_spans, shift_spans, spans_at_places, spans_without_prefix,
@@ -394,7 +394,7 @@ cdef class Pipeline:
                 put_space_before(scratch, &data, &n)
             self._find_normalized_tokens(data, n, then, True, scratch)
             if self.normalizing.dummy_prefix:
-                spans_without_space(scratch.spans, first)
+                spans_without_prefix(scratch.spans, first, 0)
             return 0
         memset(&out, 0, sizeof(out))
         try:
@@ -459,7 +459,7 @@ cdef class Pipeline:
         if self.normalizing is None:
             self._pre_tokenize(data, n, scratch)
             if is_prefixed and scratch.spans != NULL:
-                spans_without_prefix(scratch.spans, first)
+                spans_without_prefix(scratch.spans, first, 1)
             return 0
         if scratch.spans == NULL or n == 0:
             return self._find_symbols(data, n, scratch)
@@ -470,7 +470,7 @@ cdef class Pipeline:
             scratch.begins_with_space = False
         self._trace_symbols(data, n, scratch)
         if is_prefixed:
-            spans_without_space(scratch.spans, first)
+            spans_without_prefix(scratch.spans, first, 0)
         if scratch.words != NULL and scratch.spans.n > first:
             with gil:
                 (<list> scratch.words).append(scratch.ids.n)
