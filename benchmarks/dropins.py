@@ -58,7 +58,8 @@ def _original(name: str) -> ModuleType | None:
 
 def _tiktoken(vocabulary: Vocabulary, text: str) -> tuple[Any, Any, dict[str, Row]]:
     own = vocabulary.load()
-    ranks = {token: i for i, token in enumerate(own.vocab) if token and not own.is_special_token(i)}
+    special = {*own.special_tokens.values()}
+    ranks = {token: i for i, token in enumerate(own.vocab) if token and i not in special}
     assert isinstance(own.pattern, str)
     options: dict[str, Any] = {
         "pat_str": own.pattern,
@@ -105,14 +106,12 @@ def _tiktoken(vocabulary: Vocabulary, text: str) -> tuple[Any, Any, dict[str, Ro
             "decode, long": Row(lambda t, x: t.decode(x), own.decode, long_ids),
             "decode": Row(lambda t, x: t.decode(x), own.decode, ids),
             "decode_bytes": Row(lambda t, x: t.decode_bytes(x), own.decode_bytes, ids),
-            "decode_single_token_bytes": Row(
-                lambda t, x: t.decode_single_token_bytes(x), own.decode_single_token_bytes, flat
-            ),
+            "decode_single_token_bytes": Row(lambda t, x: t.decode_single_token_bytes(x), own.id_to_token, flat),
             "decode_tokens_bytes": Row(lambda t, x: t.decode_tokens_bytes(x), own.decode_tokens_bytes, ids),
-            "decode_with_offsets": Row(lambda t, x: t.decode_with_offsets(x), own.decode_with_offsets, ids),
+            "decode_with_offsets": Row(lambda t, x: t.decode_with_offsets(x), None, ids),
             "decode_batch": Row(lambda t, x: t.decode_batch(x), own.decode_batch, [ids] * LONG_CALLS),
             "decode_bytes_batch": Row(lambda t, x: t.decode_bytes_batch(x), None, [ids] * LONG_CALLS),
-            "is_special_token": Row(lambda t, x: t.is_special_token(x), own.is_special_token, flat),
+            "is_special_token": Row(lambda t, x: t.is_special_token(x), None, flat),
             "token_byte_values": Row(lambda t, x: t.token_byte_values(), None, [None]),
             "special_tokens_set": Row(lambda t, x: t.special_tokens_set, None, nothing),
             "eot_token": Row(

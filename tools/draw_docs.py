@@ -119,7 +119,7 @@ def first_merges() -> Picture:
     text = "aaabdaaabac"
     for n_merges in range(4):
         tokenizer = fastbpe.train([text], vocab_size=256 + n_merges, pattern=None, ties="first", progress=False)
-        tokens = [token.decode() for token in tokenizer.decode_tokens_bytes(tokenizer.encode(text))]
+        tokens = [token.decode() for token in map(tokenizer.id_to_token, tokenizer.encode(text))]
         if n_merges:
             left, right = (tokenizer.vocab[token].decode() for token in tokenizer.merges[-1])
             picture.text(f"merge {n_merges}: {left} + {right} becomes {255 + n_merges}")
@@ -153,9 +153,9 @@ def special_token() -> Picture:
         ("encode_ordinary(text): the characters, like any others", tokenizer.encode_ordinary(text)),
     ):
         picture.text(title, bold=True)
-        tokens = [token.decode().replace(" ", "·") for token in tokenizer.decode_tokens_bytes(ids)]
+        tokens = [token.decode().replace(" ", "·") for token in map(tokenizer.id_to_token, ids)]
         fills = [
-            SPECIAL if tokenizer.is_special_token(token) else COLOURS[number % len(COLOURS)]
+            SPECIAL if token in tokenizer.special_tokens.values() else COLOURS[number % len(COLOURS)]
             for number, token in enumerate(ids)
         ]
         picture.boxes(tokens, fills=fills, below=[str(token) for token in ids])

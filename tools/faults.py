@@ -172,7 +172,8 @@ def stream(t: Tokenizer, text: str) -> str:
 
 def drop_in_entries(cl100k: Tokenizer) -> dict[str, Call]:
     """Return the entry points of the drop-ins that tokenizers lack, and training."""
-    ranks = {token: i for i, token in enumerate(cl100k.vocab) if token and not cl100k.is_special_token(i)}
+    special = {*cl100k.special_tokens.values()}
+    ranks = {token: i for i, token in enumerate(cl100k.vocab) if token and i not in special}
     encoding = fastbpe.tiktoken.Encoding(
         "cl100k", pat_str=str(cl100k.pattern), mergeable_ranks=ranks, special_tokens=cl100k.special_tokens
     )
@@ -351,7 +352,8 @@ def normalized(ranks: dict[bytes, int]) -> Tokenizer:
 
 def loaded() -> dict[str, Tokenizer]:
     cl100k = fastbpe.load(DATA / "vocab" / "cl100k_base.tiktoken")
-    ranks = {token: i for i, token in enumerate(cl100k.vocab) if token and not cl100k.is_special_token(i)}
+    special = {*cl100k.special_tokens.values()}
+    ranks = {token: i for i, token in enumerate(cl100k.vocab) if token and i not in special}
     return {
         "cl100k": cl100k,
         "unsplit": Tokenizer.from_ranks(ranks, pattern=None),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fastbpe import tokenizers as tokenizers
     from fastbpe import transformers as transformers
     from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.display.shown_text import show
     from fastbpe.drop_ins import install, uninstall
     from fastbpe.id_files.merging import merge_shards
     from fastbpe.id_files.reader import StoredIds, open_ids
@@ -43,15 +44,20 @@ if TYPE_CHECKING:
     from fastbpe.model import AddedToken
     from fastbpe.patterns import PATTERNS
     from fastbpe.tokenizer.alignment import align
+    from fastbpe.tokenizer.asynchronous import aencode, aencode_batch
     from fastbpe.tokenizer.changed_texts import changed_texts
+    from fastbpe.tokenizer.joining import joins
     from fastbpe.tokenizer.load import load
     from fastbpe.tokenizer.merging import merge_vocabularies
     from fastbpe.tokenizer.sequences import SequenceTokenizer
+    from fastbpe.tokenizer.steps import steps
     from fastbpe.tokenizer.tokenizer import Tokenizer
+    from fastbpe.tokenizer.write_shard import write_shard
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
     from fastbpe.vocabularies.id_map import IdMap
+    from fastbpe.vocabularies.merge_tree import merge_tree
     from fastbpe.vocabularies.report import vocabulary_report
 
 __all__ = [
@@ -75,18 +81,25 @@ __all__ = [
     "TrainingWarning",
     "VocabularyError",
     "__version__",
+    "aencode",
+    "aencode_batch",
     "align",
     "changed_texts",
     "count_pieces",
     "install",
+    "joins",
     "load",
     "merge_shards",
+    "merge_tree",
     "merge_vocabularies",
     "open_ids",
     "release_memory",
+    "show",
+    "steps",
     "train",
     "uninstall",
     "vocabulary_report",
+    "write_shard",
 ]
 
 # Name → module that defines it. These are imported at first use, so that a program pays for what it uses.
@@ -99,18 +112,25 @@ _LATER = {
     "SequenceTokenizer": "tokenizer.sequences",
     "StoredIds": "id_files.reader",
     "Tokenizer": "tokenizer.tokenizer",
+    "aencode": "tokenizer.asynchronous",
+    "aencode_batch": "tokenizer.asynchronous",
     "align": "tokenizer.alignment",
     "changed_texts": "tokenizer.changed_texts",
     "count_pieces": "training.piece_counting",
     "install": "drop_ins",
+    "joins": "tokenizer.joining",
     "load": "tokenizer.load",
     "merge_shards": "id_files.merging",
+    "merge_tree": "vocabularies.merge_tree",
     "merge_vocabularies": "tokenizer.merging",
     "open_ids": "id_files.reader",
     "release_memory": "memory",
+    "show": "display.shown_text",
+    "steps": "tokenizer.steps",
     "train": "training.train",
     "uninstall": "drop_ins",
     "vocabulary_report": "vocabularies.report",
+    "write_shard": "tokenizer.write_shard",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fastbpe.tokenizer.internals import surfaces_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
@@ -43,13 +44,14 @@ class GuidedTokenizer:
             special.add(tokenizer.unk_token_id)
         self.special_token_ids = sorted(special)
         self.tokens: list[bytes] = []
+        surface = surfaces_of(tokenizer).token
         for token_id in range(tokenizer.n_vocab):
             try:
                 name = tokenizer.id_to_token(token_id)
             except KeyError:
                 name = b""
             is_text = name and token_id not in special
-            self.tokens.append(tokenizer.decode_single_token_bytes(token_id) if is_text else name)
+            self.tokens.append(surface(token_id) if is_text else name)
         self._tokenizer = tokenizer
 
     @property

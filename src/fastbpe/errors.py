@@ -52,20 +52,21 @@ class SpecialTokenError(FastbpeError, ValueError):
     """
 
     @classmethod
-    def disallowed(cls, token: str) -> SpecialTokenError:
+    def disallowed(cls, token: str, every: str) -> SpecialTokenError:
         """Make the error for a text with a special token that is not allowed.
 
-        The message equals tiktoken 0.14.0's, letter for letter, since callers match on it.
+        The message is tiktoken 0.14.0's, since callers match on it; with its `every`, letter for letter.
 
         Args:
             token: str – the special token.
+            every: str – expression for the set of all special tokens; "enc.special_tokens_set" in tiktoken.
         """
         return cls(
             f"Encountered text corresponding to disallowed special token {token!r}.\n"
             "If you want this text to be encoded as a special token, "
             f"pass it to `allowed_special`, e.g. `allowed_special={{{token!r}, ...}}`.\n"
             f"If you want this text to be encoded as normal text, disable the check for this token "
-            f"by passing `disallowed_special=(enc.special_tokens_set - {{{token!r}}})`.\n"
+            f"by passing `disallowed_special=({every} - {{{token!r}}})`.\n"
             "To disable this check for all special tokens, pass `disallowed_special=()`.\n"
         )
 

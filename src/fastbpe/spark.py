@@ -154,7 +154,7 @@ def write_shards(
 ) -> FilesSummary:
     """Encode a column of texts into shards of ids on a file system that all executors share.
 
-    Each partition becomes a shard with its manifest, as `Tokenizer.write_shard` writes it: the third of ten is
+    Each partition becomes a shard with its manifest, as `fastbpe.write_shard` writes it: the third of ten is
     OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
     `fastbpe.merge_shards` makes one file of them, as one machine does. Use `df.repartition(n)` for n shards.
 
@@ -164,7 +164,7 @@ def write_shards(
         tokenizer: Tokenizer – of either mode.
         out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on. It may be
             remote, if all executors have fsspec and the package for its scheme.
-        **options: document_start, document_end, dtype, on_error and errors of `Tokenizer.write_shard`.
+        **options: document_start, document_end, dtype, on_error and errors of `fastbpe.write_shard`.
 
     Returns:
         FilesSummary – of all shards together.

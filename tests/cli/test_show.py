@@ -15,7 +15,7 @@ TEXT = "low lower\n<script>\u202e\x00漢"
 def test_show_prints_counts_and_tokens(run, model):
     done = run("show", "-m", model, "--text", "low\nlower", "--ids")
     assert (done.status, done.err) == (0, "")
-    shown = fastbpe.load(model).show("low\nlower", ids=True)
+    shown = fastbpe.show(fastbpe.load(model), "low\nlower", ids=True)
     assert done.out.decode() == f"{model}: {shown.summary}\n{shown}\n"
 
 

@@ -241,7 +241,7 @@ def test_task_that_lacks_memory_once_writes_the_shards_of_one_machine(
     assert failed.exists()
     assert done.n_documents == len(TEXTS)
     for i in range(2):
-        tokenizer.write_shard(TEXTS[2 * i : 2 * i + 2], tmp_path / "one" / "a.bin", (i, 2))
+        fastbpe.write_shard(tokenizer, TEXTS[2 * i : 2 * i + 2], tmp_path / "one" / "a.bin", (i, 2))
     names = sorted(f"a-{i:05}-of-00002.bin{ending}" for i in range(2) for ending in ENDINGS)
     assert sorted(path.name for path in (tmp_path / "ids").iterdir()) == names
     for name in names:

@@ -51,7 +51,7 @@ def shards_of_one_machine(tokenizer: Tokenizer, folder: Path, name: str, n: int)
     folder.mkdir()
     size = len(TEXTS) // n
     for i in range(n):
-        tokenizer.write_shard(TEXTS[i * size : (i + 1) * size], folder / name, (i, n))
+        fastbpe.write_shard(tokenizer, TEXTS[i * size : (i + 1) * size], folder / name, (i, n))
     return contents(folder)
 
 

@@ -127,7 +127,7 @@ def test_added_pieces_of_a_model_give_the_ids_of_sentencepiece() -> None:
             name for name in ("<a>", "<a>b", "wer lo", "\u00e9", "ew n", "12") if model.token_to_id(name) is None
         ]
         extended = model.with_tokens(names).with_special_tokens(["<pad>"])
-        peer = spm.SentencePieceProcessor(model_proto=extended._dump("sentencepiece"))
+        peer = spm.SentencePieceProcessor(model_proto=extended._family.dump(extended, "sentencepiece"))
         assert [peer.id_to_piece(model.n_vocab + i) for i in range(len(names))] == [
             name.replace(" ", "\u2581") for name in names
         ]
@@ -147,4 +147,4 @@ def test_published_vocabularies_take_tokens(name: str, tmp_path: Any) -> None:
     peer, _ = exported(new, tmp_path)
     text = "Hello <extra_1>world<extra_2> <|im_start|>user"
     assert peer.encode(text, add_special_tokens=False).ids == new.encode(text, allowed_special="all")
-    assert fastbpe.load(new._dump("native")) == new
+    assert fastbpe.load(new._family.dump(new, "native")) == new

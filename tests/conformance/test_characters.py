@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe.tokenizer.words import find_words
+from fastbpe.tokenizer.internals import find_words
 from helpers.shared_data import corpus, data_file
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -41,7 +41,7 @@ def test_real_file_gives_what_tokenizers_gives(name: str, tmp_path: Path) -> Non
             ids, offsets = copy.encode_with_offsets(one, allowed_special="all")
             assert (ids, offsets) == (wanted.ids, wanted.offsets), one
             assert copy.encode(one, allowed_special="all") == ids
-        words = find_words(tokenizer, one, ids, wanted.tokens, allowed_special="all")
+        words = find_words(tokenizer, one, ids, wanted.tokens, "all")
         assert words is not None
         assert words.numbers == wanted.word_ids
         again = written.encode(one, add_special_tokens=False)

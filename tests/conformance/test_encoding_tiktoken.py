@@ -200,11 +200,9 @@ def test_published_files_equal_the_encodings_of_tiktoken(name: str) -> None:
     assert tokenizer.name == name
     assert tokenizer.pattern == peer._pat_str
     assert tokenizer.special_tokens == peer._special_tokens
-    assert tokenizer.special_tokens_set == peer.special_tokens_set
+    assert tokenizer.special_tokens.keys() == peer.special_tokens_set
     assert ranks_of(tokenizer) == peer._mergeable_ranks
-    assert tokenizer.eot_token == peer.eot_token
     assert tokenizer.n_vocab == peer.n_vocab
-    assert tokenizer.max_token_value == peer.max_token_value
 
 
 @pytest.mark.sample(15)

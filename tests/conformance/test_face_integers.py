@@ -381,7 +381,7 @@ def test_bools_among_ids_are_refused(mode: Any) -> None:
     calls: list[Callable[[Any], Any]] = [
         tokenizer.decode,
         tokenizer.decode_bytes,
-        tokenizer.decode_with_offsets,
+        tokenizer._family.surfaces.decode_with_offsets,
         lambda ids: tokenizer.decode_batch([ids]),
         lambda ids: tokenizer.decoder().push(ids),
     ]

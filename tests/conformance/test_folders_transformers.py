@@ -58,7 +58,7 @@ def difference(kind: str, folder: Path, rng: random.Random) -> str:
     # As in sentencepiece, a .model decodes control symbols to nothing, finds no <unk> in text, and decodes it,
     # bytes that are not UTF-8, and spaces at the start in its own way. With flags, its tokens are those of
     # a tokenizer.json.
-    is_model = kind.startswith("sentencepiece") and ours._source.conventions is None
+    is_model = kind.startswith("sentencepiece") and ours._family.own.conventions is None
     # Control symbols are special, also those that no file names.
     decoded, left_out = list(range(len(peer))), []
     if kind.startswith("sentencepiece"):

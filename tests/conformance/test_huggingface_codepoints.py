@@ -12,7 +12,7 @@ from fastbpe.formats import native
 from fastbpe.formats.huggingface import read_llama, write_llama
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import CodePointModel, PieceType
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.shared_data import corpus, data_file
 
 spm = pytest.importorskip("sentencepiece")
@@ -128,7 +128,7 @@ def test_user_defined_symbols_convert_both_ways(byte_fallback: bool) -> None:
     assert theirs(file, texts) == expected
     again = read_llama.parse(file, "file")
     assert (again.pieces, again.types) == (model.pieces, model.types)
-    assert CodePointTokenizer(again).encode_ordinary_batch(texts) == expected
+    assert Tokenizer(again).encode_ordinary_batch(texts) == expected
     kept = native.parse(native.dump_code_points(again), "file")
     assert isinstance(kept, CodePointModel)
     back = model_file.dump(kept)
@@ -152,7 +152,7 @@ def test_mistral_v3_converts_both_ways(add_dummy_prefix: bool) -> None:
     again = read_llama.parse(file, "file")
     assert not again.merges
     assert (again.pieces, again.types) == (model.pieces, model.types)
-    assert CodePointTokenizer(again).encode_ordinary_batch(texts) == expected
+    assert Tokenizer(again).encode_ordinary_batch(texts) == expected
     assert sentencepieces(model_file.dump(again), texts) == expected
 
 

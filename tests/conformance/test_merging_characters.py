@@ -54,7 +54,9 @@ def test_exports_of_merged_vocabularies_give_their_ids_in_the_original(seed: int
     assert len({merged.id_to_token(i) for i in report.added.values()}) == len(report.added)
     # A token of a is still made of its own characters.
     tokens = {i: token for i, token in enumerate(a.vocab) if token}
-    before, after = (dict(zip(tokens, each._speller()([*tokens.values()]), strict=True)) for each in (a, merged))
+    before, after = (
+        dict(zip(tokens, each._family.speller()([*tokens.values()]), strict=True)) for each in (a, merged)
+    )
     assert all(after[i] == ids for i, ids in before.items() if ids == (i,))
     check_export(merged, texts, tmp_path, report)
 

@@ -119,7 +119,8 @@ def test_rules_survive_saving(tmp_path: Path) -> None:
     loaded.save(tmp_path / "native")
     loaded.export(tmp_path / "tokenizer.json", format="huggingface")
     assert fastbpe.load(tmp_path / "native").encode("ﬁá½") == ids
-    assert fastbpe.load(tmp_path / "tokenizer.json").normalizers == loaded.normalizers == [step]
+    for each in (loaded, fastbpe.load(tmp_path / "tokenizer.json")):
+        assert fastbpe.steps(each)["normalizers"] == [step]
     assert stock.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode("ﬁá½").ids == ids
 
 

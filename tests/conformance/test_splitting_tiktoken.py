@@ -257,6 +257,6 @@ def test_dropped_text_has_no_ids():
     ranks = {**vocabulary(["aa"]), b"aab": 300}
     text = "aabaa"
     assert encoding("a+", ranks).encode_ordinary(text) == [256, 256]
-    tables = Tokenizer.from_ranks(ranks, pattern=None)._vocabulary
+    tables = Tokenizer.from_ranks(ranks, pattern=None)._family.vocabulary
     assert Encoder(tables, make_splitter("a+", drop_unmatched=True)).encode(text) == [256, 256]
     assert Tokenizer.from_ranks(ranks, pattern="a+").encode(text) == [256, ord("b"), 256]

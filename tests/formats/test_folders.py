@@ -277,7 +277,7 @@ def test_kimi_folder_is_split_as_kimi(tmp_path: Path) -> None:
     decoder = {"258": {"content": "[BOS]", "special": True}, "259": {"content": "<think>"}}
     fill(tmp_path, tokenizer_config={"tokenizer_class": "TikTokenTokenizer", "added_tokens_decoder": decoder})
     loaded = fastbpe.load(tmp_path)
-    assert loaded.pattern_name == "kimi"
+    assert loaded.pattern == fastbpe.PATTERNS["kimi"]
     assert loaded.encode("ab<think>") == [256, 259]
 
 
@@ -286,5 +286,5 @@ def test_kimi_k2_loads_as_folder(tmp_path: Path) -> None:
     decoder = {"163584": {"content": "[BOS]", "special": True}, "163839": {"content": "[PAD]", "special": True}}
     fill(tmp_path, tokenizer_config={"tokenizer_class": "TikTokenTokenizer", "added_tokens_decoder": decoder})
     loaded = fastbpe.load(tmp_path)
-    assert (loaded.pattern_name, loaded.n_vocab) == ("kimi", 163840)
+    assert (loaded.pattern, loaded.n_vocab) == (fastbpe.PATTERNS["kimi"], 163840)
     assert loaded.decode(loaded.encode("日本語 text 123")) == "日本語 text 123"

@@ -65,7 +65,7 @@ def test_published_gpt2_files_load(given_file: str) -> None:
     tokenizer = fastbpe.load(path)
     assert tokenizer == published("r50k_base")
     assert tokenizer.special_tokens == {"<|endoftext|>": 50256}
-    assert tokenizer.pattern_name == tokenizer.name == "gpt2"
+    assert (tokenizer.pattern, tokenizer.name) == (fastbpe.PATTERNS["gpt2"], "gpt2")
     ranks = data_gym_to_mergeable_bpe_ranks(
         str(path.parent / "gpt2_vocab.bpe"), str(path.parent / "gpt2_encoder.json")
     )

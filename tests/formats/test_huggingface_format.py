@@ -48,10 +48,10 @@ def test_small_file_loads() -> None:
     assert tokenizer.encode("abc 12<s>", allowed_special="all") == [257, 32, 261, 262]
     assert tokenizer.decode([257, 32, 261, 262]) == "abc 12<s>"
     assert tokenizer.special_tokens == {"<s>": 262}
-    assert tokenizer.pattern_name == "gpt2"
+    assert tokenizer.pattern == fastbpe.PATTERNS["gpt2"]
     assert tokenizer.added_tokens == []
     assert tokenizer.vocab_size == tokenizer.n_vocab == 263
-    assert tokenizer.pre_tokenizers == tokenizer.normalizers == []
+    assert fastbpe.steps(tokenizer) == {"normalizers": [], "pre_tokenizers": []}
     assert tokenizer.template == ([], [])
 
 
@@ -82,7 +82,7 @@ def test_added_tokens_are_found_in_any_trusted_text() -> None:
     parts = [("<n>", False), ("<n><s>", True)]
     assert tokenizer.encode_parts(parts) == [60, 110, 62, 263, 262], "neither in text of somebody else's"
     assert tokenizer.encode_batch(["<n>", "<s>"], allowed_special={"<s>"}) == [[263], [262]]
-    assert not tokenizer.is_special_token(263)
+    assert 263 not in tokenizer.special_tokens.values()
     assert tokenizer.token_to_id("<n>") == 263
     assert tokenizer.id_to_token(263) == b"<n>"
     with pytest.raises(ValueError, match="disallowed special token"):
@@ -138,7 +138,7 @@ def test_pre_tokenizers_that_regexes_express_become_a_pattern() -> None:
     made = small(pre_tokenizer=sequence(split(r"\d"), {**split(""), "pattern": {"String": "a."}}, BYTE_LEVEL))
     tokenizer = load(made)
     assert tokenizer.pattern == (r"\d", r"\x{61}\x{2e}")
-    assert tokenizer.pre_tokenizers == []
+    assert fastbpe.steps(tokenizer)["pre_tokenizers"] == []
     assert "pre-tokenizers" in repr(load(small(pre_tokenizer=sequence({"type": "Whitespace"}, BYTE_LEVEL))))
 
 
@@ -678,7 +678,7 @@ def test_17_000_added_tokens_are_found() -> None:
 
 def test_published_files_keep_pre_tokenizers_and_template() -> None:
     tokenizer = fastbpe.load(file_of("falcon"))
-    assert len(tokenizer.pre_tokenizers) == 4
+    assert len(fastbpe.steps(tokenizer)["pre_tokenizers"]) == 4
     assert tokenizer.vocab_size == 65024
     assert fastbpe.load(file_of("whisper_large_v3")).template == ([50258, 50364], [50257])
 

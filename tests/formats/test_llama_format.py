@@ -14,7 +14,7 @@ from fastbpe.formats import native, native_extras
 from fastbpe.formats.huggingface import read_llama
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import CodePointModel, Conventions
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.bounds import within
 
 METASPACE = "▁"
@@ -168,7 +168,7 @@ def test_file_that_is_nearly_of_the_kind_gives_what_tokenizers_gives(changes: di
         for skips in (False, True):
             decoded = original.decode(ids, skip_special_tokens=skips)
             assert tokenizer.decode(ids, skip_special_tokens=skips) == decoded
-    again = fastbpe.load(native.dump(tokenizer._full_model()))
+    again = fastbpe.load(native.dump(tokenizer._family.model))
     assert again == tokenizer
     assert [again.encode(text) for text in TEXTS[4:5]] == [tokenizer.encode(text) for text in TEXTS[4:5]]
 
@@ -192,7 +192,7 @@ def test_truncation_setting_is_warned_of() -> None:
 
 def test_pieces_unknown_to_sentencepiece_load_but_are_not_exported() -> None:
     model = parsed(model__vocab=with_tokens("\0", "a" * 100_000, "b b"))
-    tokenizer = CodePointTokenizer(model)
+    tokenizer = Tokenizer(model)
     assert tokenizer.encode("\0")[1:] == [264]
     again = pickle.loads(pickle.dumps(tokenizer))
     assert again.encode("\0 ab") == tokenizer.encode("\0 ab")

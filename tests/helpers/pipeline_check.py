@@ -18,7 +18,7 @@ import tokenizers as stock
 
 import fastbpe
 import fastbpe.tokenizers as face
-from fastbpe.tokenizer.words import find_words
+from fastbpe.tokenizer.internals import find_words
 from helpers.random_pipelines import Json, damaged, flat, is_panic, normalized_by, random_pipeline, random_texts
 
 MAX_TRIES = 3000  # smaller files and texts that are tried for one difference
@@ -72,7 +72,7 @@ def _encode(tokenizer: Any, text: str, tokens: Sequence[str]) -> dict[str, Any]:
     traced, offsets = tokenizer.encode_with_offsets(text, allowed_special="all")
     made = {"ids": ids, "ids with offsets": traced, "offsets": [tuple(span) for span in offsets]}
     if len(tokens) == len(ids):
-        words = find_words(tokenizer, text, ids, tokens, allowed_special="all")
+        words = find_words(tokenizer, text, ids, tokens, "all")
         if words is not None:
             made["words"] = words.numbers
     return made

@@ -102,7 +102,7 @@ def test_random_shards_teach_the_pieces_of_the_slow_twin(tmp_path: Path) -> None
             tokenizer = fastbpe.train(counts, mode="codepoint", progress=False, **for_learning)
         except (SpecError, TrainingError):
             continue
-        model = tokenizer._source  # type: ignore[attr-defined]
+        model = tokenizer._family.own  # type: ignore[attr-defined]
         found = [p.decode() for p, kind in zip(model.pieces, model.types, strict=True) if kind == 1]
         assert found == twin_pieces(sentences, options), (sentences, options)
         n_done += 1

@@ -33,7 +33,7 @@ def extend(base: Tokenizer, source: Any, n_more: int, **options: Any) -> Tokeniz
 
 
 def pieces_of(tokenizer: Tokenizer) -> list[bytes]:
-    return tokenizer._source.pieces  # type: ignore[attr-defined]
+    return tokenizer._family.own.pieces  # type: ignore[attr-defined]
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
@@ -55,7 +55,7 @@ def test_extending_random_models_equals_the_slow_twin() -> None:
             extended = extend(base, second, n_more)
         except (SpecError, OptionError, TypeError, ValueError):
             continue  # refusals have tests of their own
-        model = base._source  # type: ignore[attr-defined]
+        model = base._family.own  # type: ignore[attr-defined]
         trainer, names, kept, normalizer = twin_trainer(second, model)
         processor = twin.Processor(model.pieces, twin.floats(model.scores), model.types, normalizer)
         expected = trainer.go_on(processor, [(s, 1) for s in kept], n_pieces=n_more, symbols=names)
@@ -68,7 +68,7 @@ def test_extending_random_models_equals_the_slow_twin() -> None:
 def test_extended_model_keeps_pieces_scores_and_ids() -> None:
     base = trained()
     new = extend(base, ["wider lower, \u00fcbernew \u00fcbernew shower wow"] * 3, 12)
-    old_model, model = base._source, new._source  # type: ignore[attr-defined]
+    old_model, model = base._family.own, new._family.own  # type: ignore[attr-defined]
     n = base.n_vocab
     assert model.pieces[:n] == old_model.pieces
     assert model.scores[: 4 * n] == old_model.scores
@@ -83,7 +83,7 @@ def test_extended_model_gives_the_ids_of_sentencepiece() -> None:
     base = trained(byte_fallback=False, user_defined_symbols=["<x>"])
     text = "wider lower, \u00fcbernew <x>shower wow low"
     new = extend(base, [text] * 3, 20).with_special_tokens(["<pad>"])
-    peer = spm.SentencePieceProcessor(model_proto=new._dump("sentencepiece"))
+    peer = spm.SentencePieceProcessor(model_proto=new._family.dump(new, "sentencepiece"))
     for line in (text, *TEXT):
         assert new.encode_ordinary(line) == peer.encode(line)
 
@@ -103,7 +103,7 @@ def test_llama_2_learns_japanese_and_keeps_its_ids() -> None:
     assert new.vocab_size == 35_000
     assert pieces_of(new)[:32_000] == pieces_of(base)
     assert len(new.encode_ordinary(text)) < 0.8 * len(base.encode_ordinary(text))
-    peer = spm.SentencePieceProcessor(model_proto=new._dump("sentencepiece"))
+    peer = spm.SentencePieceProcessor(model_proto=new._family.dump(new, "sentencepiece"))
     for line in text.splitlines()[:200]:
         assert new.encode_ordinary(line) == peer.encode(line)
         assert new.decode(new.encode_ordinary(line)) == base.decode(base.encode_ordinary(line))

@@ -119,15 +119,15 @@ def test_offsets_and_token_bytes_equal_the_slow_twin(tokenizer: Tokenizer, ids: 
     for token in tokens:
         expected.append(sum(start <= at for start in starts) - 1)
         at += len(token)
-    text, offsets = tokenizer.decode_with_offsets(ids)
+    text, offsets = tokenizer._family.surfaces.decode_with_offsets(ids)
     assert text == tokenizer.decode(ids)
     assert offsets == expected
 
 
 def test_offsets_of_half_characters_point_at_their_replacement(tokenizer: Tokenizer) -> None:
-    assert tokenizer.decode_with_offsets([97, *"👍".encode()[:2]]) == ("a\ufffd", [0, 1, 1])
-    assert tokenizer.decode_with_offsets([*"👍".encode()[2:], 97]) == ("\ufffd\ufffda", [0, 1, 2])
-    for method in (tokenizer.decode_with_offsets, tokenizer.decode_tokens_bytes):
+    assert tokenizer._family.surfaces.decode_with_offsets([97, *"👍".encode()[:2]]) == ("a\ufffd", [0, 1, 1])
+    assert tokenizer._family.surfaces.decode_with_offsets([*"👍".encode()[2:], 97]) == ("\ufffd\ufffda", [0, 1, 2])
+    for method in (tokenizer._family.surfaces.decode_with_offsets, tokenizer.decode_tokens_bytes):
         with pytest.raises(InvalidTokenError, match="id 261 at position 1"):
             method([97, 261])
 
@@ -201,18 +201,18 @@ def test_unknown_id_in_a_list_is_named_with_its_position(
             with pytest.raises(InvalidTokenError, match=f"^id {bad} at position {position} is not a token"):
                 call(make(ids))
     with pytest.raises(InvalidTokenError, match=f"^id {bad} at position 0 is not a token"):
-        tokenizer.decode_single_token_bytes(bad)
+        tokenizer.decode_tokens_bytes([bad])[0]
 
 
 def test_every_single_token_is_decoded(tokenizer: Tokenizer) -> None:
     for token_id, token in TOKENS.items():
-        assert tokenizer.decode_single_token_bytes(token_id) == token
+        assert tokenizer.decode_tokens_bytes([token_id])[0] == token
         assert tokenizer.id_to_token(np.uint32(token_id)) == token  # type: ignore[arg-type]
         assert tokenizer.decode_bytes([token_id]) == token
         assert outcome(lambda: tokenizer.decode([token_id])) == outcome(lambda: token.decode(errors="replace"))  # noqa: B023
     for no_id in (1.0, None, "97", b"a"):
         with pytest.raises(TypeError, match="ids must be integers"):
-            tokenizer.decode_single_token_bytes(no_id)  # type: ignore[arg-type]
+            tokenizer.decode_tokens_bytes([no_id])[0]  # type: ignore[arg-type]
 
 
 def test_objects_with_index_are_accepted_as_ids(tokenizer: Tokenizer) -> None:

@@ -14,7 +14,6 @@ from fastbpe._core.encode.count_limits import count_part, cut_range, furthest_pl
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.model import AddedToken, Model
 from fastbpe.tokenizer import truncation
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.truncation import TRIED
 from helpers.longest_parts import longest_part
 from helpers.sampling import n_rounds
@@ -60,7 +59,7 @@ def test_offsets_equal_the_slow_twin(
 def test_pieces_equal_the_slow_twin(tokenizers: dict[str, Tokenizer], text: str, name: str) -> None:
     tokenizer = tokenizers[name]
     data = to_utf8(text)
-    ends = tokenizer._splitter.ends(text)
+    ends = tokenizer._family.splitter.ends(text)
     tokens = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     assert tokenizer.pieces(text) == offsets(text, tokens)
     assert tokenizer.pieces(data) == tokenizer.pieces(data.decode())
@@ -259,7 +258,7 @@ WORDS = ["a", "the", "cat", " ", "  ", " the", "é", "日本", "'s", "12", ".", 
 
 
 @pytest.fixture(scope="module")
-def code_point_tokenizers() -> dict[str, CodePointTokenizer]:
+def code_point_tokenizers() -> dict[str, Tokenizer]:
     """Models that add a prefix to a text, drop some of it, or change it."""
     options: dict[str, dict[str, Any]] = {
         "plain": {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True},
@@ -281,7 +280,7 @@ def code_point_tokenizers() -> dict[str, CodePointTokenizer]:
         size = 120 + 256 * ("byte_fallback" in of_model)
         with pytest.warns(TrainingWarning, match="left out of the vocabulary"):
             tokenizer = train(text, mode="codepoint", vocab_size=size, progress=False, **of_model)
-        assert isinstance(tokenizer, CodePointTokenizer)
+        assert tokenizer.mode == "codepoint"
         made[name] = tokenizer
     return made
 
@@ -295,7 +294,7 @@ def code_point_tokenizers() -> dict[str, CodePointTokenizer]:
 )
 @settings(max_examples=200)
 def test_truncated_code_point_text_fits_and_is_long(
-    code_point_tokenizers: dict[str, CodePointTokenizer],
+    code_point_tokenizers: dict[str, Tokenizer],
     words: list[str],
     times: int,
     number: int,
@@ -325,7 +324,7 @@ def test_truncated_code_point_text_fits_and_is_long(
     n=st.integers(1, 60),
 )
 def test_counts_before_and_after_a_safe_cut_add_up(
-    code_point_tokenizers: dict[str, CodePointTokenizer], words: list[str], times: int, name: str, n: int
+    code_point_tokenizers: dict[str, Tokenizer], words: list[str], times: int, name: str, n: int
 ) -> None:
     tokenizer, text = code_point_tokenizers[name], "".join(words) * times
     count = tokenizer.count(text)
@@ -335,7 +334,7 @@ def test_counts_before_and_after_a_safe_cut_add_up(
 
 @pytest.mark.parametrize("name", ["symbols alone", "trims"])
 def test_non_ascii_letters_are_followed_by_safe_cuts(
-    code_point_tokenizers: dict[str, CodePointTokenizer], name: str
+    code_point_tokenizers: dict[str, Tokenizer], name: str
 ) -> None:
     text = "дом žluť " * 200
     code_point_tokenizers[name].count(text)

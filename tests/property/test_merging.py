@@ -51,7 +51,7 @@ def texts_of(rng: random.Random, tokenizer: Tokenizer) -> list[str]:
 def test_tokens_of_the_first_keep_ids_and_makers() -> None:
     for _, a, b, change in drawn("first", 200):
         merged = change.tokenizer
-        every = merged._vocabulary.tokens() if merged.mode == "byte" else merged._source.pieces
+        every = merged._family.vocabulary.tokens() if merged.mode == "byte" else merged._family.own.pieces
         if len({*every}) < sum(map(bool, every)):
             continue  # the twin knows tokens by their bytes
         assert merged.vocab[: a.n_vocab] == a.vocab, (a, b)
@@ -65,7 +65,7 @@ def test_no_token_stands_twice_and_none_is_unreachable() -> None:
     n_added = n_dropped = 0
     for _, a, b, change in drawn("reachable", 200):
         merged = change.tokenizer
-        every = merged._vocabulary.tokens() if merged.mode == "byte" else merged._source.pieces
+        every = merged._family.vocabulary.tokens() if merged.mode == "byte" else merged._family.own.pieces
         new = [token for token in every[a.n_vocab :] if token]
         assert len({*new}) == len(new)
         assert {*new}.isdisjoint(every[: a.n_vocab])
@@ -73,9 +73,9 @@ def test_no_token_stands_twice_and_none_is_unreachable() -> None:
         made = surgery.makers(ids, priority, cut)
         names = {token.id for token in merged.added_tokens} | {*merged.special_tokens.values()}
         if merged.mode == "codepoint":
-            names |= {i for i, kind in enumerate(merged._source.types) if kind == PieceType.USER_DEFINED}
+            names |= {i for i, kind in enumerate(merged._family.own.types) if kind == PieceType.USER_DEFINED}
         for i in change.report.added.values():
-            token = merged.id_to_token(i) if merged.mode == "byte" else merged._source.piece(i)
+            token = merged.id_to_token(i) if merged.mode == "byte" else merged._family.own.piece(i)
             text = token.decode("utf-8", "replace")
             is_made = token in made or len(cut(token)) == 1 or i in names
             assert is_made or merged.encode_ordinary(text) == [i], (a, b, token)
@@ -116,7 +116,7 @@ def is_utf8(token: bytes) -> bool:
 
 def test_merged_tokenizer_decodes_texts_as_the_first_one_does() -> None:
     for rng, a, b, change in drawn("round trip", 150):
-        if a.mode == "byte" and (a._model.prefix_space or a.normalizers):
+        if a.mode == "byte" and (a._family.own.prefix_space or a._family.normalizers()):
             continue  # it does not keep texts
         texts = [*texts_of(rng, a), *texts_of(rng, b)]
         if b.added_tokens or b.special_tokens:
@@ -133,7 +133,7 @@ def test_report_and_maps_agree() -> None:
         report = change.report
         assert id_map == merged.id_map(a)
         assert id_map.new_to_old.tolist() == [*range(a.n_vocab)] + [-1] * (merged.n_vocab - a.n_vocab)
-        ordinary = b._vocabulary if b.mode == "byte" else None
+        ordinary = b._family.vocabulary if b.mode == "byte" else None
         if not any(ordinary is not None and ordinary.has(token.id) for token in b.added_tokens):
             assert sorted(report.added.values()) == [*range(a.n_vocab, merged.n_vocab)]
         from_b = merged.id_map(b)
@@ -147,17 +147,17 @@ def test_report_and_maps_agree() -> None:
 def test_scores_keep_the_order_of_the_first() -> None:
     n_kept = n_pairs = 0
     for _, a, b, change in drawn("order", 400):
-        if a.mode == "byte" or a._source.merges or b._source.merges:
+        if a.mode == "byte" or a._family.own.merges or b._family.own.merges:
             continue
-        merged = change.tokenizer._source
+        merged = change.tokenizer._family.own
         scores = scores_of(merged)
-        old = scores_of(a._source)
+        old = scores_of(a._family.own)
         several = [p for p in old if len(characters(p)) > 1]
         for one in several:
             for two in several:
                 assert (old[one] < old[two]) == (scores[one] < scores[two]), (a, b)
-        other = scores_of(b._source)
-        reordered = {b._source.piece(i) for i in change.report.reordered}
+        other = scores_of(b._family.own)
+        reordered = {b._family.own.piece(i) for i in change.report.reordered}
         both = [p for p in other if p in scores and len(characters(p)) > 1 and p not in reordered]
         for one in both:
             for two in both:

@@ -175,7 +175,7 @@ def test_offsets_of_code_points_equal_those_measured_along_the_normalized_text(
 ) -> None:
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     tokenizer: Any = tokenizers[name]
-    measured = TokenEncoder(tokenizer, tokenizer._normalizer).encode(text.encode(), offsets=True)
+    measured = TokenEncoder(tokenizer, tokenizer._family.normalizer).encode(text.encode(), offsets=True)
     expected = measured.ids(), measured.offsets(in_characters=True)
     assert tokenizer.encode_with_offsets(text, allowed_special=(), disallowed_special=()) == expected
 

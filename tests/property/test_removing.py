@@ -55,16 +55,16 @@ def texts_of(rng: random.Random, tokenizer: Tokenizer) -> list[str]:
 def rules(tokenizer: Any) -> tuple[dict[bytes, int], surgery.Priority, surgery.Cut, Any]:
     """Give the tokens (bytes to id) that merging knows, its rule, symbols, and the list of pairs or None."""
     if tokenizer.mode == "byte":
-        model = tokenizer._full_model()
+        model = tokenizer._family.model
         ids = {}
-        for i, token in reversed([*enumerate(tokenizer._vocabulary.tokens())]):
+        for i, token in reversed([*enumerate(tokenizer._family.vocabulary.tokens())]):
             if token:
                 ids[token] = i
         listed = model.merge_list()
         cut: surgery.Cut = surgery.each_byte
-        tokens = tokenizer._vocabulary.tokens()
+        tokens = tokenizer._family.vocabulary.tokens()
     else:
-        model = tokenizer._source
+        model = tokenizer._family.own
         kinds = mergeable(model)
         tokens = model.pieces
         ids = {piece: i for i, piece in enumerate(tokens) if model.types[i] in kinds}
@@ -89,7 +89,7 @@ def test_every_text_is_decoded_as_before() -> None:
         model: Any = old
         if not {token.id for token in old.added_tokens}.isdisjoint(made[1]):
             continue  # text that was an added token may be normalized now
-        if old.mode == "byte" and (model._model.prefix_space or old.normalizers):
+        if old.mode == "byte" and (model._family.own.prefix_space or old._family.normalizers()):
             continue  # it does not keep texts
         texts = texts_of(rng, old)
         for text, one, two in zip(
@@ -111,7 +111,7 @@ def test_texts_of_intact_tokens_keep_their_ids() -> None:
         gone = {*made[0].report.removed, *made[0].report.lost}
         from fastbpe.vocabularies.makers import made_of
 
-        if old.mode == "codepoint" and any(old._source.types[i] == PieceType.UNUSED for i in gone):  # type: ignore[attr-defined]
+        if old.mode == "codepoint" and any(old._family.own.types[i] == PieceType.UNUSED for i in gone):  # type: ignore[attr-defined]
             continue  # text may be merged through a piece whose id it does not have
         touched = gone | {*made_of(gone, removal.makers)}
         tokens = [*old.added_tokens, *(fastbpe.AddedToken(*item) for item in old.special_tokens.items())]
@@ -165,7 +165,7 @@ def is_whole(tokenizer: Any, token_id: int, token: bytes) -> bool:
         text = token.decode()
     except UnicodeDecodeError:
         return False
-    return tokenizer._model.whole_piece_first and tokenizer.encode_ordinary(text) == [token_id]
+    return tokenizer._family.own.whole_piece_first and tokenizer.encode_ordinary(text) == [token_id]
 
 
 def test_id_map_equals_comparison_of_the_tokenizers() -> None:
@@ -251,5 +251,5 @@ def test_metaspace_and_space_name_the_same_piece() -> None:
     one, two = old.without_tokens(["\u2581abc"]), old.without_tokens([" abc"])
     assert one.tokenizer == two.tokenizer
     assert one.report.removed == (5,)
-    assert METASPACE_UTF8 + b"abc" not in one.tokenizer._source.pieces  # type: ignore[attr-defined]
-    assert PieceType.NORMAL in one.tokenizer._source.types  # type: ignore[attr-defined]
+    assert METASPACE_UTF8 + b"abc" not in one.tokenizer._family.own.pieces  # type: ignore[attr-defined]
+    assert PieceType.NORMAL in one.tokenizer._family.own.types  # type: ignore[attr-defined]

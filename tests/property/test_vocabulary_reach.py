@@ -32,7 +32,7 @@ def given(tokenizer: Tokenizer, letters: str, longest: int) -> set[int]:
 
 def check(tokenizer: Tokenizer, seen: set[int]) -> Reach:
     """Compare the verdicts with ids that were seen."""
-    material = tokenizer._material()
+    material = tokenizer._family.material()
     reach = judge(tokenizer, material)
     wrong = {i: (material.tokens[i], reach.impossible[i]) for i in reach.impossible.keys() & seen}
     assert not wrong

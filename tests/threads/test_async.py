@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import fastbpe
 from fastbpe import SpecialTokenError
 from helpers.streaming import TEXT, made
 
@@ -29,40 +30,40 @@ async def with_turns(work: Awaitable[Any]) -> tuple[Any, int]:
 def test_aencode_has_the_ids_of_encode(name: str) -> None:
     tokenizer = made(name)
     for text in ("", "ab", TEXT, TEXT * 100, "ab" * 40_000, TEXT.encode()):
-        assert asyncio.run(tokenizer.aencode(text)) == tokenizer.encode(text)
+        assert asyncio.run(fastbpe.aencode(tokenizer, text)) == tokenizer.encode(text)
     texts = ["", TEXT, "ab"] * 1000
-    assert asyncio.run(tokenizer.aencode_batch(iter(texts))) == tokenizer.encode_batch(texts)
-    assert asyncio.run(tokenizer.aencode_batch([])) == []
+    assert asyncio.run(fastbpe.aencode_batch(tokenizer, iter(texts))) == tokenizer.encode_batch(texts)
+    assert asyncio.run(fastbpe.aencode_batch(tokenizer, [])) == []
 
 
 def test_event_loop_runs_while_a_long_text_is_encoded() -> None:
     tokenizer = made("gpt2")
-    ids, turns = asyncio.run(with_turns(tokenizer.aencode(LONG)))
+    ids, turns = asyncio.run(with_turns(fastbpe.aencode(tokenizer, LONG)))
     assert turns > 10
     assert ids == tokenizer.encode(LONG)
-    lists, turns = asyncio.run(with_turns(tokenizer.aencode_batch([TEXT] * 20_000)))
+    lists, turns = asyncio.run(with_turns(fastbpe.aencode_batch(tokenizer, [TEXT] * 20_000)))
     assert turns > 10
     assert lists == [tokenizer.encode(TEXT)] * 20_000
 
 
 def test_lists_are_seen_by_the_garbage_collector() -> None:
     tokenizer = made("gpt2")
-    long = asyncio.run(tokenizer.aencode(LONG))
-    lists = asyncio.run(tokenizer.aencode_batch([TEXT, LONG]))
+    long = asyncio.run(fastbpe.aencode(tokenizer, LONG))
+    lists = asyncio.run(fastbpe.aencode_batch(tokenizer, [TEXT, LONG]))
     assert all(map(gc.is_tracked, [long, lists, *lists]))
 
 
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda t: t.aencode("<e>"), SpecialTokenError),
-        (lambda t: t.aencode("<e>" * 2000), SpecialTokenError),
-        (lambda t: t.aencode(5), TypeError),
-        (lambda t: t.aencode(b"\xff"), ValueError),
-        (lambda t: t.aencode("ab", num_threads=0), ValueError),
-        (lambda t: t.aencode_batch("ab"), TypeError),
-        (lambda t: t.aencode_batch(["ab", "<e>"]), SpecialTokenError),
-        (lambda t: t.aencode_batch(["ab"], num_threads=0), ValueError),
+        (lambda t: fastbpe.aencode(t, "<e>"), SpecialTokenError),
+        (lambda t: fastbpe.aencode(t, "<e>" * 2000), SpecialTokenError),
+        (lambda t: fastbpe.aencode(t, 5), TypeError),
+        (lambda t: fastbpe.aencode(t, b"\xff"), ValueError),
+        (lambda t: fastbpe.aencode(t, "ab", num_threads=0), ValueError),
+        (lambda t: fastbpe.aencode_batch(t, "ab"), TypeError),
+        (lambda t: fastbpe.aencode_batch(t, ["ab", "<e>"]), SpecialTokenError),
+        (lambda t: fastbpe.aencode_batch(t, ["ab"], num_threads=0), ValueError),
     ],
 )
 def test_errors_equal_encode(call: Callable[[Any], Awaitable[Any]], error: type[Exception]) -> None:
@@ -78,6 +79,6 @@ def test_many_tasks_share_a_tokenizer() -> None:
     texts = [TEXT * n for n in range(60)]
 
     async def run() -> list[list[int]]:
-        return await asyncio.gather(*(tokenizer.aencode(text) for text in texts))
+        return await asyncio.gather(*(fastbpe.aencode(tokenizer, text) for text in texts))
 
     assert asyncio.run(run()) == tokenizer.encode_batch(texts)

@@ -60,7 +60,7 @@ def test_long_list_decodes_as_on_one_thread(tokenizer: Tokenizer, greatest: int,
     if not greatest:
         parts += [[0xE8], [0xAA], [0x9E]] * 20
     ids = [i for part in rng.choices(parts, k=150_000) for i in part]
-    expected = b"".join(map(tokenizer.decode_single_token_bytes, ids)).decode(errors=errors)
+    expected = b"".join(tokenizer.decode_tokens_bytes(ids)).decode(errors=errors)
     for num_threads in THREADS:
         assert tokenizer.decode(ids, errors=errors, num_threads=num_threads) == expected
     assert tokenizer.decode(tuple(ids), errors=errors) == expected

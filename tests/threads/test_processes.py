@@ -60,10 +60,10 @@ def test_child_forked_during_a_cached_computation_can_encode() -> None:
     """The child has no such thread that could release the lock or finish its work."""
     code = """
 from fastbpe._utils.caching import cached_property
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
 model = fastbpe.train(["ab"], mode="codepoint", vocab_size=50, hard_vocab_limit=False, progress=False)
 expected = model.encode("ab a")
-model = CodePointTokenizer(model._source)
+model = Tokenizer(model._family.own)
 class Slow:
     @cached_property
     def value(self):

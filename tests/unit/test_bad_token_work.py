@@ -61,7 +61,7 @@ def test_overlap_as_large_as_the_chunk_is_refused(tokenizers: Mapping[str, Token
 @pytest.mark.parametrize("token_id", [-1, 10**6, 2**32, 2**70])
 def test_ids_outside_the_vocabulary_are_refused(tokenizers: Mapping[str, Tokenizer], token_id: int) -> None:
     for tokenizer in tokenizers.values():
-        for call in (tokenizer.decode, tokenizer.decode_bytes, tokenizer.decode_with_offsets):
+        for call in (tokenizer.decode, tokenizer.decode_bytes, tokenizer.decode_tokens_bytes):
             with pytest.raises(InvalidTokenError, match=str(token_id)):  # a KeyError, as everywhere
                 call([0, token_id])
         with pytest.raises(InvalidTokenError, match=str(token_id)):

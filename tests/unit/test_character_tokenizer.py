@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe import FormatError, Tokenizer, TrainingError, VocabularyError
+from fastbpe import FormatError, Tokenizer, TrainingError
 
 WORDS = {
     "version": "1.0",
@@ -86,9 +86,9 @@ def test_pieces_are_places_in_the_text(words: Tokenizer) -> None:
 
 
 def test_single_tokens_decode_within_a_text(words: Tokenizer) -> None:
-    assert words.decode_single_token_bytes(9) == b"low "
+    assert words._family.surfaces.token(9) == b"low "
     assert words.decode_tokens_bytes([9, 9]) == [b"low ", b"low"]
-    assert words.decode_with_offsets([9, 9]) == ("low low", [0, 4])
+    assert words._family.surfaces.decode_with_offsets([9, 9]) == ("low low", [0, 4])
     assert words.decode_batch([[9], [9, 9]]) == ["low", "low low"]
     stream = words.decoder()
     assert [stream.push(9), stream.push(9), stream.finish()] == ["low", " low", ""]
@@ -147,11 +147,11 @@ def test_explanation_has_the_ids_and_merges_of_each_word(words: Tokenizer) -> No
 
 
 def test_merge_tree_joins_symbols_as_the_file_spells_them(words: Tokenizer) -> None:
-    tree = words.merge_tree(b"low</w>")
+    tree = fastbpe.merge_tree(words, b"low</w>")
     assert (tree.token, tree.id) == (b"low</w>", 9)
     assert [part.token for part in tree.parts] == [b"lo", b"w</w>"]
     assert [part.token for part in tree.parts[0].parts] == [b"l", b"o"]
-    assert words.merge_tree(0).parts == ()
+    assert fastbpe.merge_tree(words, 0).parts == ()
 
 
 def test_explanation_of_tokens_with_a_prefix_spells_them_once() -> None:
@@ -173,14 +173,7 @@ def test_explanation_of_tokens_with_a_prefix_spells_them_once() -> None:
     assert (piece.text, piece.ids) == ("abc", (5,))
     assert [(one.left, one.right) for one in piece.merges] == [(b"##b", b"##c"), (b"a", b"##bc")]
     tree = "'abc' 5 ├── 'a' 0 └── '##bc' 4 ├── '##b' 1 └── '##c' 2"
-    assert str(tokenizer.merge_tree("abc")).split() == tree.split()
-
-
-def test_encode_with_unstable_is_refused_by_name(words: Tokenizer) -> None:
-    with pytest.raises(
-        VocabularyError, match=r"encode_with_unstable.* characters with the spelling of a tokenizer"
-    ):
-        words.encode_with_unstable("low")
+    assert str(fastbpe.merge_tree(tokenizer, "abc")).split() == tree.split()
 
 
 def test_report_gives_texts_for_tokens_and_proofs(words: Tokenizer) -> None:
@@ -218,7 +211,7 @@ def test_tokens_that_no_text_gives_are_in_no_short_text(seed: int) -> None:
 
 
 def test_completions_begin_with_the_bytes_that_tokens_decode_to(words: Tokenizer) -> None:
-    surfaces = {i: words.decode_single_token_bytes(i) for i, token in enumerate(words.vocab) if token}
+    surfaces = {i: words.decode_tokens_bytes([i])[0] for i, token in enumerate(words.vocab) if token}
     del surfaces[words.special_tokens["<s>"]]
     for prefix in {surface[:n] for surface in surfaces.values() for n in range(4)} | {b"zz", b"\xff"}:
         expected = {i for i, surface in surfaces.items() if surface.startswith(prefix)}
@@ -242,10 +235,3 @@ def test_formats_without_such_a_spelling_are_refused(words: Tokenizer, tmp_path:
     with pytest.raises(FormatError, match=r"cannot hold|choose one of"):
         words.export(tmp_path / "out", format=format)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
-
-
-def test_other_models_are_refused() -> None:
-    from fastbpe.tokenizer.characters import CharacterTokenizer
-
-    with pytest.raises(TypeError, match="Model with a spelling"):
-        CharacterTokenizer(Tokenizer.from_merges([], pattern=None)._whole_model())  # type: ignore[arg-type]

@@ -131,6 +131,8 @@ def _pushed(decoder: Any) -> list[str]:
     return texts
 
 
+WITH = {"tokenizer": tokenizer()}
+OTHER = {"tokenizer": fastbpe.Tokenizer.from_ranks({bytes([255 - i]): i for i in range(256)}, pattern=None)}
 THREADS = {"num_threads": 0}  # an invalid number, which must be refused
 SPECIAL = {
     "allowed_special": {"<x>"},
@@ -368,8 +370,9 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL, **SPANS}),
     "Tokenizer.encode_batch_with_offsets": Row({"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, **SPANS}),
-    "Tokenizer.show": Row(
-        {"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}, "ids": True, "bytes": True, "offsets": True}
+    "show": Row(
+        {**WITH, "text": TEXT},
+        {**OTHER, "text": "b", "allowed_special": {"<x>"}, "ids": True, "bytes": True, "offsets": True},
     ),
     "Tokenizer.encode_with_template": Row({"text": "a"}, {"text": "b", "pair": "c"}),
     "Tokenizer.encode_parts": Row({"parts": [(TEXT, True)]}, {"parts": [(TEXT, False)]}),
@@ -393,9 +396,10 @@ CALLS: dict[str, Row] = {
             **THREADS,
         },
     ),
-    "Tokenizer.write_shard": Row(
-        {"texts": ["a"], "out": "{bin}", "shard": (0, 1)},
+    "write_shard": Row(
+        {**WITH, "texts": ["a"], "out": "{bin}", "shard": (0, 1)},
         {
+            **OTHER,
             "texts": ["ab"],
             "on_error": WithArguments(texts=["a", None], value="skip"),
             "errors": WithArguments(texts=[b"\xff"], value="replace"),
@@ -434,18 +438,19 @@ CALLS: dict[str, Row] = {
     "Tokenizer.encoder": Row({}, SPECIAL),
     "Tokenizer.conversation": Row({}, SPECIAL),
     "Tokenizer.completions": Row({"prefix": b"a"}, {"prefix": b"b"}),
-    "Tokenizer.encode_with_unstable": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
-    "Tokenizer.aencode": Row(
-        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
+    "aencode": Row(
+        {**WITH, "text": TEXT},
+        {**OTHER, "text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)},
     ),
-    "Tokenizer.aencode_batch": Row(
-        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
+    "aencode_batch": Row(
+        {**WITH, "texts": [TEXT]},
+        {**OTHER, "texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)},
     ),
     "Tokenizer.explain": Row({"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}}),
     "Tokenizer.is_lossless": Row({"text": TEXT}, {"text": "\ud800"}),
-    "Tokenizer.joins": Row(
-        {"a": "a", "b": "b"},
-        {"a": "b", "b": "c", "allowed_special": WithArguments(a="<", b="x>", value={"<x>"})},
+    "joins": Row(
+        {**WITH, "a": "a", "b": "b"},
+        {**OTHER, "a": "b", "b": "c", "allowed_special": WithArguments(a="<", b="x>", value={"<x>"})},
     ),
     "Tokenizer.interval_counter": Row({"text": TEXT}, {"text": b"b"}),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
@@ -461,12 +466,11 @@ CALLS: dict[str, Row] = {
         },
     ),
     "Tokenizer.decode_bytes": Row({"ids": [0x61]}, {"ids": [0x62]}),
-    "Tokenizer.decode_single_token_bytes": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.decode_tokens_bytes": Row({"ids": [1]}, {"ids": [2]}),
-    "Tokenizer.decode_with_offsets": Row({"ids": [0x61]}, {"ids": [0x62]}),
     "Tokenizer.decoder": Row({}, {"errors": "ignore", "unknown_ids": "skip", "skip_special_tokens": True}),
     "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
-    "Tokenizer.merge_tree": Row({"token": "ab"}, {"token": "a"}),
+    "merge_tree": Row({**WITH, "token": "ab"}, {**OTHER, "token": "a"}),
+    "steps": Row(WITH, {"tokenizer": fastbpe.train(["ab"], mode="codepoint", vocab_size="characters")}),
     "Tokenizer.without_tokens": Row({"tokens": [256]}, {"tokens": [], "keep_ids": True}),
     "Tokenizer.prune": Row(
         {"keep": 258},
@@ -486,7 +490,6 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
-    "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),
     "Tokenizer.export": Row(
         {"path": "{out}", "format": "native"},
         {

@@ -162,7 +162,7 @@ def results_of(make: Callable[[], Any], name: str) -> Iterator[object]:
     """Yield the value of an attribute, or the results of a method for every argument list that it accepts."""
     try:
         value = getattr(make(), name)
-    except Exception:  # for example `eot_token` of a tokenizer without one
+    except Exception:  # for example a property that needs a package
         return
     if not callable(value):
         yield value

@@ -78,7 +78,7 @@ WRITERS = {
     "counts": "counts.save(folder + '/c.pieces')",
     "merge": "counts.save(folder + '/c.pieces'); "
     "fastbpe.PieceCounts.merge([folder + '/c.pieces'] * 2, folder + '/all.pieces', progress=False)",
-    "write_shard": "tokenizer.write_shard(['a', 'b'], folder + '/out.bin', (0, 2))",
+    "write_shard": "fastbpe.write_shard(tokenizer, ['a', 'b'], folder + '/out.bin', (0, 2))",
     "encode_files": "tokenizer.encode_files("
     "text, folder + '/ids.bin', shard=(0, 1), num_threads=1, progress=False)",
     "fetch": "fetch._keep(folder + '/fastbpe/a/b.bin', b'x')",
@@ -231,7 +231,7 @@ def test_write_shard_and_encode_files_clear_what_the_other_left(tmp_path: Path) 
     shard = tmp_path / "ids" / "a-00000-of-00001.bin"
     for write in (
         lambda: tokenizer.encode_files(tmp_path / "x.txt", tmp_path / "ids" / "a.bin", shard=(0, 1)),
-        lambda: tokenizer.write_shard(["a b"], tmp_path / "ids" / "a.bin", (0, 1)),
+        lambda: fastbpe.write_shard(tokenizer, ["a b"], tmp_path / "ids" / "a.bin", (0, 1)),
     ):
         with killed_writer(HOLD, str(shard)):
             pass

@@ -124,21 +124,21 @@ OBJECTS: dict[str, Callable[..., Any]] = {
     "explanation": lambda: tokenizer().explain(TEXT),
     "explanation of one piece": lambda: Tokenizer.from_merges([(97, 98)], pattern=None).explain(TEXT),
     "explained piece": lambda: Tokenizer.from_merges([(97, 98)], pattern=None).explain("ab" * 9_999).pieces[0],
-    "merge tree": lambda: tokenizer().merge_tree("abab"),
-    "merge tree of a whole piece": lambda: tokenizer().merge_tree("00001 x"),
+    "merge tree": lambda: fastbpe.merge_tree(tokenizer(), "abab"),
+    "merge tree of a whole piece": lambda: fastbpe.merge_tree(tokenizer(), "00001 x"),
     "chunk": lambda: next(iter(tokenizer().chunk(TEXT, 5_000, with_spans=True))),
     "aligned part": lambda: fastbpe.align("a" * 9_999, Tokenizer.from_merges([], pattern=None), tokenizer())[0],
     "added token": lambda: AddedToken("<|x|>"),
     "verification": lambda: Verification(9, None),
     "difference": lambda: Difference(TEXT, [*range(9_999)], [*range(9_999)]),
     "found token": lambda: search_tokens(tokenizer(), text="abab")[0],
-    "shown text": lambda: tokenizer().show(TEXT),
+    "shown text": lambda: fastbpe.show(tokenizer(), TEXT),
     "stored ids": stored_ids,
     "summary": summary,
     "verified ids": verified,
     "summary of merged counts": lambda: MergeSummary("a.pieces", *range(7)),
-    "model": lambda: tokenizer()._full_model(),
-    "model of code points": lambda: points()._source,  # type: ignore[attr-defined]
+    "model": lambda: tokenizer()._family.model,
+    "model of code points": lambda: points()._family.own,  # type: ignore[attr-defined]
     "templates": lambda: points().template,
 }
 #: Objects whose str is the whole text, by purpose.
@@ -199,7 +199,7 @@ def test_repr_tells_what_an_object_holds() -> None:
     talk.append("ab ab" * 1000)
     assert repr(talk).startswith("<fastbpe.Conversation of 3,000 ids, 5,000 characters that end with 'ab")
     assert repr(plain.interval_counter("ab")) == "<fastbpe.IntervalCounter of 2 characters, 'ab'>"
-    assert repr(plain.merge_tree("ab")) == "<fastbpe.MergeTree 'ab' 256 of 'a' + 'b'>"
+    assert repr(fastbpe.merge_tree(plain, "ab")) == "<fastbpe.MergeTree 'ab' 256 of 'a' + 'b'>"
     assert repr(fastbpe.vocabulary_report(plain)) == (
         "<fastbpe.VocabularyReport of a vocabulary, byte mode, 257 tokens: some text gives 244, no text 13, "
         "undecided 0>"

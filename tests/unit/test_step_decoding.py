@@ -81,7 +81,7 @@ def test_tokens_decode_to_the_text_that_tokenizers_gives(
     assert decoding.decode(ids) == text
     assert decoding.decode_batch([ids, [], ids]) == [text, decoding.decode([]), text]
     assert decoding.decode_with_offsets(ids)[0] == text
-    assert b"".join(decoding.decode_tokens_bytes(ids)) == decoding.decode_bytes(ids)
+    assert b"".join(decoding.tokens(ids)) == decoding.decode_bytes(ids)
     for size in (1, 2, len(ids)):
         stream = decoding.stream()
         texts = [stream.push(ids[at : at + size]) for at in range(0, len(ids), size)]
@@ -117,7 +117,7 @@ def test_ids_without_a_token_are_an_error_or_left_out_or_replaced(steps: list[di
     with pytest.raises(InvalidTokenError, match=message):
         decoding.decode_bytes(bad)
     with pytest.raises(InvalidTokenError, match="id 1 at position 0"):
-        decoding.decode_single_token_bytes(1)
+        decoding.token(1)
     replaced = apply(make_steps(steps), ["a</w>", "▁b", "\ufffd", "<0x41>", "\ufffd"])
     skipped = decoding.decode([0, 2, 3])
     for unknown, text in (("skip", skipped), ("replace", replaced)):
@@ -150,7 +150,7 @@ def test_bad_arguments_raise_the_errors_of_other_decoders(steps: list[dict[str, 
     with pytest.raises(ValueError, match="unknown_ids"):
         decoding.decode_batch([], unknown_ids=no_rule)
     with pytest.raises(TypeError, match="not bool"):
-        decoding.decode_single_token_bytes(True)
+        decoding.token(True)
     with pytest.raises(TypeError, match="bool"):
         decoding.stream().push(True)
 
@@ -183,7 +183,7 @@ def test_a_whole_decoder_is_a_list_of_steps() -> None:
 def test_the_empty_token_is_a_token() -> None:
     decoding = StepDecoding(None, [b"a", b"", b""], empty=[1])
     assert decoding.decode([0, 1, 0]) == "a  a"
-    assert decoding.decode_single_token_bytes(1) == b" "
+    assert decoding.token(1) == b" "
     with pytest.raises(InvalidTokenError):
         decoding.decode([2])
 
@@ -200,18 +200,18 @@ def test_bytes_that_are_not_utf8_go_to_the_error_handler() -> None:
         with pytest.raises(UnicodeDecodeError):
             decoding.decode_batch([ids], "strict")
         assert decoding.decode_bytes(ids) == b"a\xc3b"
-        assert b"".join(decoding.decode_tokens_bytes(ids)) == b"a\xc3b"
-    assert of([FALLBACK], ["a", "<0xC3>", "b"]).decode_tokens_bytes([0, 1, 2]) == [b"a", b"\xc3", b"b"]
+        assert b"".join(decoding.tokens(ids)) == b"a\xc3b"
+    assert of([FALLBACK], ["a", "<0xC3>", "b"]).tokens([0, 1, 2]) == [b"a", b"\xc3", b"b"]
     assert of([BYTES], ["a", "Ã", "b"]).decode([0, 1, 2], "ignore") == "ab"
     assert of([BYTES], ["a", "Ã", "b"]).decode_bytes([0, 1, 2]) == b"a\xc3b"
 
 
 def test_bytes_of_one_token_are_those_that_it_adds_within_a_text() -> None:
-    assert of(BPE, ["a</w>"]).decode_single_token_bytes(0) == b"a "
-    assert of(LLAMA, ["▁a", "<0xC3>"]).decode_single_token_bytes(0) == b" a"
-    assert of(LLAMA, ["▁a", "<0xC3>"]).decode_single_token_bytes(1) == b"\xc3"
-    assert of(CHATGLM, ["▁a", "<0xC3>"]).decode_single_token_bytes(1) == b"\xc3"
-    assert of([CTC], ["a|"]).decode_single_token_bytes(0) == b"a "
+    assert of(BPE, ["a</w>"]).token(0) == b"a "
+    assert of(LLAMA, ["▁a", "<0xC3>"]).token(0) == b" a"
+    assert of(LLAMA, ["▁a", "<0xC3>"]).token(1) == b"\xc3"
+    assert of(CHATGLM, ["▁a", "<0xC3>"]).token(1) == b"\xc3"
+    assert of([CTC], ["a|"]).token(0) == b"a "
 
 
 def test_offsets_are_those_of_the_first_character_of_each_token() -> None:

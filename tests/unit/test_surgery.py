@@ -161,7 +161,7 @@ def test_template_keeps_its_tokens() -> None:
     new, _ = old.without_tokens(["ab"])
     assert new.encode_with_template("bc") == [257, 256]
     assert new.bos_token_id == 257
-    parts = new._model.huggingface
+    parts = new._family.own.huggingface
     assert parts["post_processor"]["special_tokens"]["<s>"]["ids"] == [257]
     assert parts["padding"]["pad_id"] == 257
 
@@ -277,15 +277,15 @@ def test_llama_with_chinese_pieces_has_no_unreachable_or_double_piece(tmp_path: 
     b = fastbpe.load(data_file("vocab", "sp_bpe_zh_nmt_nfkc_32k.model"))
     merged, id_map = fastbpe.merge_vocabularies(a, b)
     model: Any = merged
-    assert len({*model._source.pieces}) == merged.n_vocab
+    assert len({*model._family.own.pieces}) == merged.n_vocab
     assert (id_map.new_to_old[:32000] == range(32000)).all()
     assert (id_map.new_to_old[32000:] == -1).all()
     from fastbpe.tokenizer.makers import characters, piece_makers
 
-    made = piece_makers(model._source, model._parts)
+    made = piece_makers(model._family.own, model._family.parts)
     old: Any = a
-    assert {*piece_makers(old._source, old._parts)} <= {*made}
-    assert all(i in made or len(characters(model._source.piece(i))) == 1 for i in range(32000, merged.n_vocab))
+    assert {*piece_makers(old._family.own, old._family.parts)} <= {*made}
+    assert all(i in made or len(characters(model._family.own.piece(i))) == 1 for i in range(32000, merged.n_vocab))
     merged.export(tmp_path / "merged.model", format="sentencepiece", verify=False)
     processor = spm.SentencePieceProcessor(model_file=str(tmp_path / "merged.model"))
     text = corpus("multilingual.txt", 400_000)

@@ -18,6 +18,7 @@ from typing import TypeVar
 from fastbpe.cli import streams
 from fastbpe.display.layout import Details
 from fastbpe.display.painting import draw, wants_colours
+from fastbpe.display.shown_text import show
 from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.load import load
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
     _tell("saved", f"{output}, {os.path.getsize(output):,} bytes, loaded back in {1000 * seconds:.1f} ms")
     _check_round_trip(tokenizer, corpus.texts, n_bytes)
 
-    tokens = tokenizer.show(corpus.sample).tokens
+    tokens = show(tokenizer, corpus.sample).tokens
     streams.say(f"\nA few lines of it, token by token ({len(tokens)} tokens):\n")
     streams.say(textwrap.indent(draw(tokens, Details(), colours=wants_colours(sys.stdout)), "    "))
     streams.say("\nUse it from Python:\n")

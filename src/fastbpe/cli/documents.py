@@ -19,6 +19,7 @@ from fastbpe.corpus.sources import check_separator, read_stream
 from fastbpe.corpus.sources import read as read_file
 from fastbpe.corpus.text_documents import Stretch
 from fastbpe.errors import OptionError
+from fastbpe.tokenizer.internals import cutter_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 #: Shown by every --help.
@@ -112,7 +113,7 @@ def read(
 
     Long documents come in parts that can be encoded one by one. special: the special tokens that are looked for.
     """
-    for stretch in _stretches(name, args, tokenizer._cutter(special)):
+    for stretch in _stretches(name, args, cutter_of(tokenizer, special)):
         yield cast("Sequence[Document]", stretch.texts), stretch.ends
 
 

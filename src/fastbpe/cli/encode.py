@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> None:
         sequences.encode(args, tokenizer)
         return
     encode = _choose(tokenizer, args.allow_special, args.forbid_special)
-    special = tokenizer.special_tokens_set if args.allow_special or args.forbid_special else ()
+    special = tokenizer.special_tokens if args.allow_special or args.forbid_special else ()
     names = [name for argument in args.files or [streams.STDIN] for name in documents.files_of(argument, args)]
     is_seen = sys.stdout is not None and sys.stdout.isatty()  # a bar between the ids would be in the way
     with Reporter(False if is_seen else None).phase("encoding", None, unit="B", unit_scale=True) as phase:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_any
+from fastbpe.patterns import resolve_pattern
 from fastbpe.tokenizer.sequences import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -52,6 +53,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
+    special = {*tokenizer.special_tokens.values()}
     longest = sorted(enumerate(tokenizer.vocab), key=lambda item: -len(item[1]))
     return {
         "file": path,
@@ -61,14 +63,14 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
         "n_vocab": tokenizer.n_vocab,
         "special_tokens": tokenizer.special_tokens,
         "roles": tokenizer.roles,
-        "pattern_name": tokenizer.pattern_name,
+        "pattern_name": resolve_pattern(tokenizer.pattern)[0],
         "pattern": tokenizer.pattern,
         "n_merges": len(tokenizer.merges),
         "fingerprint": tokenizer.fingerprint,
         "longest_tokens": [
             {"id": token_id, "n_bytes": len(token), "text": token.decode(errors="backslashreplace")}
             for token_id, token in longest
-            if len(token) > 1 and not tokenizer.is_special_token(token_id)
+            if len(token) > 1 and token_id not in special
         ][:_N_LONGEST],
         "training": tokenizer.training_report,
         "training_options": tokenizer.training_options,

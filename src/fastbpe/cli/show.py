@@ -12,7 +12,7 @@ from fastbpe.cli.options import Named, add_model, add_special, allowed_special, 
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.display import html, painting
 from fastbpe.display.layout import Details
-from fastbpe.display.shown_text import ShownText
+from fastbpe.display.shown_text import ShownText, show
 from fastbpe.formats.atomic_files import write_with
 
 SUMMARY = "show the tokens of texts, in colours"
@@ -111,10 +111,15 @@ def _shown(
     allowed = allowed_special(args.allow_special, models)
     for name, text in _texts(args):
         for model, tokenizer in models:
-            special = allowed if isinstance(allowed, str) else allowed & tokenizer.special_tokens_set
+            special = allowed if isinstance(allowed, str) else allowed & tokenizer.special_tokens.keys()
             try:
-                shown = tokenizer.show(
-                    text, allowed_special=special, ids=details.ids, bytes=details.bytes, offsets=details.offsets
+                shown = show(
+                    tokenizer,
+                    text,
+                    allowed_special=special,
+                    ids=details.ids,
+                    bytes=details.bytes,
+                    offsets=details.offsets,
                 )
             except ValueError as error:
                 raise ValueError(f"{name or '--text'}: {error}") from None

@@ -15,7 +15,7 @@ from fastbpe.corpus.source_kinds import Document
 from fastbpe.display.painting import PLAIN_COLUMNS, wants_colours
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.material import shown_token
-from fastbpe.vocabularies.merge_tree import MergeTree
+from fastbpe.vocabularies.merge_tree import MergeTree, merge_tree
 from fastbpe.vocabularies.search import Found, scripts_of, search_tokens
 
 SUMMARY = "search and examine the tokens of a vocabulary"
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> None:
     _check(args)
     tokenizer = load_model(args)
     if args.tree is not None:
-        tree = tokenizer.merge_tree(_token_or_id(args.tree))
+        tree = merge_tree(tokenizer, _token_or_id(args.tree))
         if args.json:
             streams.say_json(tree.to_dict())
         else:

@@ -25,6 +25,7 @@ from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import shard_path
 from fastbpe.id_files.shards import rename_shard
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.tokenizer.write_shard import write_shard
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
 _MOVES_AT_ONCE = 16  # shards that get their numbers: each waits several times for a remote file system
@@ -39,7 +40,7 @@ class Writing(NamedTuple):
         fingerprint: fingerprint of the tokenizer.
         out: the output that the shards belong to, as an absolute path or an address.
         n_shards: number of all shards; None: it is not known yet, and each shard counts as the last one.
-        options: keyword arguments of `Tokenizer.write_shard`.
+        options: keyword arguments of `write_shard`.
     """
 
     column: str
@@ -67,7 +68,7 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
     if isinstance(target, Path) and not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(target.parent))
     with tempfile.TemporaryDirectory() as folder:  # an empty shard raises the errors of a task
-        tokenizer.write_shard([], Path(folder, "shard" + Path(out).suffix), (0, 1), **options)
+        write_shard(tokenizer, [], Path(folder, "shard" + Path(out).suffix), (0, 1), **options)
 
 
 def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> tuple[int, bytes]:
@@ -87,7 +88,7 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
     shard = number, number + 1 if how.n_shards is None else how.n_shards
     try:
         made = tokenizer_of(how.fingerprint, how.tokenizer)
-        done = made.write_shard(texts, how.out, shard, num_threads=1, **how.options)
+        done = write_shard(made, texts, how.out, shard, num_threads=1, **how.options)
     except LASTING as error:
         return ERROR, pickle.dumps(error)
     skipped = done.n_skipped, [f"{where}: {named}" for named in done.skipped]

@@ -10,7 +10,7 @@ from fastbpe.display.shown_tokens import ShownToken, Text, Viewed, ids_of, shown
 
 
 class ShownText:
-    r"""Tokens of a text, to look at. `Tokenizer.show` makes it.
+    r"""Tokens of a text, to look at. `fastbpe.show` makes it.
 
     A notebook shows it in colours, rich prints it in colours, `str()` puts bars between the tokens.
 
@@ -20,8 +20,8 @@ class ShownText:
         ids: list of their ids.
         n_characters, n_bytes: size of the text.
 
-    >>> from fastbpe import Tokenizer
-    >>> shown = Tokenizer.from_merges([(97, 98)], pattern=None).show("ab c\n")
+    >>> import fastbpe
+    >>> shown = fastbpe.show(fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None), "ab c\n")
     >>> print(shown)
     ab|·|c|↵
     >>> shown.ids, shown.tokens[0].text
@@ -69,7 +69,37 @@ class ShownText:
         return html.fragment(self.tokens, self._details, self.summary)
 
 
-def show(tokenizer: Viewed, text: Text, allowed_special: str | Collection[str], details: Details) -> ShownText:
-    """Encode a text for showing; `Tokenizer.show` says the rest."""
+def show(
+    tokenizer: Viewed,
+    text: Text,
+    *,
+    allowed_special: str | Collection[str] = frozenset(),
+    ids: bool = False,
+    bytes: bool = False,
+    offsets: bool = False,
+) -> ShownText:
+    r"""Encode a text to look at its tokens: coloured in a notebook and in rich, with bars by `print`.
+
+    White space and control characters become visible signs, and parts of characters their bytes.
+
+    Args:
+        tokenizer: Tokenizer.
+        text: str, or bytes of UTF-8.
+        allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+        ids: show the ids below the tokens.
+        bytes: show the bytes below the tokens, in hexadecimal.
+        offsets: show start and end below the tokens, in characters of the text.
+
+    Raises:
+        ValueError, TypeError: as in `Tokenizer.encode`, but never because of a special token.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
+    >>> print(fastbpe.show(tokenizer, "ab c\xe9\n"))
+    ab|·|c|⟨c3⟩|⟨a9⟩|↵
+    >>> print(fastbpe.show(tokenizer, "ab c", ids=True))
+    ab |· |c
+    256|32|99
+    """
     tokens = shown_tokens(tokenizer, text, allowed_special)
-    return ShownText(tokens, *sizes_of(text), details)
+    return ShownText(tokens, *sizes_of(text), Details(ids, bytes, offsets))

@@ -26,12 +26,13 @@ class Viewed(Protocol):
     @property
     def added_tokens(self) -> list[AddedToken]: ...
     @property
+    def special_tokens(self) -> dict[str, int]: ...
+    @property
     def unk_token_id(self) -> int | None: ...
     def encode_with_offsets(
         self, text: Text, *, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]
     ) -> tuple[list[int], list[tuple[int, int]]]: ...
     def id_to_token(self, token_id: int) -> bytes: ...
-    def is_special_token(self, token_id: int) -> bool: ...
 
 
 class ShownToken(NamedTuple):
@@ -99,6 +100,7 @@ class KnownTokens:
     def __init__(self, tokenizer: Viewed) -> None:
         self.unknown = tokenizer.unk_token_id
         self._tokenizer = tokenizer
+        self._special = {*tokenizer.special_tokens.values()}
         self._added = {token.id for token in tokenizer.added_tokens if not token.special}
         self._known: dict[int, tuple[bytes, str]] = {}
 
@@ -123,7 +125,7 @@ class KnownTokens:
         return ShownToken(token_id, data, start, end, kind)
 
     def _kind(self, token_id: int, data: bytes) -> str:
-        if self._tokenizer.is_special_token(token_id):
+        if token_id in self._special:
             return "special"
         if token_id in self._added:
             return "added"

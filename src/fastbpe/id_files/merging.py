@@ -61,7 +61,7 @@ def merge_shards(
     >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for i, texts in enumerate((["one", "two"], ["three"])):
-    ...         _ = tokenizer.write_shard(texts, f"{folder}/a.bin", (i, 2))
+    ...         _ = fastbpe.write_shard(tokenizer, texts, f"{folder}/a.bin", (i, 2))
     ...     summary = fastbpe.merge_shards(f"{folder}/a.bin", f"{folder}/all.bin", progress=False)
     ...     twice = [f"{folder}/a-00001-of-00002.bin", f"{folder}/all.bin"]
     ...     joined = fastbpe.merge_shards(twice, f"{folder}/more.npy", progress=False)

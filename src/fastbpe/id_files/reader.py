@@ -167,7 +167,7 @@ class StoredIds(Sequence[Any]):
         >>> import fastbpe, tempfile
         >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (0, 1))
+        ...     _ = fastbpe.write_shard(tokenizer, ["one", "two"], f"{folder}/a.bin", (0, 1))
         ...     fastbpe.open_ids(folder).ids(2, 4).tolist()
         [101, 116]
         """
@@ -188,7 +188,7 @@ class StoredIds(Sequence[Any]):
         >>> import fastbpe, tempfile
         >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (0, 1))
+        ...     _ = fastbpe.write_shard(tokenizer, ["one", "two"], f"{folder}/a.bin", (0, 1))
         ...     fastbpe.open_ids(folder).span(1)
         (3, 6)
         """
@@ -219,7 +219,7 @@ class StoredIds(Sequence[Any]):
         >>> import fastbpe, tempfile
         >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (0, 1))
+        ...     _ = fastbpe.write_shard(tokenizer, ["one", "two"], f"{folder}/a.bin", (0, 1))
         ...     windows = fastbpe.open_ids(folder).random_windows(2, 3, seed=0)
         ...     len(windows), len(windows[0])
         (2, 3)

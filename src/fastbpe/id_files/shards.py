@@ -233,7 +233,7 @@ def write_shard(
     *,
     num_threads: int | None,
 ) -> FilesSummary:
-    """Encode texts into one shard; see `Tokenizer.write_shard`.
+    """Encode texts into one shard; see `fastbpe.write_shard`.
 
     The files are written in a folder of their own and renamed, the manifest last: two tasks that write the same
     shard at the same time do not meet. If the shard is there with the same manifest already, it stays finished all

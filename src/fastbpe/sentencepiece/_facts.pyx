@@ -12,6 +12,7 @@ from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.id_lists cimport add_item, hide, new_list, show
 
 from fastbpe.model import PieceType
+from fastbpe.tokenizer.internals import denormalizer_of, surfaces_of
 
 cdef int UNKNOWN = PieceType.UNKNOWN
 
@@ -56,9 +57,9 @@ cdef class Facts:
     cdef object _ready_decoder(self):
         """Return the decoder; None if the model has rules for decoded text."""
         if self._decoder is None and not self._changes_decoded:
-            self._changes_decoded = self.tokenizer._denormalizer is not None
+            self._changes_decoded = denormalizer_of(self.tokenizer) is not None
             if not self._changes_decoded:
-                self._decoder = self.tokenizer._decoder
+                self._decoder = surfaces_of(self.tokenizer)
         return self._decoder
 
     cdef int _prepare_fact(self, int fact) except -1:

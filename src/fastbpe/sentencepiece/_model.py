@@ -19,8 +19,9 @@ from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._facts import Facts
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
 from fastbpe.sentencepiece._random import draw_seed
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
+from fastbpe.tokenizer.internals import denormalizer_of
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 Text = str | bytes
 Name = TypeVar("Name", str, bytes)
@@ -52,7 +53,7 @@ class LoadedModel(Facts):
 
     def __init__(self, model: CodePointModel) -> None:
         self.model = model
-        self.tokenizer = CodePointTokenizer(model)
+        self.tokenizer = Tokenizer(model)
         is_word = model.trainer["model_type"] == "word"
         super().__init__(None if is_word else self.tokenizer, model.types)
 
@@ -154,7 +155,7 @@ class LoadedModel(Facts):
     def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Any]]:
         """Return (text of known or unknown pieces, where in it each of them lies)."""
         text, found = self._surfaces.of(pieces)
-        denormalizer = self.tokenizer._denormalizer
+        denormalizer = denormalizer_of(self.tokenizer)
         return (text if denormalizer is None else denormalizer.normalize(text)), found
 
     @cached_property

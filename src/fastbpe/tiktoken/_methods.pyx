@@ -166,7 +166,7 @@ cdef class Methods(Encoder):
     def _encode_single_piece(self, text_or_bytes):
         """Encode a text, or any bytes, as one piece that is not split. Special tokens are plain text."""
         cdef Ids ids = Ids(NULL, 0, 0)
-        cdef Vocabulary vocabulary = self._pipeline.vocabulary
+        cdef Vocabulary vocabulary = self._ready().vocabulary
         cdef bytes piece
         cdef const uint8_t* data
         cdef size_t n

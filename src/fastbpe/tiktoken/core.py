@@ -21,6 +21,7 @@ from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 _BYTE = Struct("B")
+_EVERY = "enc.special_tokens_set"  # expression for all special tokens, in errors
 _CHECKED = 1 << 16  # ids that are checked in one call of max()
 _CHECKED_LISTS = 1 << 6  # and lists
 Allowed = Literal["all"] | Collection[str]
@@ -104,7 +105,7 @@ class Encoding(Methods):
             self._vocabulary.n_ids - 1, max(special_tokens.values(), default=0), -1 if empty is None else empty
         )
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
-        self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True)
+        self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True, every=_EVERY)
         also = [] if empty is None else [(empty, b"")]
         encoded = [*also, *self._special_matchers.encoded]
         decoder = Decoder(self._vocabulary, encoded, joins=empty is not None, takes_bools=True)
@@ -142,7 +143,7 @@ class Encoding(Methods):
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         data = to_utf8(text)
         allowed, _ = self._special_matchers.choose(allowed_special, ())
-        from fastbpe.tokenizer.completing import n_unstable  # here, as below: few programs need it
+        from fastbpe.tiktoken.unstable import n_unstable  # here, as below: few programs need it
 
         last = last_piece(self._splitter, allowed, data)
         n = n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
@@ -233,7 +234,7 @@ class Encoding(Methods):
         ids = self.encode_ordinary(sound)
         if len(sound) == len(text):
             return ids
-        from fastbpe.tokenizer.completing import n_unstable
+        from fastbpe.tiktoken.unstable import n_unstable
 
         last = last_piece(self._splitter, None, sound)
         n_stable = len(ids) - n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
@@ -427,4 +428,4 @@ def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
 
 def raise_disallowed_special_token(token: str) -> NoReturn:
     """Raise the ValueError for a special token in a text that must not hold it."""
-    raise SpecialTokenError.disallowed(token)
+    raise SpecialTokenError.disallowed(token, _EVERY)

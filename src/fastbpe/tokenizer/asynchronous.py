@@ -1,4 +1,4 @@
-"""Encoding beside an event loop: `Tokenizer.aencode` and `Tokenizer.aencode_batch`.
+"""Encoding beside an event loop.
 
 A thread of the loop's executor encodes into an array, mostly without the GIL, and then makes lists of it in turns
 with the loop. A short text takes less time than the way to a thread and back: the loop's own thread encodes it.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 
-from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.ids.id_lists import lists_in_turns
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _SHORT_UNITS = 1024  # characters of a str, or bytes: about 10 microseconds
 
@@ -19,33 +19,69 @@ Special = str | Collection[str]
 
 
 async def aencode(
-    encoder: Encoder, text: Text, allowed_special: Special, disallowed_special: Special, num_threads: int | None
+    tokenizer: Tokenizer,
+    text: Text,
+    *,
+    allowed_special: Special = frozenset(),
+    disallowed_special: Special = "all",
+    num_threads: int | None = None,
 ) -> list[int]:
-    """Encode a text. See `Tokenizer.aencode`."""
-    if encoder._pipeline is not None and isinstance(text, (str, bytes)) and len(text) <= _SHORT_UNITS:
-        return encoder.encode(
+    """Encode a text as `Tokenizer.encode` does, in a thread, and leave the event loop free.
+
+    A text of millions of ids holds up the loop for some milliseconds at most. A split pattern that runs in the
+    `regex` package holds it up longer. If the task is cancelled, the thread still runs to its end.
+
+    Args:
+        tokenizer: Tokenizer.
+        text, allowed_special, disallowed_special, num_threads: as in `Tokenizer.encode`.
+
+    Raises:
+        SpecialTokenError, ValueError, TypeError: as in `Tokenizer.encode`.
+
+    >>> import asyncio, fastbpe
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
+    >>> asyncio.run(fastbpe.aencode(tokenizer, "abc"))
+    [256, 99]
+    """
+    if tokenizer._is_ready and isinstance(text, (str, bytes)) and len(text) <= _SHORT_UNITS:
+        return tokenizer.encode(
             text, allowed_special=allowed_special, disallowed_special=disallowed_special, num_threads=num_threads
         )
-    lists = await asyncio.to_thread(_lists, encoder, (text,), allowed_special, disallowed_special, num_threads)
+    lists = await asyncio.to_thread(_lists, tokenizer, (text,), allowed_special, disallowed_special, num_threads)
     return lists[0]
 
 
 async def aencode_batch(
-    encoder: Encoder,
+    tokenizer: Tokenizer,
     texts: Iterable[Text],
-    allowed_special: Special,
-    disallowed_special: Special,
-    num_threads: int | None,
+    *,
+    num_threads: int | None = None,
+    allowed_special: Special = frozenset(),
+    disallowed_special: Special = "all",
 ) -> list[list[int]]:
-    """Encode texts. See `Tokenizer.aencode_batch`."""
-    return await asyncio.to_thread(_lists, encoder, texts, allowed_special, disallowed_special, num_threads)
+    """Encode each text, in order, as `Tokenizer.encode_batch` does, in a thread, and leave the event loop free.
+
+    Args:
+        tokenizer: Tokenizer.
+        texts, num_threads, allowed_special, disallowed_special: as in `Tokenizer.encode_batch`. The thread
+            iterates over the texts.
+
+    Raises:
+        SpecialTokenError, ValueError, TypeError: as in `Tokenizer.encode_batch`.
+
+    >>> import asyncio, fastbpe
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
+    >>> asyncio.run(fastbpe.aencode_batch(tokenizer, ["ab", "abc"]))
+    [[256], [256, 99]]
+    """
+    return await asyncio.to_thread(_lists, tokenizer, texts, allowed_special, disallowed_special, num_threads)
 
 
 def _lists(
-    encoder: Encoder,
+    tokenizer: Tokenizer,
     texts: Iterable[Text],
     allowed_special: Special,
     disallowed_special: Special,
     num_threads: int | None,
 ) -> list[list[int]]:
-    return lists_in_turns(*encoder._encode_to_array(texts, allowed_special, disallowed_special, num_threads))
+    return lists_in_turns(*tokenizer._encode_to_array(texts, allowed_special, disallowed_special, num_threads))

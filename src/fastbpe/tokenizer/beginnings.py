@@ -56,7 +56,6 @@ def _beginnings(
     """Cut each text that is longer than n_characters at a safe cut near; the texts themselves if there is none."""
     if all(len(text) <= n_characters for text in texts):
         return texts
-    tokenizer.encode("")  # makes what the first call makes
     pipeline = tokenizer._pipeline
     finder, _ = tokenizer._special.choose((), ()) if splits_special else tokenizer._special.choose("all", ())
     if not may_cut(pipeline, finder, None):

@@ -1,4 +1,4 @@
-"""Longer answers of a CodePointTokenizer about itself, and checks of its model."""
+"""Longer answers of a code-point tokenizer about itself, and checks of its model."""
 
 from __future__ import annotations
 

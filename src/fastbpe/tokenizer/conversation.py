@@ -69,7 +69,6 @@ class Conversation:
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
     ) -> None:
-        tokenizer.encode("")  # builds what the first call builds
         self._pipeline = tokenizer._pipeline
         self._allowed, self._disallowed = allowed, disallowed
         # Disallowed tokens are looked for in new text only: cuts may lie inside them.
@@ -256,7 +255,7 @@ class Conversation:
         text = head[-n:] + new + tail[:n]
         found = self._disallowed.search(text)
         if found is not None:
-            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode())
+            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode(), self._disallowed.every)
 
     # Truncating
 

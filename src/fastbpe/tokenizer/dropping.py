@@ -43,7 +43,7 @@ def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
 
     Raises FormatError if there is none.
     """
-    source = tokenizer._whole_model()
+    source = tokenizer._family.model
     if isinstance(source, CodePointModel):
         return _of_code_points(tokenizer, source)
     change = make_change(source.normalizers)

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
 from fastbpe.display.shown_tokens import Viewed
+from fastbpe.tokenizer.families.family import Family
 from fastbpe.tokenizer.merged_tokens import MergedTokens
 
 _N_SHOWN = 50  # pieces, merges of a piece, and changes that `print` shows
@@ -27,8 +28,9 @@ class Explained(Viewed, Protocol):
 
     @property
     def _merged_tokens(self) -> MergedTokens: ...
+    @property
+    def _family(self) -> Family: ...
     def decode(self, ids: list[int]) -> str: ...
-    def decode_with_offsets(self, ids: list[int]) -> tuple[str, list[int]]: ...
 
 
 class Merge(NamedTuple):
@@ -155,13 +157,14 @@ def joined(text: str | bytes) -> str:
 def _runs(tokenizer: Explained, ids: list[int], merged: MergedTokens) -> Iterator[tuple[int, str]]:
     """Give the number of ids of each run, and its kind: one id, or all consecutive ones of text, or of bytes."""
     added = {token.id for token in tokenizer.added_tokens}
+    special = {*tokenizer.special_tokens.values()}
     run, n = "", 0
     for token_id in ids:
         if token_id not in merged.apart:
             kind = "text"
         elif token_id in merged.fallback:
             kind = "bytes"
-        elif tokenizer.is_special_token(token_id):
+        elif token_id in special:
             kind = "special"
         elif token_id in added:
             kind = "added"
@@ -265,7 +268,7 @@ def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> I
 
 def _common_places(tokenizer: Explained, decoded: str, ids: list[int], spans: Spans) -> Iterator[tuple[int, int]]:
     """Give positions in a text, and in its decoded ids, between which tokens stand."""
-    shown, positions = tokenizer.decode_with_offsets(ids)
+    shown, positions = tokenizer._family.surfaces.decode_with_offsets(ids)
     if shown != decoded or not ids:
         return  # decoding by rules that need the whole
     following = [*spans[1:], (sys.maxsize, 0)]

@@ -17,7 +17,7 @@ from fastbpe.known_vocabularies import recognise
 from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer import components, verify_export
-from fastbpe.tokenizer.exportable import Exportable, Files
+from fastbpe.tokenizer.exportable import Exportable, Files, model_of
 from fastbpe.tokenizer.merges_as_ranks import made_by, merges_by_rank, unmade
 from fastbpe.tokenizer.verify_export import Verification, arguments, is_text, shown_ids, shown_text
 
@@ -53,7 +53,7 @@ def export(
         )
 
     def write_to(file: str | os.PathLike[str]) -> Verification | None:
-        files = tokenizer._dump(chosen)
+        files = tokenizer._family.dump(tokenizer, chosen)
         done = None
         if verify or verify_text is not None:
             done = verify_export.verify(tokenizer, files, chosen, verify_text)
@@ -72,7 +72,7 @@ def export(
 
 def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format: str) -> None:
     """Raise FormatError if `load` would need more than the files of a LOSSY format. Published files suffice."""
-    if not _is_known(tokenizer._dump(format), tokenizer):
+    if not _is_known(tokenizer._family.dump(tokenizer, format), tokenizer):
         lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
         raise FormatError(
             f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
@@ -116,7 +116,7 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
     if format == "huggingface":
         from fastbpe.formats.huggingface import write_characters  # here: few tokenizers have characters
 
-        model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+        model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
         pairs = [(left, right) for left, right, _ in model.merge_list() or ()]
         return write_characters.dump(model, vocabulary.tokens(), pairs)
     if format not in FORMATS:
@@ -145,7 +145,7 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
 
 
 def _native(tokenizer: Exportable) -> Files:
-    return native.dump(tokenizer._full_model())
+    return native.dump(model_of(tokenizer))
 
 
 def _tiktoken(tokenizer: Exportable) -> Files:
@@ -154,12 +154,12 @@ def _tiktoken(tokenizer: Exportable) -> Files:
 
 def _empty(tokenizer: Exportable) -> int | None:
     """Return the id of the empty token; None if there is none."""
-    found: int | None = tokenizer._full_model().huggingface.get("empty_token")
+    found: int | None = model_of(tokenizer).huggingface.get("empty_token")
     return found
 
 
 def _tekken(tokenizer: Exportable) -> Files:
-    tokens, model = _ranked_tokens(tokenizer, "a tekken.json"), tokenizer._full_model()
+    tokens, model = _ranked_tokens(tokenizer, "a tekken.json"), model_of(tokenizer)
     return tekken.dump(tokens, resolve_pattern(model.pattern)[1], model.special_tokens)
 
 
@@ -172,7 +172,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
 
     Raises FormatError: ranks alone would give other ids.
     """
-    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     components.check_plain(model, what)
     if model.drops_bytes:
         raise FormatError(f"{what} needs a token for every byte; export it as native or huggingface")
@@ -189,7 +189,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
 
 
 def _gpt2(tokenizer: Exportable) -> Files:
-    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     components.check_plain(model, "GPT-2's files")
     listed = None if vocabulary.whole_piece_first else model.merge_list()
     merges = _made_by_merging(tokenizer) if listed is None else listed
@@ -197,17 +197,17 @@ def _gpt2(tokenizer: Exportable) -> Files:
 
 
 def _minbpe(tokenizer: Exportable) -> Files:
-    model = tokenizer._full_model()
+    model = model_of(tokenizer)
     components.check_plain(model, "minbpe's file")
     _, pattern = resolve_pattern(model.pattern)
-    listed = None if tokenizer._vocabulary.whole_piece_first else model.merge_list()
+    listed = None if tokenizer._family.vocabulary.whole_piece_first else model.merge_list()
     if listed is None or not minbpe.is_learned(listed):
         listed = _made_by_merging(tokenizer)
-    return minbpe.dump(tokenizer._vocabulary.tokens(), listed, pattern, model.special_tokens)
+    return minbpe.dump(tokenizer._family.vocabulary.tokens(), listed, pattern, model.special_tokens)
 
 
 def _huggingface(tokenizer: Exportable) -> Files:
-    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     made = made_by(vocabulary, model)
     listed = model.merge_list()
     merges = list(made.values()) if listed is None else [(left, right) for left, right, _ in listed]
@@ -217,7 +217,7 @@ def _huggingface(tokenizer: Exportable) -> Files:
 
 
 def _gguf(tokenizer: Exportable) -> Files:
-    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     components.check_plain(model._replace(added_tokens=()), "a GGUF file")
     names = pre_tokenizers.names_of(model.pattern)
     if not names:
@@ -272,7 +272,7 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
     Raises FormatError if no list can, because no merge makes some tokens, which only the look-up of whole pieces
     finds. Tokens that are not UTF-8 do not count: they are not a piece of any text.
     """
-    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     made = made_by(vocabulary, model)
     tokens = vocabulary.tokens()
     lost = [i for i in unmade(vocabulary, made) if is_text(tokens[i])] if vocabulary.whole_piece_first else []

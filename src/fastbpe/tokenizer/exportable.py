@@ -1,6 +1,6 @@
 """Type of the tokenizers that `export` writes and `verify_export` compares.
 
-A Protocol, because the classes themselves import these modules.
+Protocols, because the classes themselves import these modules.
 """
 
 from __future__ import annotations
@@ -17,8 +17,19 @@ from fastbpe.patterns import Pattern
 Files = bytes | dict[str, bytes]
 
 
+class Exported(Protocol):
+    """A Family, as much of it as writing needs."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def model(self) -> Model | CodePointModel: ...
+    def dump(self, tokenizer: Exportable, format: str) -> Files: ...
+    def control_tokens(self) -> dict[str, int]: ...
+
+
 class Exportable(Protocol):
-    """A Tokenizer or a CodePointTokenizer."""
+    """A Tokenizer, as much of it as writing needs."""
 
     @property
     def mode(self) -> str: ...
@@ -33,7 +44,7 @@ class Exportable(Protocol):
     @property
     def _roles(self) -> Mapping[str, int | None]: ...
     @property
-    def _vocabulary(self) -> Vocabulary: ...
+    def _family(self) -> Exported: ...
     def encode(
         self, text: str, *, allowed_special: str | frozenset[str], disallowed_special: str | Sequence[str]
     ) -> list[int]: ...
@@ -47,17 +58,12 @@ class Exportable(Protocol):
         num_threads: int | None,
     ) -> tuple[Array, Array]: ...
 
-    def _full_model(self) -> Model:
-        """Give the model with its tables; byte level only."""
-
-    def _whole_model(self) -> Model | CodePointModel:
-        """Give the model with all that decides ids."""
-
-    def _dump(self, format: str) -> Files:
-        """Make the contents of the files of a format. Raises FormatError if it cannot hold the tokenizer."""
-
     def _remake(self, model: Model | CodePointModel | None = None) -> Exportable:
         """Make a tokenizer without piece caches from a model, or from the tokenizer's own."""
 
-    def _control_tokens(self) -> dict[str, int]:
-        """Give the special tokens that every format must keep as such."""
+
+def model_of(tokenizer: Exportable) -> Model:
+    """Return the model of bytes or characters, with its tables."""
+    model = tokenizer._family.model
+    assert isinstance(model, Model)
+    return model

@@ -6,29 +6,53 @@ from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import CodePointModel, Model
+from fastbpe.tokenizer.families.family import Family
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from fastbpe._core.encode.encoder import Encoder
     from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+    from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
     from fastbpe._core.split.splitter import Splitter
     from fastbpe.corpus.source_kinds import Cut
     from fastbpe.model import AddedToken
-    from fastbpe.tokenizer.codepoint import CodePointTokenizer
+    from fastbpe.tokenizer.families.family import Surfaces
     from fastbpe.tokenizer.sequences import SequenceTokenizer
     from fastbpe.tokenizer.special_tokens import SpecialTokens
+    from fastbpe.tokenizer.words import Words
+
+
+def family_of(tokenizer: Tokenizer) -> Family:
+    """Return the family of a tokenizer."""
+    return tokenizer._family
 
 
 def model_of(tokenizer: Tokenizer) -> Model:
     """Return the model that a byte-level tokenizer was made from, without its tokens: `vocabulary_of` has them."""
-    return tokenizer._model
+    model = tokenizer._family.own
+    assert isinstance(model, Model)
+    return model
+
+
+def code_point_model_of(tokenizer: Tokenizer) -> CodePointModel:
+    """Return the model that a code-point tokenizer was made from."""
+    model = tokenizer._family.own
+    assert isinstance(model, CodePointModel)
+    return model
+
+
+def denormalizer_of(tokenizer: Tokenizer) -> Normalizer | None:
+    """Return the rules of a code-point tokenizer for decoded text; None if it has none."""
+    from fastbpe.tokenizer.families.codepoints import CodePointFamily  # here: byte level does not need it
+
+    assert isinstance(tokenizer._family, CodePointFamily)
+    return tokenizer._family.denormalizer
 
 
 def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
     """Return the tables of tokens and merges of a tokenizer, read-only."""
-    return tokenizer._vocabulary
+    return tokenizer._family.vocabulary
 
 
 def vocabulary_of_sequences(tokenizer: SequenceTokenizer) -> SequenceVocabulary:
@@ -36,15 +60,9 @@ def vocabulary_of_sequences(tokenizer: SequenceTokenizer) -> SequenceVocabulary:
     return tokenizer._vocabulary
 
 
-def source_of(tokenizer: CodePointTokenizer) -> CodePointModel:
-    """Return the model that a code-point tokenizer was made from."""
-    return tokenizer._source
-
-
-def prepared_encoder(tokenizer: CodePointTokenizer) -> Encoder:
-    """Return a code-point tokenizer whose tables are built."""
-    tokenizer._prepare()
-    return tokenizer
+def surfaces_of(tokenizer: Tokenizer) -> Surfaces:
+    """Return the bytes that each id adds to a text."""
+    return tokenizer._family.surfaces
 
 
 def special_of(tokenizer: Tokenizer) -> SpecialTokens:
@@ -57,14 +75,35 @@ def splitter_of(tokenizer: Tokenizer) -> Splitter:
     return tokenizer._pipeline.splitter
 
 
-def cutter_of(tokenizer: Tokenizer, special: Collection[str]) -> Cut | None:
+def cutter_of(tokenizer: Tokenizer, special: Collection[str] = ()) -> Cut | None:
     """Return a function that finds safe cuts of documents with special tokens; None if there are no safe cuts."""
-    return tokenizer._cutter(special)
+    return tokenizer._family.cutter(tokenizer, special)
+
+
+def find_words(
+    tokenizer: Tokenizer,
+    text: str,
+    ids: Sequence[int],
+    tokens: Sequence[str],
+    allowed_special: str | Collection[str],
+) -> Words | None:
+    """Find the words of a text. See `words.words_of_code_points`."""
+    from fastbpe.tokenizer.words import words_of_code_points, words_of_pieces  # here: few programs need them
+
+    model = tokenizer._family.own
+    if isinstance(model, CodePointModel):
+        return words_of_code_points(tokenizer, tokenizer._special, model, text, ids, tokens, allowed_special)
+    return words_of_pieces(tokenizer, tokenizer._special, text, allowed_special)
 
 
 def remade(tokenizer: Tokenizer, model: Model | CodePointModel) -> Tokenizer:
     """Make a tokenizer of another model, with the class and the cache of this one."""
-    return type(tokenizer)(model, cache_bytes=tokenizer._cache_bytes)  # type: ignore[arg-type]
+    return tokenizer._of(model)
+
+
+def with_roles(tokenizer: Tokenizer, roles: Mapping[str, str]) -> Tokenizer:
+    """Make a tokenizer with other tokens for some roles."""
+    return tokenizer._with_roles(roles)
 
 
 def extended(tokenizer: Tokenizer, tokens: Sequence[AddedToken]) -> Tokenizer:

@@ -27,7 +27,6 @@ class IntervalCounter:
     def __init__(self, tokenizer: Encoder, text: str, pairs: Callable[[], PairCuts | None]) -> None:
         if not isinstance(text, str):
             raise TypeError(f"text must be str, not {type(text).__name__}: start and end count characters")
-        tokenizer.encode("")  # builds what the first call builds
         self._tokenizer, self._text = tokenizer, text
         self._cuts: list[int] = []
         self._sums: list[int] = []  # ids before each cut

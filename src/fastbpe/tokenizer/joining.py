@@ -1,4 +1,4 @@
-"""Comparison of two texts' ids with the ids of both together: `Tokenizer.joins`.
+"""Comparison of two texts' ids with the ids of both together.
 
 Only the text around the joint is encoded: from the last cut of the first text, as a part and joined, and up to the
 first cut of the second one. Before and after these cuts, ids are the same: `stream_cuts` says why.
@@ -6,29 +6,41 @@ first cut of the second one. Before and after these cuts, ids are the same: `str
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 
-from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.text_cuts import encode_part, may_cut
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe.tokenizer.stream_cuts import NEARBY_CHARACTERS, PairCuts, near_of
+from fastbpe.tokenizer.stream_cuts import NEARBY_CHARACTERS, near_of
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
 def joins(
-    encoder: Encoder,
-    a: str | bytes,
-    b: str | bytes,
-    pairs: Callable[[], PairCuts | None],
-    allowed: SpecialMatcher | None,
+    tokenizer: Tokenizer, a: str | bytes, b: str | bytes, *, allowed_special: str | Collection[str] = frozenset()
 ) -> bool:
-    """Tell whether the ids of a, then the ids of b, are the ids of a + b. See `Tokenizer.joins`."""
+    """Tell whether the ids of a followed by the ids of b are the ids of a + b.
+
+    Only the text around the joint is encoded, up to a safe cut on either side.
+
+    Args:
+        tokenizer: Tokenizer.
+        a, b: str, or bytes of UTF-8.
+        allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+
+    Raises:
+        ValueError, TypeError: as in `Tokenizer.encode`, but never because of a special token.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern="gpt2")
+    >>> fastbpe.joins(tokenizer, "a a", "b"), fastbpe.joins(tokenizer, "ab", " ab")
+    (False, True)
+    """
+    allowed, _ = tokenizer._special.choose(allowed_special, ())
     first, second = (text if isinstance(text, str) else to_utf8(text).decode() for text in (a, b))
-    encoder.encode("")  # builds what the first call builds
-    pipeline, whole, joint = encoder._pipeline, first + second, len(first)
+    pipeline, whole, joint = tokenizer._pipeline, first + second, len(first)
     start, end = 0, len(whole)
-    near = near_of(pipeline, pairs, allowed)
+    near = near_of(pipeline, lambda: tokenizer._pair_cuts, allowed)
     if near is not None:
         before = 0 if may_cut(pipeline, allowed, None) else max(joint - NEARBY_CHARACTERS, 0)
         if joint > 1 and (cut := near(whole, before, joint - 1)) < joint:

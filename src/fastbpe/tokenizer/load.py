@@ -50,7 +50,7 @@ def load(
         cache_bytes: most bytes of memory for the piece caches of all threads together. It does not change ids.
 
     Returns:
-        A Tokenizer; a CodePointTokenizer for a vocabulary of code points; a SequenceTokenizer for a file of one.
+        A Tokenizer; a SequenceTokenizer for a file of one.
         Type checkers see `Tokenizer | Any`, since the file decides; `SequenceTokenizer.load` loads no other kind.
 
     Raises:
@@ -117,15 +117,7 @@ def _make(
     cache_bytes: int,
 ) -> Tokenizer:
     try:
-        if not isinstance(model, Model):
-            from fastbpe.tokenizer.codepoint import CodePointTokenizer  # here: byte level does not need it
-
-            return CodePointTokenizer(model, cache_bytes=cache_bytes)
-        if model.spelling is not None:
-            from fastbpe.tokenizer.characters import CharacterTokenizer  # here: as above
-
-            return CharacterTokenizer(model, cache_bytes=cache_bytes)
-        if model.merges_rule != "ranks":
+        if isinstance(model, Model) and model.spelling is None and model.merges_rule != "ranks":
             from fastbpe.tokenizer.merges_as_ranks import by_ranks  # here: files of ranks do not need it
 
             model = by_ranks(model)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import cast
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import NEXT, AddedToken
-from fastbpe.tokenizer.adding import known_tokens
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
-from fastbpe.tokenizer.internals import extended, remade, source_of, special_of, vocabulary_of
+from fastbpe.tokenizer.internals import code_point_model_of, extended, family_of, remade, vocabulary_of
 from fastbpe.tokenizer.merging_bytes import ByteMerging
 from fastbpe.tokenizer.merging_characters import CharacterMerging
 from fastbpe.tokenizer.merging_pieces import PieceMerging
@@ -65,9 +62,9 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         raise VocabularyError(f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: {MAX_IDS}")
     names = _new_names(a, b)
     merging: ByteMerging | PieceMerging
-    if isinstance(a, CodePointTokenizer):
-        models = source_of(a), source_of(cast("CodePointTokenizer", b))
-        own = known_tokens(special_of(a), models[0])
+    if a.mode == "codepoint":
+        models = code_point_model_of(a), code_point_model_of(b)
+        own = family_of(a).known_tokens()
         merging = PieceMerging(*models, own, [token.content for token in names], lambda model: remade(a, model))
     else:
         merge = CharacterMerging if a.mode == "character" else ByteMerging
@@ -109,6 +106,5 @@ def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
 
 def _names(tokenizer: Tokenizer) -> list[AddedToken]:
     """List the special and added tokens of a tokenizer by id, each once."""
-    model = source_of(tokenizer) if isinstance(tokenizer, CodePointTokenizer) else None
-    tokens = sorted(known_tokens(special_of(tokenizer), model).values(), key=attrgetter("id"))
+    tokens = sorted(family_of(tokenizer).known_tokens().values(), key=attrgetter("id"))
     return [*{token.id: token for token in reversed(tokens)}.values()][::-1]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.families.codepoints import CodePointFamily
 from fastbpe.tokenizer.spelling import merge_steps
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -57,9 +57,10 @@ def merged_pieces(tokenizer: Tokenizer, text: str) -> list[MergedPiece]:
     0 b'abc' 257
     """
     text = to_utf8(text).decode()  # without surrogates
-    if isinstance(tokenizer, CodePointTokenizer):
-        return _merged_characters(tokenizer, text)
-    vocabulary = tokenizer._vocabulary
+    family = tokenizer._family
+    if isinstance(family, CodePointFamily):
+        return _merged_characters(family, text)
+    vocabulary = family.vocabulary
     found = []
     for start, end in _apart(tokenizer.pieces(text)):
         piece = text[start:end].encode()
@@ -80,8 +81,8 @@ def _apart(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _merged_characters(tokenizer: CodePointTokenizer, text: str) -> list[MergedPiece]:
-    parts = tokenizer._parts
+def _merged_characters(family: CodePointFamily, text: str) -> list[MergedPiece]:
+    parts = family.parts
     ids = [token_id if token_id < parts.surfaces.n_ids else None for token_id in parts.symbol_ids()]
     found: list[MergedPiece] = []
     run: list[tuple[bytes, int]] = []
@@ -91,7 +92,7 @@ def _merged_characters(tokenizer: CodePointTokenizer, text: str) -> list[MergedP
             found.append(_merged(run, parts.vocabulary, ids, None))
             run.clear()
 
-    for character in tokenizer._normalizer.normalize(text.encode()).decode():
+    for character in family.normalizer.normalize(text.encode()).decode():
         data = character.encode()
         symbol = parts.vocabulary.find(data)
         if symbol is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2, tiktoken
 from fastbpe.tokenizer import components
-from fastbpe.tokenizer.exportable import Exportable, Files
+from fastbpe.tokenizer.exportable import Exportable, Files, model_of
 
 
 class Owner(NamedTuple):
@@ -59,7 +59,7 @@ def _gpt2(tokenizer: Exportable, files: dict[str, bytes]) -> Owner | None:
     from tokenizers import Tokenizer as Peer
 
     try:
-        steps = components.described_splitting(tokenizer._full_model(), tokenizer._vocabulary)
+        steps = components.described_splitting(model_of(tokenizer), tokenizer._family.vocabulary)
     except FormatError:
         return None
     lines = files[gpt2.MERGES_FILE].decode().splitlines()[1:]

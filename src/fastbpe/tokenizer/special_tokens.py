@@ -43,6 +43,7 @@ class SpecialTokens:
         decodes_stand_ins: added tokens decode as in tokenizers, which takes characters that stand for bytes, such
             as "é", for these bytes; False: each decodes to its text.
         empty: id of the empty token, which no text gives and which decodes to nothing; None: there is none.
+        every: expression for the set of all special tokens, for errors; None: the one of `Tokenizer`.
 
     Raises:
         SpecialTokenError: a token breaks the rules.
@@ -58,6 +59,7 @@ class SpecialTokens:
         may_share: bool = False,
         decodes_stand_ins: bool = True,
         empty: int | None = None,
+        every: str | None = None,
     ) -> None:
         # Check now. The dictionaries and matchers of many tokens take longer: the first use makes them.
         check_names(tokens)
@@ -68,6 +70,7 @@ class SpecialTokens:
         self._vocabulary = vocabulary
         self._normalize = normalize
         self._decodes_stand_ins = decodes_stand_ins
+        self._every = every
         self._empty = {} if empty is None else {empty: b""}
         self._decoded_added = self._decode_added()
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
@@ -202,7 +205,7 @@ class SpecialTokens:
         """Give the matcher of these names, special tokens or not; None for no names."""
         if not names:
             return None
-        return _kept(self._matchers, names, lambda: make_matcher(names, self.ids))
+        return _kept(self._matchers, names, lambda: make_matcher(names, self.ids, self._every))
 
     def _finder(self, allowed: frozenset[str]) -> SpecialMatcher | None:
         """Give the matcher of these special tokens and of all added tokens that are not special.
@@ -259,11 +262,17 @@ def _kept(
     return made
 
 
-def make_matcher(names: Iterable[str], ids: Mapping[str, int]) -> SpecialMatcher:
-    """Make a matcher of names. A name without an id gets 0. Raises SpecialTokenError as `check_names` does."""
+def make_matcher(names: Iterable[str], ids: Mapping[str, int], every: str | None = None) -> SpecialMatcher:
+    """Make a matcher of names. A name without an id gets 0. Raises SpecialTokenError as `check_names` does.
+
+    every: expression for the set of all special tokens, for errors; None: the one of `Tokenizer`.
+    """
     ordered = sorted(names)
     check_names(ordered)
-    return SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
+    made = SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
+    if every is not None:
+        made.every = every
+    return made
 
 
 def _finder_of(

@@ -139,7 +139,7 @@ class StepDecoding:
             return self._decoder.decode_bytes(ids)
         return self.decode(ids, "surrogateescape").encode("utf-8", "surrogateescape")
 
-    def decode_single_token_bytes(self, token_id: int) -> bytes:
+    def token(self, token_id: int) -> bytes:
         """Give the bytes that an id adds within a text, or has alone if they depend on the ids beside it.
 
         Raises InvalidTokenError (a KeyError) if the id has no token.
@@ -149,7 +149,7 @@ class StepDecoding:
         found = (self._spelled if self._table is None else self._decoder).token(token_id)
         return self.decode_bytes([token_id]) if self._table is None or found == _NEVER_UTF8 else found
 
-    def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
+    def tokens(self, ids: Ids) -> list[bytes]:
         """Give the bytes that each id adds to the text of all. Joined, they are what `decode_bytes` gives.
 
         If more steps follow ByteFallback, the id behind a run of bytes has those of the run, too.
@@ -192,6 +192,10 @@ class StepDecoding:
         reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
         steps = None if is_plain else _StepStream(self, errors, unknown_ids, skip)
         return StreamDecoder(reader, errors, unknown_ids, steps=steps)
+
+    def skipping(self) -> SkippingDecoding:
+        """Give the decoding that leaves special tokens out."""
+        return SkippingDecoding(self)
 
     # By the table
 
@@ -423,6 +427,27 @@ class StepDecoding:
         stream = self.stream(errors)
         parts = [stream.push(token_id) for token_id in ids]
         return "".join([*parts, stream.finish()]), [*accumulate(map(len, parts), initial=0)][: len(parts)]
+
+
+class SkippingDecoding:
+    """StepDecoding that leaves special tokens out."""
+
+    def __init__(self, whole: StepDecoding) -> None:
+        self._whole = whole
+
+    def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
+        """Decode ids to text."""
+        return self._whole.decode(ids, errors, num_threads, unknown_ids, skip=True)
+
+    def decode_batch(
+        self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+    ) -> list[str]:
+        """Decode each sequence of ids."""
+        return self._whole.decode_batch(batch, errors, num_threads, unknown_ids, skip=True)
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Decode ids to bytes, as if nothing was left out."""
+        return self._whole.decode_bytes(ids)
 
 
 class _StepStream:

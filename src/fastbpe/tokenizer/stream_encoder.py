@@ -35,7 +35,6 @@ class StreamEncoder:
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
     ) -> None:
-        tokenizer.encode("")  # builds what the first call builds
         self._pipeline = tokenizer._pipeline
         self._allowed, self._disallowed = allowed, disallowed
         # Disallowed tokens are looked for in each push: cuts may lie inside them.
@@ -139,7 +138,7 @@ class StreamEncoder:
         text = self._end + new
         found = self._disallowed.search(text)
         if found is not None:
-            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode())
+            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode(), self._disallowed.every)
 
     def _cut(self, new: str) -> int | None:
         """Find the last cut, as an index into the new text; None if there is none.

@@ -1,24 +1,18 @@
-"""Tokenizer: text to ids and back with one byte-level vocabulary. All its public methods stand in this file.
+"""Tokenizer: text to ids and back with one vocabulary. All its public methods stand in this file.
 
-Modules beside it hold the longer work, as functions: `plain_models` (ranks and merges), `special_tokens`,
-`components` (normalizer, splitter), `truncation`, `own_tokens` (roles and templates), `properties`, `export`. The
-compiled core encodes and decodes.
+`families` knows what differs between vocabularies of bytes, characters and code points. Modules beside this one
+hold the longer work, as functions. The compiled core encodes and decodes.
 """
 
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from fastbpe._core.decode import tokenizer_methods
-from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.offsets import pieces
-from fastbpe._core.merge.table_builder import build_look_ups, build_tables
-from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
@@ -36,48 +30,34 @@ from fastbpe._utils.choices import (
     UnknownIds,
 )
 from fastbpe._utils.optional_imports import require_numpy
-from fastbpe.errors import InvalidTokenError
-from fastbpe.model import TEXT, AddedToken, Buffer, Chat, CodePointModel, Model, Templates
-from fastbpe.patterns import Pattern, PatternLike, shown_pattern
-from fastbpe.tokenizer import (
-    adding,
-    components,
-    flat_ids,
-    numpy_output,
-    own_tokens,
-    plain_models,
-    properties,
-)
-from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
+from fastbpe.patterns import Pattern, PatternLike
+from fastbpe.tokenizer import adding, flat_ids, numpy_output, own_tokens, plain_models
+from fastbpe.tokenizer.families.make import family_of
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from typing_extensions import Self
 
+    from fastbpe._core.decode.decoder import Decoder
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.listing import Path_
     from fastbpe.corpus.sources import Source
-    from fastbpe.display.shown_text import ShownText
-    from fastbpe.tokenizer.completing import ByteCompleter, CharacterCompleter, SpelledCompleter
     from fastbpe.tokenizer.conversation import Conversation
     from fastbpe.tokenizer.explaining import Explanation
-    from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.families.family import Decoding, SortedTokens
     from fastbpe.tokenizer.interval_counts import IntervalCounter
     from fastbpe.tokenizer.merged_tokens import MergedTokens
     from fastbpe.tokenizer.removing import Remover
-    from fastbpe.tokenizer.removing_bytes import ByteRemoval
     from fastbpe.tokenizer.stream_cuts import PairCuts
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
-    from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.changes import Change, RemovalReport
     from fastbpe.vocabularies.id_map import IdMap
-    from fastbpe.vocabularies.material import Material
-    from fastbpe.vocabularies.merge_tree import MergeTree
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
@@ -99,10 +79,35 @@ def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
 
 
 class Tokenizer(Encoder):
-    """Byte-level BPE tokenizer. Made by `train`, `load`, `Tokenizer.from_ranks` or `Tokenizer.from_merges`.
+    """BPE tokenizer. Made by `train`, `load`, `Tokenizer.from_ranks` or `Tokenizer.from_merges`.
 
     A tokenizer never changes, so threads may share it. It can be pickled. It equals, and hashes like, any other
     with the same tokens, merges, special tokens and split pattern (as written), from files of any format.
+
+    `mode` tells the kind of its base symbols:
+
+    - "byte": bytes, as in tiktoken, GPT-2, Llama 3 and Qwen.
+    - "codepoint": code points, with the ids of sentencepiece, as in Llama 2. The control symbols of the model
+      (`<s>` and so on) are its special tokens; a sentencepiece model decodes them to nothing. The text between two
+      of them is encoded like a text of its own.
+    - "character": characters spelled as a tokenizer.json says, with the ids of tokenizers, as in CLIP.
+
+    ========== ==================================================================================================
+    Group      Names
+    ========== ==================================================================================================
+    make       `from_ranks` `from_merges` `with_tokens` `with_special_tokens` `without_tokens` `prune`
+    encode     `encode` `encode_ordinary` `encode_parts` `encode_with_template` `encode_with_offsets`; batches:
+               `encode_batch` `encode_ordinary_batch` `encode_batch_with_offsets`; arrays: `encode_to_numpy`
+               `encode_batch_to_numpy` `to_arrow`
+    decode     `decode` `decode_batch` `decode_bytes` `decode_tokens_bytes`
+    count, cut `count` `count_batch` `count_messages` `fits` `truncate` `truncate_batch` `chunk` `interval_counter`
+    streams    `encoder` `decoder` `conversation`
+    examine    `explain` `is_lossless` `pieces` `completions`
+    tokens     `token_to_id` `id_to_token` `vocab` `vocab_size` `n_vocab` `merges` `special_tokens` `added_tokens`
+               `roles` `bos_token_id` `eos_token_id` `pad_token_id` `unk_token_id` `template` `id_map`
+    origin     `name` `mode` `pattern` `training_report` `training_options` `fingerprint`
+    files      `save` `export` `encode_files`
+    ========== ==================================================================================================
 
     Methods below that are marked `@_compiled` are declarations: signature and help for readers, editors and
     `help()`. Their compiled code takes the place of their bodies, because a Python frame would cost as much as a
@@ -118,52 +123,13 @@ class Tokenizer(Encoder):
 
     # Making a tokenizer
 
-    def __init__(self, model: Model, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, model: Model | CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
         """Make a tokenizer of a model. Use `load`, `train` or one of the `from_` methods instead."""
-        cache_bytes = checked_cache_bytes(cache_bytes)
-        if not isinstance(model, Model):
-            raise TypeError(f"model must be a Model, not {type(model).__name__}; fastbpe.load reads a file")
-        tables = model.tables
-        merges = model.merges if model.merges_rule == "merges" else None
-        is_affixed = model.spelling is not None
-        if tables is None:
-            tables = build_tables(model.tokens or [], merges, affixed=is_affixed)
-        elif "pieces" not in tables or not {"pairs", "pair_lines"} & tables.keys():
-            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges, affixed=is_affixed)
-        self._vocabulary = Vocabulary(
-            **tables,
-            whole_piece_first=model.whole_piece_first,
-            drops_bytes=model.drops_bytes,
-            code_points=None,
-            spelled=components.spelled(model.spelling),
-        )
-        model, self._pattern_name, self._pattern, self._splitter, stages = components.splitting(
-            model, self._vocabulary
-        )
-        self._model = model._replace(tokens=None, tables=None)
-        front, normalize = components.front(model)
-        self._special = SpecialTokens(
-            model.special_tokens,
-            self._vocabulary,
-            model.added_tokens,
-            normalize,
-            decodes_stand_ins=model.spelling is None and bool(model.huggingface.keys() - {"empty_token"}),
-            empty=model.huggingface.get("empty_token"),
-        )
-        self._decoder = Decoder(
-            self._vocabulary, [*self._special.decoded.items()], joins="empty_token" in model.huggingface
-        )
-        self._cache_bytes = cache_bytes
-        super().__init__(
-            self._vocabulary,
-            self._splitter,
-            special=self._special,
-            front=front,
-            cache_bytes=cache_bytes,
-            stages=stages[0],
-            cut_stages=stages[1],
-            trimmer=components.trimmer(model, self._vocabulary.tokens),
-        )
+        self._cache_bytes = checked_cache_bytes(cache_bytes)
+        self._family = family_of(model)
+        self._special = self._family.special
+        if not self._family.is_lazy:
+            self._prepare()
 
     @classmethod
     def from_ranks(
@@ -343,7 +309,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([], pattern=None).encode_with_template("ab", "c")
         [97, 98, 99]
         """
-        return own_tokens.fill_template(self._templates, self.encode, text, pair)
+        return own_tokens.fill_template(self._family.templates, self.encode, text, pair)
 
     @overload  # type: ignore[override]
     def encode_with_offsets(
@@ -450,93 +416,6 @@ class Tokenizer(Encoder):
         [([256], [(0, 2)]), ([99, 97], [(0, 1), (1, 2)])]
         """
         raise NotImplementedError
-
-    def show(
-        self,
-        text: Text,
-        *,
-        allowed_special: Special = frozenset(),
-        ids: bool = False,
-        bytes: bool = False,
-        offsets: bool = False,
-    ) -> ShownText:
-        r"""Encode a text to look at its tokens: coloured in a notebook and in rich, with bars by `print`.
-
-        White space and control characters become visible signs, and parts of characters their bytes.
-
-        Args:
-            text: as in `encode`.
-            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
-            ids: show the ids below the tokens.
-            bytes: show the bytes below the tokens, in hexadecimal.
-            offsets: show start and end below the tokens, in characters of the text.
-
-        Raises:
-            ValueError, TypeError: as in `encode`, but never because of a special token.
-
-        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
-        >>> print(tokenizer.show("ab c\xe9\n"))
-        ab|·|c|⟨c3⟩|⟨a9⟩|↵
-        >>> print(tokenizer.show("ab c", ids=True))
-        ab |· |c
-        256|32|99
-        """
-        from fastbpe.display.layout import Details  # here: encoding does not need it
-        from fastbpe.display.shown_text import show
-
-        return show(self, text, allowed_special, Details(ids, bytes, offsets))
-
-    async def aencode(
-        self,
-        text: Text,
-        *,
-        allowed_special: Special = frozenset(),
-        disallowed_special: Special = "all",
-        num_threads: int | None = None,
-    ) -> list[int]:
-        """Encode a text as `encode` does, in a thread, and leave the event loop free.
-
-        A text of millions of ids holds up the loop for some milliseconds at most. A split pattern that runs in the
-        `regex` package holds it up longer. If the task is cancelled, the thread still runs to its end.
-
-        Args:
-            text, allowed_special, disallowed_special, num_threads: as in `encode`.
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode`.
-
-        >>> import asyncio
-        >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode("abc"))
-        [256, 99]
-        """
-        from fastbpe.tokenizer.asynchronous import aencode  # here: it needs asyncio
-
-        return await aencode(self, text, allowed_special, disallowed_special, num_threads)
-
-    async def aencode_batch(
-        self,
-        texts: Iterable[Text],
-        *,
-        num_threads: int | None = None,
-        allowed_special: Special = frozenset(),
-        disallowed_special: Special = "all",
-    ) -> list[list[int]]:
-        """Encode each text, in order, as `encode_batch` does, in a thread, and leave the event loop free.
-
-        Args:
-            texts, num_threads, allowed_special, disallowed_special: as in `encode_batch`. The thread iterates over
-                the texts.
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode_batch`.
-
-        >>> import asyncio
-        >>> asyncio.run(Tokenizer.from_merges([(97, 98)], pattern=None).aencode_batch(["ab", "abc"]))
-        [[256], [256, 99]]
-        """
-        from fastbpe.tokenizer.asynchronous import aencode_batch  # here: it needs asyncio
-
-        return await aencode_batch(self, texts, allowed_special, disallowed_special, num_threads)
 
     def explain(self, text: Text, *, allowed_special: Special = frozenset()) -> Explanation:
         """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
@@ -910,64 +789,8 @@ class Tokenizer(Encoder):
             errors=errors,
             header=header,
         )
-        cut = self._cutter()
+        cut = self._family.cutter(self)
         return encode_files(inputs, out, job, self, cut, num_threads, progress, overwrite=overwrite, shard=shard)
-
-    def write_shard(
-        self,
-        texts: Iterable[str | bytes | None],
-        out: Path_,
-        shard: tuple[int, int],
-        *,
-        document_start: str | None = None,
-        document_end: str | None = None,
-        dtype: IdType | None = None,
-        num_threads: int | None = None,
-        on_error: OnError = "raise",
-        errors: ReadErrors = "strict",
-    ) -> FilesSummary:
-        """Encode texts into one shard of an output, as a task of Spark, Ray or another engine does.
-
-        The shard has the files that `encode_files` with `shard` writes, the manifest without inputs. They are
-        written under other names first, and replace the files of an earlier try: a task may run twice, also at the
-        same time. Special tokens in the texts are encoded like any text.
-
-        Args:
-            texts: the documents, each held whole: all that this shard has, in order. None stands for a null.
-            out: as for `encode_files`: "ids/train.bin" for ids/train-00000-of-00004.bin and so on.
-            shard: number of the shard, from 0, and how many there are.
-            document_start, document_end, dtype, num_threads: as for `encode_files`.
-            on_error: "skip": leave out documents that are None or bytes that are not UTF-8; the summary counts and
-                names them. "raise": they are an error.
-            errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": such a document is bad.
-
-        Raises:
-            TypeError: a document is neither str nor bytes; the message has its number, and nothing is written.
-            FormatError: a document is not UTF-8; the message has its number, and nothing is written.
-            SpecialTokenError, ValueError, OSError: as for `encode_files`.
-
-        >>> import fastbpe, tempfile
-        >>> tokenizer = Tokenizer.from_merges([], pattern=None)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     for i in range(2):
-        ...         summary = tokenizer.write_shard(["one", "two"], f"{folder}/a.bin", (i, 2))
-        ...     summary.path.name, [tokenizer.decode(document) for document in fastbpe.open_ids(folder)]
-        ('a-00001-of-00002.bin', ['one', 'two', 'one', 'two'])
-        """
-        from fastbpe.id_files.shards import write_shard  # here: few programs write shards
-        from fastbpe.tokenizer.file_jobs import job_of
-
-        job = job_of(
-            self.fingerprint,
-            self.n_vocab,
-            self._special.ids,
-            dtype=dtype,
-            document_start=document_start,
-            document_end=document_end,
-            on_error=on_error,
-            errors=errors,
-        )
-        return write_shard(texts, out, shard, job, self, num_threads=num_threads)
 
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
@@ -1028,26 +851,6 @@ class Tokenizer(Encoder):
             self, lambda: self._pair_cuts, *self._special.choose(allowed_special, disallowed_special)
         )
 
-    def joins(self, a: Text, b: Text, *, allowed_special: Special = frozenset()) -> bool:
-        """Tell whether the ids of a followed by the ids of b are the ids of a + b.
-
-        Only the text around the joint is encoded, up to a safe cut on either side.
-
-        Args:
-            a, b: as in `encode`.
-            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
-
-        Raises:
-            ValueError, TypeError: as in `encode`, but never because of a special token.
-
-        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
-        >>> tokenizer.joins("a a", "b"), tokenizer.joins("ab", " ab")
-        (False, True)
-        """
-        from fastbpe.tokenizer.joining import joins  # here: few programs join texts
-
-        return joins(self, a, b, lambda: self._pair_cuts, self._special.choose(allowed_special, ())[0])
-
     def completions(self, prefix: bytes | str) -> list[int]:
         """Give the ids of the tokens that begin with a prefix, in the order of their bytes.
 
@@ -1065,31 +868,7 @@ class Tokenizer(Encoder):
         """
         if not isinstance(prefix, (bytes, str)):
             raise TypeError(f"prefix must be bytes or str, not {type(prefix).__name__}")
-        return self._completer.tokens_beginning(to_utf8(prefix) if isinstance(prefix, str) else prefix)
-
-    def encode_with_unstable(
-        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
-    ) -> tuple[list[int], list[list[int]]]:
-        """Encode the beginning of a text, and list the ids that its end may become. As in tiktoken.
-
-        Args:
-            text, allowed_special, disallowed_special: as in `encode`.
-
-        Returns:
-            (stable ids, completions). stable ids: ids of the text without its last piece and the white space
-            before that; they stay if a token follows. completions: lists of ids; one of them comes next. The bytes
-            of a completion begin with the rest of the text; its last token may be longer.
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode`.
-
-        >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern="gpt2")
-        >>> stable, completions = tokenizer.encode_with_unstable("ab ab")
-        >>> stable, sorted(completions)
-        ([256], [[32, 256], [32, 257]])
-        """
-        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
-        return self._completer.unstable(ids)
+        return self._sorted_tokens.beginning_with(to_utf8(prefix) if isinstance(prefix, str) else prefix)
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Split a text by the split pattern. No merge crosses pieces.
@@ -1107,7 +886,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
         [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
         """
-        return pieces(self._pipeline.splitter, text)
+        return self._family.pieces(self, text)
 
     # Counting and cutting. Special tokens are encoded like any text, as in `encode_ordinary`.
 
@@ -1182,7 +961,7 @@ class Tokenizer(Encoder):
         """
         from fastbpe.chats.counting import count_messages  # here: few programs need it
 
-        return count_messages(self, self._chat(), messages, tools, template, add_generation_prompt)
+        return count_messages(self, self._family.chat, messages, tools, template, add_generation_prompt)
 
     def interval_counter(self, text: str) -> IntervalCounter:
         """Make a function of (start, end) that gives `count(text[start:end])`.
@@ -1429,8 +1208,8 @@ class Tokenizer(Encoder):
         ['ab', 'abc']
         """
         tokenizer_methods.check_errors(errors)
-        decoder = self._skipping if skip_special_tokens else self._decoder
-        return decoder.decode_batch(flat_ids.sequences(batch), errors, num_threads, unknown_ids)
+        decoding = self._skipping if skip_special_tokens else self._decoding
+        return decoding.decode_batch(flat_ids.sequences(batch), errors, num_threads, unknown_ids)
 
     def decoder(
         self,
@@ -1456,10 +1235,8 @@ class Tokenizer(Encoder):
         >>> [stream.push(token_id) for token_id in "né".encode()], stream.finish()
         (['n', '', 'é'], '')
         """
-        from fastbpe._core.decode.stream_decoder import StreamDecoder  # here: few programs decode streams
-
         tokenizer_methods.check_errors(errors)
-        return StreamDecoder(self._skipping if skip_special_tokens else self._decoder, errors, unknown_ids)
+        return self._family.stream(errors, unknown_ids, skips=skip_special_tokens)
 
     def decode_bytes(self, ids: Ids) -> bytes:
         r"""Decode ids to bytes. The ids of a text give back its UTF-8 exactly, unless a normalizer changed it.
@@ -1469,24 +1246,10 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_bytes([256, 255])
         b'ab\xff'
         """
-        return self._decoder.decode_bytes(ids)
-
-    def decode_single_token_bytes(self, token_id: int) -> bytes:
-        """Give the bytes that an id decodes to: `id_to_token` under the name that tiktoken has for it.
-
-        Args:
-            token_id: int – the id.
-
-        Raises:
-            InvalidTokenError: the id has no token (a KeyError).
-
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_single_token_bytes(256)
-        b'ab'
-        """
-        return tokenizer_methods.id_to_token(self, token_id)
+        return self._decoding.decode_bytes(ids)
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
-        """Give the bytes of each id, in order.
+        """Give the bytes that each id adds to the text of all. Joined, they are what `decode_bytes` gives.
 
         Args:
             ids: as in `decode`.
@@ -1498,17 +1261,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
         """
-        return self._decoder.tokens(ids)
-
-    def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
-        """Decode ids, and tell for each the position in the text of the first character that holds bytes of it.
-
-        U+FFFD replaces bytes that are not UTF-8. Raises InvalidTokenError (a KeyError) if an id has no token.
-
-        >>> Tokenizer.from_merges([], pattern=None).decode_with_offsets([0x61, 0xC3, 0xA9, 0x62])
-        ('aéb', [0, 1, 1, 2])
-        """
-        return self._decoder.decode_with_offsets(ids)
+        return self._family.surfaces.tokens(ids)
 
     # Tokens and ids
 
@@ -1539,17 +1292,6 @@ class Tokenizer(Encoder):
         """
         raise NotImplementedError
 
-    def is_special_token(self, token_id: int) -> bool:
-        """Tell whether an id belongs to a special token.
-
-        Args:
-            token_id: int – the id; an id without a token gives False.
-
-        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).is_special_token(256)
-        True
-        """
-        return integer("token_id", token_id) in self._special.names
-
     @property
     def vocab(self) -> list[bytes]:
         """New list of the bytes of every id below n_vocab, b"" for an id without a token. Making it is slow.
@@ -1557,7 +1299,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).vocab[254:]
         [b'\\xfe', b'\\xff', b'ab']
         """
-        return properties.vocab_of(self._vocabulary, self._special, self.n_vocab)
+        return self._family.vocab()
 
     @property
     def vocab_size(self) -> int:
@@ -1566,7 +1308,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<s>": 300}).vocab_size
         258
         """
-        return self._vocabulary.n_tokens + len(self._special.encoded)
+        return self._family.n_tokens
 
     @property
     def n_vocab(self) -> int:
@@ -1575,16 +1317,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<s>": 300}).n_vocab
         301
         """
-        return self._decoder.n_ids
-
-    @property
-    def max_token_value(self) -> int:
-        """Greatest id.
-
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).max_token_value
-        256
-        """
-        return self.n_vocab - 1
+        return self._family.n_ids
 
     @property
     def merges(self) -> list[tuple[int, int]]:
@@ -1596,30 +1329,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).merges
         [(97, 98), (256, 99)]
         """
-        return properties.merges_of(self._model, self._vocabulary)
-
-    def merge_tree(self, token: bytes | str | int) -> MergeTree:
-        """Show how merging makes a token: the two tokens it is merged from, the two of each of these, and so on.
-
-        In every text, the same merge makes a token: the last merge when its bytes are merged alone.
-
-        Args:
-            token: token, as for `token_to_id`, or id.
-
-        Raises:
-            InvalidTokenError: there is no such token or id (a KeyError).
-            TypeError: token is neither bytes, str nor int.
-
-        >>> print(Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).merge_tree("abc"))
-        'abc' 257
-        ├── 'ab' 256
-        │   ├── 'a' 97
-        │   └── 'b' 98
-        └── 'c' 99
-        """
-        from fastbpe.vocabularies.merge_tree import merge_tree
-
-        return merge_tree(self, token)
+        return self._family.merges()
 
     @property
     def added_tokens(self) -> list[AddedToken]:
@@ -1638,27 +1348,6 @@ class Tokenizer(Encoder):
         {'<s>': 256}
         """
         return dict(self._special.ids)
-
-    @property
-    def special_tokens_set(self) -> frozenset[str]:
-        """Set of the special tokens.
-
-        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).special_tokens_set
-        frozenset({'<s>'})
-        """
-        return self._special.set
-
-    @property
-    def eot_token(self) -> int:
-        """Id of `<|endoftext|>`. Raises InvalidTokenError (a KeyError) if there is no such special token.
-
-        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<|endoftext|>": 256}).eot_token
-        256
-        """
-        try:
-            return self._special.ids["<|endoftext|>"]
-        except KeyError:
-            raise InvalidTokenError("this tokenizer has no special token '<|endoftext|>'") from None
 
     @property
     def bos_token_id(self) -> int | None:
@@ -1738,7 +1427,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([], pattern=None).template
         ([], [])
         """
-        return own_tokens.split_template(self._templates)
+        return own_tokens.split_template(self._family.templates)
 
     # Origin and rules
 
@@ -1749,54 +1438,27 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([], pattern=None, name="bytes").name
         'bytes'
         """
-        return self._model.name
+        return self._family.own.name
 
     @property
     def mode(self) -> str:
-        """Kind of base symbols: "byte" or "codepoint".
+        """Kind of base symbols: "byte", "codepoint" or "character".
 
         >>> Tokenizer.from_merges([], pattern=None).mode
         'byte'
         """
-        return "byte"
+        return self._family.mode
 
     @property
     def pattern(self) -> Pattern:
         r"""Split pattern: a regex, or a tuple of regexes: each splits the pieces of the one before.
 
-        None: no splitting, or splitting by `pre_tokenizers` that no regex can express.
+        None: no splitting, or splitting that no regex can express: see `fastbpe.steps`.
 
         >>> Tokenizer.from_merges([], pattern=r"\w+|\W").pattern
         '\\w+|\\W'
         """
-        return self._pattern
-
-    @property
-    def pattern_name(self) -> str | None:
-        """Name of the split pattern in `PATTERNS`; None if it has none.
-
-        >>> Tokenizer.from_merges([], pattern="gpt2").pattern_name
-        'gpt2'
-        """
-        return self._pattern_name
-
-    @property
-    def pre_tokenizers(self) -> list[dict[str, Any]]:
-        """Steps that split text, as a tokenizer.json describes them; [] if `pattern` expresses them.
-
-        >>> Tokenizer.from_merges([], pattern="gpt2").pre_tokenizers
-        []
-        """
-        return [dict(step) for step in self._model.pre_tokenizers]
-
-    @property
-    def normalizers(self) -> list[dict[str, Any]]:
-        """Steps that change text before it is split, as a tokenizer.json describes them; [] if nothing does.
-
-        >>> Tokenizer.from_merges([], pattern=None).normalizers
-        []
-        """
-        return [dict(step) for step in self._model.normalizers]
+        return self._family.pattern
 
     @property
     def training_report(self) -> dict[str, Any]:
@@ -1805,25 +1467,31 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([], pattern=None).training_report
         {}
         """
-        return dict(self._model.training)
+        return dict(self._family.own.training)
 
     @property
     def training_options(self) -> dict[str, Any]:
         """Options that sentencepiece's trainer was given, as keywords for `train`; {} for any other tokenizer.
 
-        >>> Tokenizer.from_merges([], pattern=None).training_options
-        {}
-        """
-        return {}
+        A `.model` holds them. Left out are options that change no model, such as the input's paths.
 
-    @cached_property
+        >>> from fastbpe import train
+        >>> tokenizer = train(["ab ab abc"], mode="codepoint", vocab_size=10)
+        >>> tokenizer.training_options["normalization_rule_name"]
+        'nmt_nfkc'
+        >>> train(["ab ab abc"], **tokenizer.training_options) == tokenizer
+        True
+        """
+        return self._family.training_options()
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, of all that decides ids: tokens, merges, split pattern, special tokens, rules.
 
         >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
         '118bb2f1d15b'
         """
-        return properties.fingerprint_of(self._model, self._vocabulary, self._pattern, self._special)
+        return self._family.fingerprint
 
     # Extending and writing
 
@@ -1848,7 +1516,8 @@ class Tokenizer(Encoder):
         >>> extended.encode("ab<x>"), extended.encode("abcd abc")
         ([256, 257], [256, 99, 100, 32, 258])
         """
-        return self._with_added(adding.new_tokens(*self._adding(tokens, "tokens"), special=False), "tokens")
+        new = self._new_tokens(tokens, "tokens", special=False)
+        return self._of(self._family.with_added(new, "tokens"))
 
     def with_special_tokens(
         self,
@@ -1885,7 +1554,7 @@ class Tokenizer(Encoder):
         >>> tokenizer.with_special_tokens(["<go>"], roles={"bos": "<go>"}).bos_token_id
         256
         """
-        new = adding.new_tokens(*self._adding(special_tokens, "special_tokens"), special=True)
+        new = self._new_tokens(special_tokens, "special_tokens", special=True)
         new = adding.with_reserved(
             new,
             self._special,
@@ -1894,14 +1563,12 @@ class Tokenizer(Encoder):
             reserved_name=reserved_name,
             pad_to_multiple_of=pad_to_multiple_of,
         )
-        extended = self._with_added(new, "special_tokens")
+        extended = self._of(self._family.with_added(new, "special_tokens"))
         return extended if roles is None else extended._with_roles(roles)
 
     def _with_roles(self, roles: Mapping[str, str]) -> Tokenizer:
         """Make a tokenizer with other tokens for some roles."""
-        checked = own_tokens.check_roles(roles, self._special.ids.__contains__)
-        model = self._full_model()
-        return Tokenizer(model._replace(roles={**model.roles, **checked}), cache_bytes=self._cache_bytes)
+        return self._of(self._family.with_roles(roles))
 
     def without_tokens(
         self, tokens: Iterable[int | str | bytes], *, keep_ids: bool = False
@@ -1994,7 +1661,7 @@ class Tokenizer(Encoder):
 
         number, least = check_prune(keep, corpus, min_count)
         read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
-        counts = None if read is None else count_ids(read, self.encode_ordinary_batch, self._cutter())
+        counts = None if read is None else count_ids(read, self.encode_ordinary_batch, self._family.cutter(self))
         return self._remover().prune(number, counts, least, keep_ids)
 
     def id_map(self, old: Tokenizer) -> IdMap:
@@ -2019,8 +1686,8 @@ class Tokenizer(Encoder):
         if not isinstance(old, Tokenizer):
             raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
         translate = TRANSLATIONS.get((self.mode, old.mode), bytes)
-        entries = ((token_id, (kind, translate(token))) for token_id, (kind, token) in self._entries())
-        return map_between(old._entries(), old.n_vocab, entries, self.n_vocab, old._speller())
+        entries = ((token_id, (kind, translate(token))) for token_id, (kind, token) in self._family.entries())
+        return map_between(old._family.entries(), old.n_vocab, entries, self.n_vocab, old._family.speller())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of the tokenizer into a file, for `load` to read. The file appears whole or not at all.
@@ -2121,10 +1788,7 @@ class Tokenizer(Encoder):
     # Being a value
 
     def __reduce__(self) -> tuple[Callable[[bytes], Tokenizer], tuple[bytes]]:
-        # Level 1: level 6 takes four times as long for a twentieth less.
-        from fastbpe.formats import native
-
-        return _unpickle, (zlib.compress(native.dump(self._full_model(), look_ups=False), 1),)
+        return _unpickle, (self._family.state(),)
 
     def __copy__(self) -> Tokenizer:
         return self
@@ -2142,157 +1806,80 @@ class Tokenizer(Encoder):
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
-        pattern = f"pattern {self._pattern_name or shown_pattern(self._pattern, 40)}"
-        if self._model.pre_tokenizers:
-            pattern = f"{len(self._model.pre_tokenizers)} pre-tokenizers"
         return (
             f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
-            f"special), {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
+            f"special), {self._family.splitting()}, {self.fingerprint[:12]}>"
         )
 
-    # Parts that methods share, and that CodePointTokenizer has otherwise
+    # Parts that methods share
+
+    def _prepare(self) -> None:
+        self._family.prepare(self, self._cache_bytes)
+
+    def _spelled_out(self) -> dict[int, list[int]]:
+        return self._family.spelled_out()
 
     @cached_property
-    def _skipping(self) -> Decoder:
-        """Decoder that leaves special tokens out."""
-        left_out = self._special.left_out
-        if not left_out:
-            return self._decoder
-        decoded = {**self._special.decoded, **dict.fromkeys(left_out, b"")}
-        return Decoder(self._vocabulary, [*decoded.items()], joins=True)
+    def _decoding(self) -> Decoding:
+        return self._family.decoding(skips=False)
 
     @cached_property
-    def _templates(self) -> Templates:
-        before, behind = self._model.template
-        return Templates((*before, TEXT, *behind), self._model.pair_template)
+    def _skipping(self) -> Decoding:
+        """Decoding that leaves special tokens out."""
+        return self._family.decoding(skips=True)
+
+    @cached_property
+    def _names(self) -> Decoder:
+        return self._family.names
+
+    @cached_property
+    def _find(self) -> Callable[[bytes | str], int | None]:
+        return self._family.find
 
     @cached_property
     def _roles(self) -> Mapping[str, int | None]:
         """Id of each of own_tokens.ROLES."""
         return own_tokens.find_roles(
-            self._named_roles(), self.template, self._special.ids, self._id_of_special_or_token
+            self._family.named_roles(), self.template, self._special.ids, self._id_of_special_or_token
         )
-
-    def _chat(self) -> Chat | None:
-        return self._model.chat
-
-    def _named_roles(self) -> Mapping[str, str]:
-        """Give the token of each role that the file names."""
-        return self._model.roles
 
     def _id_of_special_or_token(self, name: str) -> int | None:
         token_id = self._special.ids.get(name)
         return self.token_to_id(name) if token_id is None else token_id
 
-    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
-        """Make a function that finds a safe cut of a long document; None if no cut is known to be safe.
-
-        Args:
-            special: special tokens that will be looked for.
-        """
-        from fastbpe.splitting.cutting import make_cutter
-
-        finder, _ = self._special.choose(special, ())
-        if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
-            return None
-        added = [token.content for token in self._special.added if not token.special]
-        return make_cutter(self._splitter, [*added, *special])
-
     @cached_property
     def _pair_cuts(self) -> PairCuts | None:
         """Cuts of texts that the vocabulary allows; None if no cuts are known."""
-        from fastbpe.tokenizer.stream_cuts import pair_cuts  # here: few programs encode streams
-
-        with_flags = any(token.lstrip or token.rstrip or token.single_word for token in self._special.added)
-        return pair_cuts(self._pipeline, self._model, with_flags=with_flags)
+        return self._family.pair_cuts(self)
 
     @cached_property
-    def _completer(self) -> ByteCompleter | CharacterCompleter | SpelledCompleter:
-        from fastbpe.tokenizer.completing import ByteCompleter  # here: few programs complete texts
-
-        return ByteCompleter(self._merged_tokens)
+    def _sorted_tokens(self) -> SortedTokens:
+        return self._family.sorted_tokens()
 
     @cached_property
     def _merged_tokens(self) -> MergedTokens:
-        from fastbpe.tokenizer.merged_tokens import of_bytes
+        return self._family.merged_tokens(self)
 
-        named = {token.id for token in self._special.added} | {*self._special.ids.values()}
-        return of_bytes(self._vocabulary, self._splitter, named)
+    def _new_tokens(self, tokens: adding.Tokens, argument: str, *, special: bool) -> list[AddedToken]:
+        """List the tokens that the tokenizer does not have yet."""
+        family = self._family
+        known = family.known_tokens()
+        return adding.new_tokens(tokens, argument, known, family.ordinary, family.n_ids, special=special)
 
-    def _adding(
-        self, tokens: adding.Tokens, argument: str
-    ) -> tuple[adding.Tokens, str, Mapping[str, AddedToken], Ordinary, int]:
-        """Give the arguments of adding.new_tokens."""
-        return tokens, argument, adding.known_tokens(self._special), self._vocabulary, self.n_vocab
-
-    def _with_added(self, new: Sequence[AddedToken], argument: str) -> Tokenizer:
-        """Make a tokenizer with more tokens."""
-        model = self._model._replace(tables=self._vocabulary.sections())
-        return type(self)(adding.add_to_bytes(model, new), cache_bytes=self._cache_bytes)
-
-    def _remover(self) -> Remover[Any]:
+    def _remover(self) -> Remover[Self]:
         """Make the object that makes tokenizers with fewer tokens."""
-        from fastbpe.tokenizer.makers import is_whole_piece  # here, as the next: few programs need them
-        from fastbpe.tokenizer.removing import Remover
+        from fastbpe.tokenizer.removing import Remover  # here: few programs need it
 
-        is_whole = is_whole_piece(self._model, self.encode_ordinary)
-        removal = self._removal_class()(self._model, self._vocabulary, self._special, is_whole)
-        return Remover(removal, lambda model: type(self)(model, cache_bytes=self._cache_bytes))
+        return Remover(self._family.removal(self), self._of)
 
-    def _removal_class(self) -> type[ByteRemoval]:
-        """Return the class that knows which other tokens go with one."""
-        from fastbpe.tokenizer.removing_bytes import ByteRemoval
-
-        return ByteRemoval
-
-    def _entries(self) -> Iterator[tuple[int, Entry]]:
-        from fastbpe.tokenizer.entries import byte_level_entries
-
-        return byte_level_entries(self._vocabulary, self._special)
-
-    def _speller(self) -> Speller:
-        """Make a function that gives the ids of the bytes of tokens."""
-        from fastbpe.tokenizer.entries import byte_level_speller
-
-        return byte_level_speller(self._vocabulary)
-
-    def _spelled_out(self) -> dict[int, list[int]]:
-        """Give, for each id that untrusted text must not become, the ids to put in its place."""
-        from fastbpe.tokenizer.untrusted_text import spelled_bytes  # here: few tokenizers have added tokens
-
-        return spelled_bytes(self._vocabulary, {token.id for token in self._special.added})
-
-    def _full_model(self) -> Model:
-        return self._model._replace(
-            tables=self._vocabulary.sections(),
-            special_tokens=self._special.ids,
-            fingerprint=self.fingerprint,
-        )
-
-    def _whole_model(self) -> Model | CodePointModel:
-        return self._full_model()
-
-    # For `vocabularies`: see `Described`
-
-    def _material(self) -> Material:
-        from fastbpe.tokenizer.material import byte_material  # here: few programs ask about their vocabulary
-
-        return byte_material(
-            self.vocab, self.special_tokens, self._special.added, self.pattern, self._model, self._vocabulary
-        )
+    def _of(self, model: Model | CodePointModel) -> Self:
+        """Make a tokenizer of another model."""
+        return type(self)(model, cache_bytes=self._cache_bytes)
 
     # For `export`: see `Exportable`
 
-    def _dump(self, format: str) -> Files:
-        from fastbpe.tokenizer.export import dump_byte_level
-
-        return dump_byte_level(self, format)
-
     def _remake(self, model: Model | CodePointModel | None = None) -> Tokenizer:
-        return Tokenizer(self._full_model() if model is None else cast("Model", model), cache_bytes=0)
-
-    def _control_tokens(self) -> dict[str, int]:
-        return self.special_tokens
+        return Tokenizer(self._family.model if model is None else model, cache_bytes=0)
 
 
 def checked_cache_bytes(cache_bytes: int) -> int:
@@ -2304,8 +1891,8 @@ def checked_cache_bytes(cache_bytes: int) -> int:
 
 
 def _unpickle(state: bytes) -> Tokenizer:
+    from zlib import decompress
+
     from fastbpe.formats import native
 
-    model = native.parse(zlib.decompress(state), "<pickle>")
-    assert isinstance(model, Model)
-    return Tokenizer(model)
+    return Tokenizer(native.parse(decompress(state), "<pickle>"))

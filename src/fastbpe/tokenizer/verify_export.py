@@ -236,14 +236,16 @@ def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
 def _changed_token(one: Exportable, other: Exportable) -> str:
     """Tell which token would change, as the beginning of a message; "" if all are the same."""
     special = other.special_tokens
-    for name, token_id in one._control_tokens().items():
+    for name, token_id in one._family.control_tokens().items():
         if special.get(name) != token_id:
             return f"the special token {name!r} ({token_id}) would not be one"
     if one.mode != "byte":
         return ""
     for name in special.keys() - one.special_tokens.keys():
         return f"{name!r} ({special[name]}) would become a special token"
-    for i, (token, found) in enumerate(zip(one._vocabulary.tokens(), other._vocabulary.tokens(), strict=False)):
+    for i, (token, found) in enumerate(
+        zip(one._family.vocabulary.tokens(), other._family.vocabulary.tokens(), strict=False)
+    ):
         if token != found:
             return f"the token {i}, {token!r:.60}, would be {found!r:.60}"
     return "" if one.n_vocab == other.n_vocab else f"{one.n_vocab} ids would be {other.n_vocab}"
@@ -297,7 +299,7 @@ def _pairs(texts: Sequence[str]) -> Iterator[str]:
 
 def _special_probe(tokenizer: Exportable) -> Iterator[str]:
     """Give each special token by itself and between texts."""
-    for name in islice(tokenizer._control_tokens(), _MAX_SPECIAL):
+    for name in islice(tokenizer._family.control_tokens(), _MAX_SPECIAL):
         yield from (name, f"a{name}b", f" {name} {name}\n")
 
 

@@ -26,7 +26,7 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
         FormatError: the file has the name of a published one and other bytes, or a copy of the vocabulary gives
             other ids to some text; the message has the text.
     """
-    verify_export.verify(tokenizer, tokenizer._dump("native"), "native")
+    verify_export.verify(tokenizer, tokenizer._family.dump(tokenizer, "native"), "native")
     if not os.path.isfile(path):
         return ""
     known = recognise(map_file(path))

@@ -6,14 +6,12 @@ Every piece has a number, even if it has no ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple
 
+from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import word_ends
-from fastbpe.model import METASPACE, Conventions, PieceType
-from fastbpe.tokenizer.tokenizer import Special, Tokenizer
-
-if TYPE_CHECKING:
-    from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
+from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 
 class Words(NamedTuple):
@@ -27,54 +25,69 @@ class Words(NamedTuple):
     found: dict[int, str]
 
 
-def find_words(
-    tokenizer: Tokenizer, text: str, ids: Sequence[int], tokens: Sequence[str], *, allowed_special: Special
-) -> Words | None:
-    """Find the words of a text.
+def words_of_pieces(
+    encoder: Encoder, special: SpecialTokens, text: str, allowed_special: str | Collection[str]
+) -> Words:
+    """Find the words of a text whose pieces a splitter makes: bytes and characters.
 
     Args:
-        tokenizer: one that a tokenizer.json describes.
+        encoder: the tokenizer.
+        special: its special and added tokens.
         text: the text.
-        ids: its ids.
-        tokens: the tokens of these, as the vocabulary spells them.
         allowed_special: as in `Tokenizer.encode`; special tokens in the text are not an error.
+    """
+    ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
+    return Words(_numbers(ends, None), dict(found))
+
+
+def words_of_code_points(
+    encoder: Encoder,
+    special: SpecialTokens,
+    model: CodePointModel,
+    text: str,
+    ids: Sequence[int],
+    tokens: Sequence[str],
+    allowed_special: str | Collection[str],
+) -> Words | None:
+    """Find the words of a text of code points.
+
+    Args:
+        encoder, special, text, allowed_special: as in `words_of_pieces`.
+        model: the model, of a tokenizer.json.
+        ids: ids of the text.
+        tokens: the tokens of these, as the vocabulary spells them.
 
     Returns:
         None if the pre-tokenizer finds user-defined symbols of sentencepiece, and what lies between two of them is
         spelled like a token that no text becomes: where that is cut is not known here.
     """
-    allowed, _ = tokenizer._special.choose(allowed_special, ())
-    if tokenizer.mode == "codepoint":
-        tokenizer._prepare()
-    ends, found = word_ends(tokenizer._pipeline, text, allowed)
+    ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     named = dict(found)
-    if tokenizer.mode != "codepoint":
-        return Words(_numbers(ends, None), named)
-    codepoint = cast("CodePointTokenizer", tokenizer)
-    conventions = codepoint._source.conventions or Conventions()
+    conventions = model.conventions or Conventions()
     if conventions.escapes:  # a token found in normalized text
-        normalized = {token.id for token in codepoint.added_tokens if token.normalized}
+        normalized = {token.id for token in special.added if token.normalized}
         named = {i: one.replace(" ", METASPACE) if ids[i] in normalized else one for i, one in named.items()}
     if conventions.symbols:
-        symbols = _symbols(codepoint, ids, named)
-        if _holds_name(codepoint, tokens, ends, symbols):
+        added = {token.id for token in special.added}
+        symbols = _symbols(model, added, ids, named)
+        if _holds_name(model, tokens, ends, symbols):
             return None
         return Words(_numbers(ends, lambda i: i in symbols or i - 1 in symbols), named)
     return Words(_numbers(ends, lambda i: conventions.splits and tokens[i].startswith(METASPACE)), named)
 
 
-def _symbols(tokenizer: CodePointTokenizer, ids: Sequence[int], named: Mapping[int, str]) -> set[int]:
+def _symbols(
+    model: CodePointModel, added: Collection[int], ids: Sequence[int], named: Mapping[int, str]
+) -> set[int]:
     """Return the indices of the ids that the pre-tokenizer finds."""
-    types, added = tokenizer._source.types, {token.id for token in tokenizer.added_tokens}
-    defined = PieceType.USER_DEFINED
+    types, defined = model.types, PieceType.USER_DEFINED
     return {i for i, one in enumerate(ids) if i not in named and types[one] == defined and one not in added}
 
 
 def _holds_name(
-    tokenizer: CodePointTokenizer, tokens: Sequence[str], ends: Sequence[int], symbols: Collection[int]
+    model: CodePointModel, tokens: Sequence[str], ends: Sequence[int], symbols: Collection[int]
 ) -> bool:
     """Tell whether some text between two symbols is spelled like a control symbol, a byte or an unknown piece."""
-    model = tokenizer._source
     names = {piece for piece, kind in zip(model.pieces, model.types, strict=True) if kind != PieceType.NORMAL}
     start = 0
     for end in ends:

@@ -90,12 +90,11 @@ def with_added(described: Mapping[str, Any]) -> Native:
     Raises FastbpeError if fastbpe does not run it.
     """
     from fastbpe.formats.huggingface import read_characters  # here: hardly any program needs it
-    from fastbpe.tokenizer.characters import CharacterTokenizer
 
     added = [AddedToken(**one) for one in described["added_tokens"]]
     special = {token.content: token.id for token in added if token.special}
     model = read_characters.parse(document.to_bytes({**described, "added_tokens": []}), "tokenizer")
-    return CharacterTokenizer(model._replace(special_tokens=special, added_tokens=added))
+    return Native(model._replace(special_tokens=special, added_tokens=added))
 
 
 def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:

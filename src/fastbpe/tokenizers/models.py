@@ -248,13 +248,12 @@ class BPE(Model):
     def _make_merger(self) -> Native:
         """Return a tokenizer of the model alone; without its merges if it leaves some out."""
         from fastbpe.formats.huggingface import read_characters  # here: few programs merge pieces
-        from fastbpe.tokenizer.characters import CharacterTokenizer
 
         model = {**self.state(), "dropout": None}
         if self._state["dropout"]:
             model |= {"merges": [], "ignore_merges": False}
         described = {"version": "1.0", "model": model}
-        made = CharacterTokenizer(read_characters.parse(compact(described), self.kind))
+        made = Native(read_characters.parse(compact(described), self.kind))
         made.encode("")  # which makes the pipeline
         return made
 

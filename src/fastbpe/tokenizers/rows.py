@@ -12,8 +12,9 @@ from fastbpe.huggingface.frames import frame_of
 from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, read_truncation
+from fastbpe.tokenizer.internals import find_words, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizer.words import Words, find_words
+from fastbpe.tokenizer.words import Words
 from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.encoding import Encoding, of_columns
 from fastbpe.tokenizers.processors import PostProcessor, process
@@ -151,7 +152,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
         return Offsets(encode, False)
     if plan.tokenizer.mode == "codepoint":
         raise HandOver("offsets that are trimmed in a vocabulary of characters")
-    trim = trimmer_of(prefixed, plan.tokenizer._vocabulary.tokens, shown=plan.tokenizer.mode == "character")
+    trim = trimmer_of(prefixed, vocabulary_of(plan.tokenizer).tokens, shown=plan.tokenizer.mode == "character")
 
     def encode_trimmed(texts: Sequence[str]) -> tuple[list[list[int]], list[list[Span]]]:
         ids, spans = encode(texts)
@@ -172,7 +173,7 @@ def words_of(setup: Setup, text: str, ids: list[int]) -> tuple[list[str], Words]
     assert isinstance(setup.native, Tokenizer)
     names = setup.names
     tokens = [names[i] for i in ids]
-    found = find_words(setup.native, text, ids, tokens, allowed_special=setup.allowed)
+    found = find_words(setup.native, text, ids, tokens, setup.allowed)
     if found is None:
         needs_tokenizers("an encoding of the name of a control symbol between user-defined symbols")
     for i, its_text in found.found.items():

@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.tokenizer.internals import find_words
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Special
-from fastbpe.tokenizer.words import find_words
 from fastbpe.tokenizers import document
 from fastbpe.tokenizers.components import WRITTEN, flat
 from fastbpe.tokenizers.encoding import Encoding
@@ -146,7 +146,7 @@ class _Finder:
     def find(self, text: str, allowed: Special) -> Iterator[_Section]:
         """Yield the tokens of a text, and what lies between them."""
         ids, spans = self._carrier.encode_with_offsets(text, allowed_special=allowed, disallowed_special=())
-        words = find_words(self._carrier, text, ids, [""] * len(ids), allowed_special=allowed)
+        words = find_words(self._carrier, text, ids, [""] * len(ids), allowed)
         assert words is not None  # it is a byte-level one
         at = 0
         for _, group in groupby(words.numbers):  # an added token is a word of its own

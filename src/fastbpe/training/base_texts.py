@@ -51,7 +51,7 @@ def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
     if model.normalizers or model.prefix_space or with_flags or (finder is not None and finder.then is not None):
         twin = Twin(base)
         return BaseTexts(splitter_of(base), None, None, twin.stretches)
-    return BaseTexts(splitter_of(base), finder, cutter_of(base, base.special_tokens_set))
+    return BaseTexts(splitter_of(base), finder, cutter_of(base, base.special_tokens))
 
 
 class Twin:

@@ -129,9 +129,10 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
             'ties="huggingface" ranks bytes where no base has; with base=, choose ties="pair" (by the ids of the '
             'base) or "first"'
         )
+    special = {*base.special_tokens.values()}
     for name in options.special_tokens:
         if (token_id := base.token_to_id(name)) is not None:
-            if base.is_special_token(token_id):
+            if token_id in special:
                 raise SpecialTokenError(
                     f"special token {name!r} is one of the base already, with the id {token_id}"
                 )

@@ -18,9 +18,9 @@ from fastbpe._core.train.piece_table import PieceTable
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, pack_merges, pack_pieces
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import make_normalizer
-from fastbpe.tokenizer.internals import prepared_encoder, source_of
+from fastbpe.tokenizer.internals import code_point_model_of
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.codepoint_counting import BOUNDARY
 from fastbpe.training.codepoint_options import CodePointOptions, checked_trainer
 
@@ -45,8 +45,8 @@ class CodePointBase:
         TrainingError: pieces cannot be learned for this model.
     """
 
-    def __init__(self, tokenizer: CodePointTokenizer) -> None:
-        self.model = source_of(tokenizer)
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.model = code_point_model_of(tokenizer)
         if not self.model.normalizer["escape_whitespaces"]:
             raise TrainingError("base= keeps spaces as they are, and pieces are learned where they are U+2581")
         if not make_normalizer(self.model).gives_utf8:
@@ -55,7 +55,7 @@ class CodePointBase:
                 "pieces are learned from characters; train without base="
             )
         self.fingerprint = tokenizer.fingerprint
-        self._encoder = prepared_encoder(tokenizer)
+        self._encoder = tokenizer
         texts = [piece.decode("utf-8", "replace") for piece in self.model.pieces]
         self._texts = {text: i for i, text in enumerate(texts) if chr(BOUNDARY) not in text}
         self.characters = {

@@ -20,6 +20,7 @@ from fastbpe._version import __version__
 from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES
+from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import (
@@ -43,7 +44,6 @@ from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 
 if TYPE_CHECKING:
-    from fastbpe.tokenizer.codepoint import CodePointTokenizer
     from fastbpe.tokenizer.sequence_batches import SequenceSource
     from fastbpe.tokenizer.sequences import SequenceTokenizer
 
@@ -82,7 +82,7 @@ def train(
     mode: Literal["codepoint"],
     base: Tokenizer | None = ...,
     **options: Unpack[CodePointRun],
-) -> CodePointTokenizer: ...
+) -> Tokenizer: ...
 @overload
 def train(
     source: SequenceSource, *, vocab_size: int | str, base: SequenceTokenizer, **options: Unpack[SequenceRun]
@@ -92,9 +92,9 @@ def train(
     source: Source | PieceCounts,
     *,
     vocab_size: int | str,
-    base: CodePointTokenizer,
+    base: Tokenizer,
     **options: Unpack[CodePointRun],
-) -> CodePointTokenizer: ...
+) -> Tokenizer: ...
 @overload
 def train(
     source: Source | PieceCounts,
@@ -258,7 +258,7 @@ def train(
         vocab_size = _total(vocab_size, base)
     if mode == "codepoint":
         made = _train_code_points(source, base, vocab_size, options, reading, reporter)
-        return made if roles is None else made._with_roles(roles)
+        return made if roles is None else with_roles(made, roles)
     if not isinstance(vocab_size, int):
         raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
     keywords: dict[str, Any] = dict(options)
@@ -354,9 +354,8 @@ def _train_code_points(
     keywords: Mapping[str, Any],
     reading: ReadingOptions,
     reporter: Reporter,
-) -> CodePointTokenizer:
+) -> Tokenizer:
     # Imported here: byte mode does not need it.
-    from fastbpe.tokenizer.codepoint import CodePointTokenizer
     from fastbpe.training.codepoint_train import make_options, train_counted, train_model
     from fastbpe.training.word_counting import code_point_base
 
@@ -377,7 +376,7 @@ def _train_code_points(
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER - 1)
     facts = {} if start is None else {"base": start.fingerprint}
-    return CodePointTokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
+    return Tokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
 
 
 def _train_sequences(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -94,11 +94,20 @@ class Material:
 
 def material_of(tokenizer: Described) -> Material:
     """Gather the facts of a tokenizer. Raises TypeError if it does not work on text."""
-    gather = getattr(tokenizer, "_material", None)
-    if gather is None:
+    family: _Family | None = getattr(tokenizer, "_family", None)
+    if family is None:
         raise TypeError(f"tokenizer must be a fastbpe.Tokenizer, not {type(tokenizer).__name__}")
-    material: Material = gather()
-    return material
+    return family.material()
+
+
+def surface_of(tokenizer: Described, token_id: int) -> bytes:
+    """Give the bytes that an id adds to a text. Raises InvalidTokenError if it has no token."""
+    return tokenizer._family.surfaces.token(token_id)
+
+
+def cutter_of(tokenizer: Described) -> Callable[[bytes], int] | None:
+    """Make a function that finds safe cuts of long documents; None if no cut is safe."""
+    return tokenizer._family.cutter(tokenizer)
 
 
 def shown_token(token: bytes) -> str:
@@ -113,6 +122,17 @@ def shown_token(token: bytes) -> str:
         return repr(token)
 
 
+class _Surfaces(Protocol):
+    def token(self, token_id: int) -> bytes: ...
+
+
+class _Family(Protocol):
+    @property
+    def surfaces(self) -> _Surfaces: ...
+    def material(self) -> Material: ...
+    def cutter(self, encoder: Any) -> Callable[[bytes], int] | None: ...
+
+
 class Described(Protocol):
     """Tokenizer, as the functions of this folder see it."""
 
@@ -122,7 +142,6 @@ class Described(Protocol):
     def name(self) -> str | None: ...
     def encode(self, text: str, *, allowed_special: Any) -> list[int]: ...
     def encode_ordinary_batch(self, texts: Iterable[str | bytes]) -> list[list[int]]: ...
-    def decode_single_token_bytes(self, token_id: int) -> bytes: ...
     def token_to_id(self, token: bytes | str) -> int | None: ...
-    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None: ...
-    def _material(self) -> Material: ...
+    @property
+    def _family(self) -> _Family: ...

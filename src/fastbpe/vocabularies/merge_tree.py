@@ -12,7 +12,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.short_reprs import html_text
 from fastbpe.errors import InvalidTokenError
 from fastbpe.model import METASPACE
-from fastbpe.vocabularies.material import Described, Kind, Material, shown_token
+from fastbpe.vocabularies.material import Described, Kind, Material, material_of, shown_token
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,7 +30,7 @@ class MergeTree:
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
-    >>> print(tokenizer.merge_tree("abc"))
+    >>> print(fastbpe.merge_tree(tokenizer, "abc"))
     'abc' 257
     ├── 'ab' 256
     │   ├── 'a' 97
@@ -57,7 +57,7 @@ class MergeTree:
         """True if a merge makes the token, or the token needs no merge.
 
         >>> import fastbpe
-        >>> fastbpe.Tokenizer.from_merges([], pattern=None).merge_tree("a").is_merged
+        >>> fastbpe.merge_tree(fastbpe.Tokenizer.from_merges([], pattern=None), "a").is_merged
         True
         """
         return len(self.parts) in (0, 2) and (not self.parts or self.priority is not None)
@@ -66,7 +66,7 @@ class MergeTree:
         """Return plain dicts and lists, as JSON holds them; bytes that are not a character become escapes.
 
         >>> import fastbpe
-        >>> fastbpe.Tokenizer.from_merges([], pattern=None).merge_tree("a").to_dict()
+        >>> fastbpe.merge_tree(fastbpe.Tokenizer.from_merges([], pattern=None), "a").to_dict()
         {'id': 97, 'text': 'a', 'priority': None, 'parts': []}
         """
         root: list[dict[str, Any]] = []
@@ -126,7 +126,27 @@ class MergeTree:
 
 
 def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
-    """Make the tree of a token; `Tokenizer.merge_tree` describes arguments and errors."""
+    """Show how merging makes a token: the two tokens it is merged from, the two of each of these, and so on.
+
+    In every text, the same merge makes a token: the last merge when its bytes are merged alone.
+
+    Args:
+        tokenizer: Tokenizer.
+        token: token, as for `Tokenizer.token_to_id`, or id.
+
+    Raises:
+        InvalidTokenError: there is no such token or id (a KeyError).
+        TypeError: token is neither bytes, str nor int.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+    >>> print(fastbpe.merge_tree(tokenizer, "abc"))
+    'abc' 257
+    ├── 'ab' 256
+    │   ├── 'a' 97
+    │   └── 'b' 98
+    └── 'c' 99
+    """
     if isinstance(token, (str, bytes)):
         found = tokenizer.token_to_id(token)
         if found is None:
@@ -136,7 +156,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
         token_id = operator.index(token)
     else:
         raise TypeError(f"token must be str, bytes or an id (int), not {type(token).__name__}")
-    material = tokenizer._material()
+    material = material_of(tokenizer)
     kind = material.kinds[token_id] if 0 <= token_id < len(material.kinds) else Kind.NONE
     if kind is Kind.NONE:
         raise InvalidTokenError(f"id {token_id} has no token; ids are 0 to {len(material.kinds) - 1}")

@@ -10,7 +10,7 @@ from itertools import islice
 
 from fastbpe.formats.byte_level import bytes_of
 from fastbpe.model import METASPACE
-from fastbpe.vocabularies.material import Described, Kind, Material
+from fastbpe.vocabularies.material import Described, Kind, Material, surface_of
 from fastbpe.vocabularies.merge_tree import merged
 from fastbpe.vocabularies.reach_characters import UNUSABLE_BYTES, characters_with
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
@@ -51,7 +51,7 @@ def judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> Non
 def _texts_of(tokenizer: Described, material: Material, token_id: int) -> list[str]:
     """List texts that may give the token: as it decodes, and as it is spelled, without marks of its place."""
     token = material.tokens[token_id]
-    surface = tokenizer.decode_single_token_bytes(token_id)
+    surface = surface_of(tokenizer, token_id)
     shown = [each.removesuffix(material.suffix).decode(errors="replace").strip() for each in (surface, token)]
     of_stand_ins = (bytes_of(shown[1]) or b"").decode(errors="replace")  # as a step ByteLevel writes a text
     texts = [text for text in (*shown, of_stand_ins, token.decode()) if text]

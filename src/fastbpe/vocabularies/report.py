@@ -20,7 +20,7 @@ from fastbpe.vocabularies.forms import (
     group_forms,
     shown_lengths,
 )
-from fastbpe.vocabularies.material import Described, Kind, Material, material_of, shown_token
+from fastbpe.vocabularies.material import Described, Kind, Material, material_of, shown_token, surface_of
 from fastbpe.vocabularies.merge_tree import merged
 from fastbpe.vocabularies.reach import judge
 from fastbpe.vocabularies.scripts import ScriptRow, script_rows
@@ -285,7 +285,7 @@ def _surfaces(tokenizer: Described, material: Material) -> list[bytes]:
     """Give the bytes that each token of characters adds to a text, without the mark for the end of a word."""
     surfaces = []
     for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True)):
-        surface = tokenizer.decode_single_token_bytes(i) if kind in (Kind.TEXT, Kind.BYTE) else token
+        surface = surface_of(tokenizer, i) if kind in (Kind.TEXT, Kind.BYTE) else token
         ends_word = material.suffix != b"" and token.endswith(material.suffix)
         surfaces.append(surface.removesuffix(material.suffix).rstrip(b" ") if ends_word else surface)
     return surfaces

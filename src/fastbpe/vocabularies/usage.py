@@ -9,7 +9,7 @@ from itertools import groupby
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.document_batches import Corpus
-from fastbpe.vocabularies.material import Described, Kind, Material
+from fastbpe.vocabularies.material import Described, Kind, Material, cutter_of
 
 
 @dataclass
@@ -48,7 +48,7 @@ def count_ids(tokenizer: Described, material: Material, corpus: Corpus, reporter
     usage = Usage()
     partial = frozenset(partial_tokens(material))
     with reporter.phase("counting", corpus.n_bytes, unit="B", unit_scale=True) as phase:
-        for texts in corpus.batches(tokenizer._cutter()):
+        for texts in corpus.batches(cutter_of(tokenizer)):
             n_bytes = utf8_size(texts)
             usage.n_bytes += n_bytes
             for ids in tokenizer.encode_ordinary_batch(texts):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fastbpe.display import html
 from fastbpe.display.layout import Details, parts_of
+from fastbpe.display.shown_text import show
 from fastbpe.display.shown_tokens import KnownTokens, ShownToken, sizes_of
 from fastbpe.display.visible import Part, visible
 from fastbpe.tokenizer.merging_shown import MergedPiece, merged_pieces
@@ -158,7 +159,7 @@ def chat(
         parts, needed = template.render(messages), template.special_tokens
     ids = tokenizer.encode_parts(parts)
     trusting = tokenizer.encode("".join(text for text, _ in parts), allowed_special="all")
-    special = tokenizer.special_tokens_set
+    special = tokenizer.special_tokens
     return {
         "ids": ids,
         "n_tokens": len(ids),
@@ -171,7 +172,8 @@ def chat(
 
 
 def _n_special(tokenizer: Tokenizer, ids: Iterable[int]) -> int:
-    return sum(map(tokenizer.is_special_token, ids))
+    special = {*tokenizer.special_tokens.values()}
+    return sum(token_id in special for token_id in ids)
 
 
 def word(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
@@ -219,7 +221,7 @@ def page(entries: Sequence[Entry], text: str, *, special: bool) -> Iterator[byte
         special: special tokens in the text become their ids.
     """
     allowed = "all" if special else ()
-    shown = ((entry.name, entry.tokenizer.show(text, allowed_special=allowed)) for entry in entries)
+    shown = ((entry.name, show(entry.tokenizer, text, allowed_special=allowed)) for entry in entries)
     blocks = (html.Block(name, one.summary, one.tokens) for name, one in shown)
     parts = html.page(blocks, Details())
     while some := "".join(islice(parts, _PARTS_A_WRITE)):

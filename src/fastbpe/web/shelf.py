@@ -40,7 +40,7 @@ class Entry(NamedTuple):
             "n_vocab": tokenizer.n_vocab,
             "n_special": len(tokenizer.special_tokens),
             "is_trained": self.is_trained,
-            "template": template_of(tokenizer.special_tokens_set),
+            "template": template_of(tokenizer.special_tokens.keys()),
             "has_own_template": self.own_template is not None,
         }
 

@@ -27,7 +27,7 @@ def test_decoding_joins_the_bytes_of_tokens(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode_bytes([258, 97, 260]) == b"aba<s>"
     assert tokenizer.decode([258, 97, 260]) == "aba<s>"
     assert tokenizer.decode_batch([[97], [], [258]]) == ["a", "", "ab"]
-    assert tokenizer.decode_single_token_bytes(256) == EMOJI[:2]
+    assert tokenizer.decode_tokens_bytes([256])[0] == EMOJI[:2]
     assert tokenizer.decode([]) == ""
     assert tokenizer.decode_bytes([]) == b""
 
@@ -65,7 +65,7 @@ def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: i
     with pytest.raises(KeyError):
         tokenizer.id_to_token(token_id)
     with pytest.raises(FastbpeError):
-        tokenizer.decode_single_token_bytes(token_id)
+        tokenizer.decode_tokens_bytes([token_id])[0]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_unused_ids_of_published_vocabulary_raise_invalid_token_error() -> None:
 
 def test_half_characters_decode_as_in_tiktoken() -> None:
     tokenizer, peer = published("cl100k_base"), published_peer("cl100k_base")
-    assert tokenizer.decode_single_token_bytes(9468) == b"\xf0\x9f"
+    assert tokenizer.decode_tokens_bytes([9468])[0] == b"\xf0\x9f"
     assert tokenizer.decode([9468]) == peer.decode([9468]) == "\ufffd"
     assert tokenizer.decode([9468], errors="ignore") == ""
     rng = random.Random(2)

@@ -54,7 +54,7 @@ def test_gaps_between_ranks_are_empty_tokens() -> None:
     tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": 300}, pattern=None, special_tokens={"<s>": 280})
     assert tokenizer.encode("ab<s>", allowed_special="all") == [300, 280]
     assert tokenizer.vocab[256:280] == [b""] * 24
-    assert (tokenizer.n_vocab, tokenizer.vocab_size, tokenizer.max_token_value) == (301, 258, 300)
+    assert (tokenizer.n_vocab, tokenizer.vocab_size) == (301, 258)
 
 
 def test_unmerged_text_gives_one_id_per_byte(tokenizer: Tokenizer) -> None:
@@ -118,11 +118,10 @@ def test_tokens_and_ids_are_looked_up_both_ways(code_tokenizer: Tokenizer) -> No
     for token_id, token in enumerate(code_tokenizer.vocab):
         assert code_tokenizer.id_to_token(token_id) == token
         assert code_tokenizer.token_to_id(token) == token_id
-        assert code_tokenizer.is_special_token(token_id) == (token_id >= 998)
+        assert (token_id in code_tokenizer.special_tokens.values()) == (token_id >= 998)
     assert code_tokenizer.token_to_id("<|sep|>") == 999
     assert code_tokenizer.token_to_id("no such token") is None
     assert code_tokenizer.token_to_id("") is None
-    assert not code_tokenizer.is_special_token(10**9)
 
 
 def test_token_to_id_treats_surrogates_as_encode_does() -> None:
@@ -138,10 +137,3 @@ def test_invalid_utf8_bytes_match_no_special_token() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"\ufffd\ufffd": 256})
     assert tokenizer.token_to_id("\ufffd\ufffd") == tokenizer.token_to_id("\ufffd\ufffd".encode()) == 256
     assert tokenizer.token_to_id(b"\xff\xfe") is None
-
-
-def test_eot_token_is_its_id_or_raises_key_error() -> None:
-    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<|endoftext|>": 256})
-    assert tokenizer.eot_token == 256
-    with pytest.raises(KeyError, match=r"no special token '<\|endoftext\|>'"):
-        _ = Tokenizer.from_ranks(BYTES, pattern=None).eot_token

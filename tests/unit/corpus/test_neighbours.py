@@ -37,13 +37,13 @@ def by_one_of_the_shards(tokenizer: Tokenizer, texts: list[str], out: Path, *, o
 
 
 def by_texts(tokenizer: Tokenizer, texts: list[str], out: Path) -> None:
-    tokenizer.write_shard(texts, out.with_name(f"whole{out.suffix}"), (0, 1))
+    fastbpe.write_shard(tokenizer, texts, out.with_name(f"whole{out.suffix}"), (0, 1))
 
 
 def by_merging(tokenizer: Tokenizer, texts: list[str], out: Path, *, overwrite: bool = True) -> None:
     folder = out.parent / "shards"
     folder.mkdir()
-    tokenizer.write_shard(texts, folder / "a.bin", (0, 1))
+    fastbpe.write_shard(tokenizer, texts, folder / "a.bin", (0, 1))
     try:
         fastbpe.merge_shards(folder, out, overwrite=overwrite, progress=False)
     finally:
@@ -159,7 +159,7 @@ def test_task_killed_while_it_replaces_another_shard_leaves_it_unfinished(
     """Sizes may agree by chance: a manifest of former ids must be gone before the first file is replaced."""
     by_texts(code_tokenizer, ["1 2"], tmp_path / "whole.bin")
     with killed_at_replacement(n, tmp_path), pytest.raises(KeyboardInterrupt):
-        code_tokenizer.write_shard(["2 1"], tmp_path / "whole.bin", (0, 1))
+        fastbpe.write_shard(code_tokenizer, ["2 1"], tmp_path / "whole.bin", (0, 1))
     with pytest.raises(FileNotFoundError, match="the shard is not finished"):
         fastbpe.open_ids(tmp_path / f"{NAME}.bin")
 

@@ -134,8 +134,8 @@ def test_shards_of_remote_inputs_and_outputs_equal_local_ones(
     with pytest.raises(FileExistsError, match=r"made with other settings \(dtype\)"):
         code_tokenizer.encode_files(f"{place}/corpus", f"{place}/ids/out.bin", shard=(2, 3), dtype="uint32")
     for _ in range(2):
-        code_tokenizer.write_shard(TEXTS, f"{place}/ids/texts.bin", (0, 1))
-    code_tokenizer.write_shard(TEXTS, tmp_path / "ids" / "texts.bin", (0, 1))
+        fastbpe.write_shard(code_tokenizer, TEXTS, f"{place}/ids/texts.bin", (0, 1))
+    fastbpe.write_shard(code_tokenizer, TEXTS, tmp_path / "ids" / "texts.bin", (0, 1))
     for path in (tmp_path / "ids").glob("texts*"):
         assert files_at(f"{place}/ids")[path.name] == path.read_bytes()
 
@@ -147,7 +147,7 @@ def test_run_that_fails_uploads_nothing(code_tokenizer: Tokenizer, place: str, c
         with pytest.raises(FormatError, match=r"z\.jsonl:1: no object with a field 'text'"):
             code_tokenizer.encode_files(f"{place}/corpus", f"{place}/ids/out.bin", shard=shard)
     with pytest.raises(TypeError, match="document 1 is int"):
-        code_tokenizer.write_shard(["a", 5], RemotePath("memory://no/out.bin"), (0, 1))  # type: ignore[list-item]
+        fastbpe.write_shard(code_tokenizer, ["a", 5], RemotePath("memory://no/out.bin"), (0, 1))  # type: ignore[list-item]
     files, name = fsspec.core.url_to_fs(f"{place}/ids", use_listings_cache=False)
     left = [path for path in files.find(name) if ".partial/" not in path]  # of a local run, which may go on
     assert [path.rpartition("/")[2] for path in left] == ["other"]

@@ -200,16 +200,16 @@ def test_rows_of_an_engine_are_left_out_counted_and_named(code_tokenizer: Tokeni
         (b"b \xff", FormatError, "document 1 is not UTF-8: .* 0xff at offset 2"),
     ):
         with pytest.raises(error, match=message):
-            code_tokenizer.write_shard(["a", wrong], out, (0, 1))
+            fastbpe.write_shard(code_tokenizer, ["a", wrong], out, (0, 1))
     assert list(tmp_path.iterdir()) == []
-    summary = code_tokenizer.write_shard(rows, out, (0, 1), on_error="skip")
+    summary = fastbpe.write_shard(code_tokenizer, rows, out, (0, 1), on_error="skip")
     assert (summary.n_documents, summary.n_skipped, len(summary.skipped)) == (2, 22, 10)
     assert summary.skipped[1] == "document 2 is not UTF-8: invalid byte 0xff at offset 2"
     assert written(out) == code_tokenizer.encode_ordinary_batch(["a", "c"])
-    summary = code_tokenizer.write_shard(rows, out, (0, 1), on_error="skip", errors="replace")
+    summary = fastbpe.write_shard(code_tokenizer, rows, out, (0, 1), on_error="skip", errors="replace")
     assert (summary.n_skipped, written(out)) == (21, code_tokenizer.encode_ordinary_batch(["a", "b \ufffd", "c"]))
     with pytest.raises(TypeError, match="document 0 is int"):
-        code_tokenizer.write_shard([5], out, (0, 1), on_error="skip")  # type: ignore[list-item]
+        fastbpe.write_shard(code_tokenizer, [5], out, (0, 1), on_error="skip")  # type: ignore[list-item]
 
 
 def test_shards_keep_what_they_skipped(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -251,5 +251,5 @@ def test_unknown_choice_raises_value_error(
     with pytest.raises(ValueError, match="choose one of"):
         code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", **options)
     with pytest.raises(ValueError, match="choose one of"):
-        code_tokenizer.write_shard([], tmp_path / "out.bin", (0, 1), **options)
+        fastbpe.write_shard(code_tokenizer, [], tmp_path / "out.bin", (0, 1), **options)
     assert manifests.MANIFEST not in "".join(path.name for path in tmp_path.iterdir())

@@ -12,6 +12,7 @@ import pytest
 import fastbpe
 from fastbpe.display import html, painting
 from fastbpe.display.layout import Details, n_columns
+from fastbpe.display.shown_text import show
 from fastbpe.display.shown_tokens import KINDS, ShownToken
 from fastbpe.display.visible import visible, visible_text
 from helpers.codepoint_models import model_of
@@ -127,7 +128,7 @@ def read(page: str) -> Reader:
 class TestIds:
     @pytest.mark.parametrize("text", HOSTILE)
     def test_ids_equal_encode(self, tokenizer, text):
-        shown = tokenizer.show(text)
+        shown = show(tokenizer, text)
         assert shown.ids == tokenizer.encode_ordinary(text)
         assert [(token.start, token.end) for token in shown.tokens] == tokenizer.encode_with_offsets(
             text, disallowed_special=()
@@ -139,33 +140,38 @@ class TestIds:
             lines = file.readlines()
         tokenizer = fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))
         for line in some(lines, 1500):
-            shown = tokenizer.show(line)
+            shown = show(tokenizer, line)
             assert shown.ids == tokenizer.encode_ordinary(line)
             assert read(shown._repr_html_()).ids == shown.ids[: html.MAX_NOTEBOOK_TOKENS]
 
     def test_special_tokens_are_text_unless_allowed(self):
         tokenizer = byte_level()
-        assert tokenizer.show("ab<b>").ids == [256, 60, 98, 62]
-        shown = tokenizer.show("ab<b>", allowed_special="all")
+        assert show(tokenizer, "ab<b>").ids == [256, 60, 98, 62]
+        shown = show(tokenizer, "ab<b>", allowed_special="all")
         assert [(token.id, token.kind) for token in shown.tokens] == [(256, "ordinary"), (300, "special")]
 
     def test_kinds_tell_parts_of_characters_and_unknown_text(self):
-        assert [token.kind for token in byte_level().show("a🙂").tokens] == ["ordinary", "byte", "byte", "byte"]
-        shown = code_points(byte_fallback=False).show("a漢")
+        assert [token.kind for token in show(byte_level(), "a🙂").tokens] == [
+            "ordinary",
+            "byte",
+            "byte",
+            "byte",
+        ]
+        shown = show(code_points(byte_fallback=False), "a漢")
         assert (shown.tokens[-1].kind, shown.tokens[-1].source) == ("unknown", "漢")
         assert "漢" in str(shown)
 
     def test_added_tokens_are_marked(self):
         pieces = [(b"<unk>", 0.0, 2), (b"a", 0.0, 1), (b"<sep>", 0.0, 4)]
         tokenizer = fastbpe.load(model_of(pieces, {}, {}))
-        kinds = {token.bytes: token.kind for token in tokenizer.show("a<sep>").tokens}
+        kinds = {token.bytes: token.kind for token in show(tokenizer, "a<sep>").tokens}
         assert set(kinds.values()) <= KINDS.keys()
 
     def test_invalid_text_raises_value_error(self, tokenizer):
         with pytest.raises(ValueError, match="UTF-8"):
-            tokenizer.show(b"\xff")
+            show(tokenizer, b"\xff")
         with pytest.raises(TypeError):
-            tokenizer.show(5)
+            show(tokenizer, 5)
 
 
 class TestVisible:
@@ -194,12 +200,12 @@ class TestDrawings:
     @pytest.mark.parametrize("details", [Details(), Details(ids=True, bytes=True, offsets=True)])
     @pytest.mark.parametrize("text", HOSTILE)
     def test_plain_drawing_holds_visible_characters_only(self, tokenizer, text, details):
-        drawn = painting.draw(tokenizer.show(text).tokens, details)
+        drawn = painting.draw(show(tokenizer, text).tokens, details)
         assert all(line.isprintable() for line in drawn.split("\n"))
 
     @pytest.mark.parametrize("text", HOSTILE)
     def test_colours_are_the_only_escapes(self, tokenizer, text):
-        tokens = tokenizer.show(text, allowed_special="all").tokens
+        tokens = show(tokenizer, text, allowed_special="all").tokens
         coloured = painting.draw(tokens, Details(), colours=True)
         parts = coloured.replace("\x1b[0m", "").split("\x1b[")
         assert all(part.split("m", 1)[0].replace(";", "").isdigit() for part in parts[1:])
@@ -210,18 +216,18 @@ class TestDrawings:
             assert plain == bars.replace("|", "")
 
     def test_backgrounds_alternate(self):
-        tokens = byte_level().show("a b").tokens
+        tokens = show(byte_level(), "a b").tokens
         codes = [
             part.split("m")[0] for part in painting.draw(tokens, Details(), colours=True).split("\x1b[")[1::2]
         ]
         assert [code.rpartition(";")[2] for code in codes] == ["153", "229", "146"]
 
     def test_details_stand_below_their_tokens(self):
-        drawn = painting.draw(byte_level().show("ab漢").tokens, Details(ids=True, bytes=True, offsets=True))
+        drawn = painting.draw(show(byte_level(), "ab漢").tokens, Details(ids=True, bytes=True, offsets=True))
         assert drawn == "ab  |⟨e6⟩|⟨bc⟩|⟨a2⟩\n256 |230 |188 |162\n6162|e6  |bc  |a2\n0-2 |2-3 |2-3 |2-3"
 
     def test_lines_with_details_are_wrapped_at_the_width(self):
-        drawn = painting.draw(byte_level().show("x " * 50).tokens, Details(ids=True), width=40)
+        drawn = painting.draw(show(byte_level(), "x " * 50).tokens, Details(ids=True), width=40)
         assert max(map(n_columns, drawn.split("\n"))) <= 40
         assert drawn.replace("|", " ").split().count("120") == 50
 
@@ -246,14 +252,14 @@ class TestDrawings:
 
     def test_rich_text_equals_the_terminal(self, tokenizer):
         pytest.importorskip("rich")
-        shown = tokenizer.show("ab c\n[red]<b>x")
+        shown = show(tokenizer, "ab c\n[red]<b>x")
         plain = shown.__rich__().text().plain
         assert plain == str(shown).replace("|", "")
 
     @pytest.mark.parametrize("width", [20, 40, 80, 120])
     def test_rich_keeps_ids_below_their_tokens_at_any_width(self, tokenizer, width):
         console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=width)
-        shown = tokenizer.show("ab c x" * 30, ids=True)
+        shown = show(tokenizer, "ab c x" * 30, ids=True)
         console.print(shown)
         lines = [line.split() for line in console.file.getvalue().splitlines()]
         assert [int(one) for row in lines[1::2] for one in row] == shown.ids
@@ -266,7 +272,7 @@ class TestDrawings:
 class TestHtml:
     @pytest.mark.parametrize("text", HOSTILE)
     def test_page_escapes_hostile_text(self, tokenizer, text):
-        shown = tokenizer.show(text, ids=True, allowed_special="all")
+        shown = show(tokenizer, text, ids=True, allowed_special="all")
         blocks = [html.Block(text, shown.summary, shown.tokens)]
         page = "".join(html.page(blocks, Details(), title=text))
         page.encode()  # no lone surrogate
@@ -276,7 +282,7 @@ class TestHtml:
         assert read(shown._repr_html_()).tokens == reader.tokens
 
     def test_notebook_fragment_is_bounded(self):
-        shown = fastbpe.Tokenizer.from_merges([], pattern=None).show("a" * (html.MAX_NOTEBOOK_TOKENS + 5))
+        shown = show(fastbpe.Tokenizer.from_merges([], pattern=None), "a" * (html.MAX_NOTEBOOK_TOKENS + 5))
         assert len(read(shown._repr_html_()).tokens) == html.MAX_NOTEBOOK_TOKENS
         assert "5 tokens more" in shown._repr_html_()
         assert len(read(shown.to_html()).tokens) == html.MAX_NOTEBOOK_TOKENS + 5

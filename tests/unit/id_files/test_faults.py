@@ -20,12 +20,13 @@ from helpers.shared_data import standard_library
 
 WRITE = """
 import sys
+import fastbpe
 from fastbpe import Tokenizer
 tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="gpt2")
 out, n_documents, n_times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 print("ready", flush=True)
 for _ in range(n_times):
-    tokenizer.write_shard((f"document {i} " * 50 for i in range(n_documents)), out, (0, 1))
+    fastbpe.write_shard(tokenizer, (f"document {i} " * 50 for i in range(n_documents)), out, (0, 1))
 """
 
 
@@ -87,7 +88,7 @@ import fastbpe
 tokenizer = fastbpe.Tokenizer.from_ranks({{bytes([i]): i for i in range(256)}}, pattern="gpt2")
 folder = {str(tmp_path)!r}
 calls = (
-    lambda: tokenizer.write_shard(["some words, 123; " * 9000] * 5, folder + "/a.bin", (0, 1)),
+    lambda: fastbpe.write_shard(tokenizer, ["some words, 123; " * 9000] * 5, folder + "/a.bin", (0, 1)),
     lambda: fastbpe.merge_shards(folder + "/a.bin", folder + "/all.bin", progress=False),
 )
 for call in calls:
@@ -117,7 +118,7 @@ text, folder, n = open(sys.argv[2]).read(), sys.argv[3], int(sys.argv[4])
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 def run(n, name):
     for i in range(2):
-        tokenizer.write_shard((text for _ in range(n)), f"{folder}/{name}.bin", (i, 2), num_threads=2)
+        fastbpe.write_shard(tokenizer, (text for _ in range(n)), f"{folder}/{name}.bin", (i, 2), num_threads=2)
     fastbpe.merge_shards(f"{folder}/{name}.bin", f"{folder}/all-{name}.bin", progress=False)
     stored = fastbpe.open_ids(f"{folder}/all-{name}.bin")
     stored.random_windows(8, 100, seed=0)
@@ -145,15 +146,15 @@ def test_process_without_memory_for_a_shard_raises_memory_error_and_leaves_none(
 import os, resource
 import fastbpe
 tokenizer = fastbpe.Tokenizer.from_ranks({{bytes([i]): i for i in range(256)}}, pattern="gpt2")
-tokenizer.write_shard(["a b c"], {str(tmp_path / "warm.bin")!r}, (0, 1), num_threads=1)
+fastbpe.write_shard(tokenizer, ["a b c"], {str(tmp_path / "warm.bin")!r}, (0, 1), num_threads=1)
 text = "some words, 123; " * 4_000_000
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000, resource.RLIM_INFINITY))
 try:
-    tokenizer.write_shard([text], {str(tmp_path / "a.bin")!r}, (0, 1), num_threads=1)
+    fastbpe.write_shard(tokenizer, [text], {str(tmp_path / "a.bin")!r}, (0, 1), num_threads=1)
 except MemoryError:
     print("MemoryError")
-print(tokenizer.write_shard(["a b c"], {str(tmp_path / "a.bin")!r}, (0, 1), num_threads=1).n_ids)
+print(fastbpe.write_shard(tokenizer, ["a b c"], {str(tmp_path / "a.bin")!r}, (0, 1), num_threads=1).n_ids)
 """
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("no /proc to read the used memory from")

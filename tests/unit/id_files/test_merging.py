@@ -53,7 +53,7 @@ def test_joined_runs_are_the_bytes_of_one_run(
 
 def test_shards_and_runs_are_joined(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     for i in range(2):
-        code_tokenizer.write_shard(RUNS[i], tmp_path / "s.bin", (i, 2))
+        fastbpe.write_shard(code_tokenizer, RUNS[i], tmp_path / "s.bin", (i, 2))
     run = write_run(code_tokenizer, RUNS[3], tmp_path / "r.npy")
     merge_shards([run, tmp_path / "s.bin"], tmp_path / "all.bin", progress=False)
     texts = [code_tokenizer.decode(ids) for ids in open_ids(tmp_path / "all.bin", tokenizer=code_tokenizer)]

@@ -24,7 +24,7 @@ def shards(code_tokenizer: Tokenizer, tmp_path: Path) -> Path:
     folder = tmp_path / "ids"
     folder.mkdir()
     for i in range(4):
-        code_tokenizer.write_shard(WORDS[i::4], folder / "out.bin", (i, 4))
+        fastbpe.write_shard(code_tokenizer, WORDS[i::4], folder / "out.bin", (i, 4))
     return folder
 
 
@@ -52,7 +52,7 @@ def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: P
     data = bytearray(shard(shards, 2).read_bytes())
     data[0] ^= 1
     shard(shards, 2).write_bytes(data)
-    Tokenizer.from_merges([], pattern=None).write_shard(["a"], shards / "out.bin", (3, 4))
+    fastbpe.write_shard(Tokenizer.from_merges([], pattern=None), ["a"], shards / "out.bin", (3, 4))
     problems = verify_ids(shards, tokenizer=code_tokenizer).problems
     assert len(problems) == 4
     for i, (path, said) in enumerate(
@@ -69,7 +69,7 @@ def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: P
 
 
 def test_mixed_tokenizers_are_a_problem_without_a_tokenizer_too(shards: Path) -> None:
-    Tokenizer.from_merges([], pattern=None).write_shard(["a"], shards / "out.bin", (3, 4))
+    fastbpe.write_shard(Tokenizer.from_merges([], pattern=None), ["a"], shards / "out.bin", (3, 4))
     (problem,) = verify_ids(shards).problems
     assert problem.startswith(f"{shard(shards, 3)}: its tokenizer is ")
 

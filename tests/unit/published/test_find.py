@@ -78,10 +78,10 @@ def test_published_vocabulary_is_found_by_name_in_each_cache(
     write_file(here / place, file)
     tokenizer = fastbpe.load("small")
     assert tokenizer == PLAIN
-    assert (tokenizer.name, tokenizer.pattern_name) == ("small", "cl100k")
+    assert (tokenizer.name, tokenizer.pattern) == ("small", fastbpe.PATTERNS["cl100k"])
     assert fastbpe.load("small", special_tokens={"<x>": 300}).special_tokens == {"<x>": 300}
     assert fastbpe.load("small", special_tokens=["<x>", "<|pad|>"]).special_tokens == {**SPECIAL, "<x>": 261}
-    assert fastbpe.load("small", pattern="gpt2").pattern_name == "gpt2"
+    assert fastbpe.load("small", pattern="gpt2").pattern == fastbpe.PATTERNS["gpt2"]
 
 
 def test_existing_path_wins_over_vocabulary_name(here: Path) -> None:

@@ -14,8 +14,8 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import has_surrogates
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.codepoint_models import FULL, hard_text, model_of
 
 BYTES = [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
@@ -61,8 +61,8 @@ def model(kind: str) -> CodePointModel:
 
 
 @lru_cache
-def tokenizer(kind: str) -> CodePointTokenizer:
-    return CodePointTokenizer(model(kind))
+def tokenizer(kind: str) -> Tokenizer:
+    return Tokenizer(model(kind))
 
 
 def texts(seed: int, n: int) -> list[str]:
@@ -78,7 +78,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("cache_bytes", [0, 1, 4096, 100_000])
 def test_small_caches_give_the_same_ids(kind: str, cache_bytes: int) -> None:
-    small = CodePointTokenizer(model(kind), cache_bytes=cache_bytes)
+    small = Tokenizer(model(kind), cache_bytes=cache_bytes)
     rng = random.Random(kind)
     words = ["".join(rng.choices("abcdefghi日é", k=rng.randint(1, 9))) for _ in range(3000)]
     for text in [*texts(1, 40), " ".join(words), " ".join(words)]:
@@ -185,7 +185,8 @@ def test_offsets_must_be_requested_and_names_must_fit() -> None:
 def test_token_encoder_needs_code_point_mode() -> None:
     vocabulary = Vocabulary(**build_tables([bytes([byte]) for byte in range(256)]))
     encoder = Encoder(
-        vocabulary, fastbpe.Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern=None)._splitter
+        vocabulary,
+        fastbpe.Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern=None)._family.splitter,
     )
     with pytest.raises(ValueError, match="code-point mode"):
         TokenEncoder(encoder, make_normalizer(model("plain")))
@@ -208,7 +209,7 @@ def test_tiny_dropout_gives_the_ids_of_plain_encoding(kind: str) -> None:
 def test_windows_give_the_ids_of_the_whole_piece(kind: str) -> None:
     """Windows are joined at a shared token, and cut only between characters."""
     rng = random.Random(kind)
-    vocabulary = tokenizer(kind)._parts.vocabulary
+    vocabulary = tokenizer(kind)._family.parts.vocabulary
     for text in [*texts(5, 60), "".join(rng.choices("theaaqux日😀", k=3_000)), "日本" * 500, "a" * 700]:
         whole = merge_in_windows(vocabulary, text.encode(), 1 << 20)
         assert whole == merge_in_windows(vocabulary, text.encode(), 500)

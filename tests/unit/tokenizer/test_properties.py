@@ -135,8 +135,10 @@ def test_merge_lists_change_the_fingerprint() -> None:
     listed = with_merges()
     assert listed.encode("abc") == [257]
     ranked = make(RANKS, pattern="cl100k")
-    whole_first = Tokenizer(listed._model._replace(tokens=[*BYTES, b"ab", b"abc"], whole_piece_first=False))
-    one_merge = Tokenizer(listed._model._replace(tokens=[*BYTES, b"ab", b"abc"], merges=listed._model.merges[:12]))
+    whole_first = Tokenizer(listed._family.own._replace(tokens=[*BYTES, b"ab", b"abc"], whole_piece_first=False))
+    one_merge = Tokenizer(
+        listed._family.own._replace(tokens=[*BYTES, b"ab", b"abc"], merges=listed._family.own.merges[:12])
+    )
     assert len({each.fingerprint for each in (listed, ranked, whole_first, one_merge)}) == 4
 
 
@@ -203,7 +205,7 @@ def test_with_special_tokens_leaves_the_original_unchanged(tokenizer: Tokenizer)
 
 
 def test_properties_have_no_setter(tokenizer: Tokenizer) -> None:
-    for name in ("pattern", "special_tokens", "vocab_size", "n_vocab", "name", "mode", "eot_token"):
+    for name in ("pattern", "special_tokens", "vocab_size", "n_vocab", "name", "mode"):
         with pytest.raises(AttributeError):
             setattr(tokenizer, name, None)
 

@@ -88,7 +88,8 @@ def test_disallowed_token_error_equals_tiktoken(
     ):
         with pytest.raises(SpecialTokenError) as ours:
             call()
-        assert str(ours.value) == str(theirs.value)
+        message = str(theirs.value).replace("enc.special_tokens_set", "tokenizer.special_tokens.keys()")
+        assert str(ours.value) == message
         assert isinstance(ours.value, FastbpeError)
 
 
@@ -330,7 +331,6 @@ def test_special_tokens_without_order_raise_type_error(tokenizer: Tokenizer, wro
 def test_returned_special_tokens_are_copies(tokenizer: Tokenizer) -> None:
     tokenizer.special_tokens["<x>"] = 1
     assert tokenizer.special_tokens == SPECIAL
-    assert tokenizer.special_tokens_set == frozenset(SPECIAL)
 
 
 def test_many_sets_of_allowed_tokens_are_kept_apart() -> None:

@@ -25,7 +25,7 @@ BATCH_CALLS: dict[str, Callable[[Tokenizer, Any], Any]] = {
     "count_batch": lambda t, texts: t.count_batch(texts).tolist(),
     "truncate_batch": lambda t, texts: t.truncate_batch(texts, 2),
     "to_arrow": lambda t, texts: t.to_arrow(texts).to_pylist(),
-    "aencode_batch": lambda t, texts: asyncio.run(t.aencode_batch(texts)),
+    "aencode_batch": lambda t, texts: asyncio.run(fastbpe.aencode_batch(t, texts)),
     "count_pieces": lambda t, texts: dict(fastbpe.count_pieces(texts, progress=False)),
     "train": lambda t, texts: fastbpe.train(texts, vocab_size=260, progress=False).vocab,
     "changed_texts": lambda t, texts: fastbpe.changed_texts(t, t, texts).n_texts,
@@ -104,7 +104,7 @@ def test_encode_files_refuses_tables(code_tokenizer: Tokenizer, tmp_path: Path) 
     with pytest.raises(TypeError, match="inputs must be a path, a folder, or a list of paths, not Table"):
         code_tokenizer.encode_files(pyarrow.table({"path": ["a"]}), tmp_path / "out.bin")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="texts is a dict"):
-        code_tokenizer.write_shard({"text": TEXTS}, tmp_path / "out.bin", shard=(0, 1))
+        fastbpe.write_shard(code_tokenizer, {"text": TEXTS}, tmp_path / "out.bin", shard=(0, 1))
 
 
 def test_dict_of_columns_is_no_counts() -> None:

@@ -62,7 +62,7 @@ def test_offsets_of_a_damaged_vocabulary_stay_within_the_text() -> None:
     """A damaged file makes a merge produce other bytes: offsets are wrong, but within the text, and one for each
     id."""
     good = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
-    tables = dict(good._vocabulary.sections())
+    tables = dict(good._family.vocabulary.sections())
     flat = bytearray(tables["token_bytes"])
     ends = memoryview(bytearray(tables["token_ends"])).cast("I")
     flat += b"yyyyyy"

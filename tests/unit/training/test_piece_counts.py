@@ -45,7 +45,7 @@ def counted_slowly(texts: list[str], pattern: str) -> list[tuple[bytes, int]]:
     """Count pieces by splitting, in the order of their first appearance."""
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=pattern)
     encoded = [text.encode() for text in texts]
-    return list(Counter(text[a:b] for text in encoded for a, b in tokenizer._splitter.pieces(text)).items())
+    return list(Counter(text[a:b] for text in encoded for a, b in tokenizer._family.splitter.pieces(text)).items())
 
 
 # Counting.

@@ -32,7 +32,7 @@ def shape(tree: MergeTree) -> tuple[bytes, list[object]]:
 
 def check(tokenizer: Tokenizer, priority: Callable[[bytes, bytes], int | None]) -> None:
     for i, token in enumerate(tokenizer.vocab):
-        tree = tokenizer.merge_tree(i)
+        tree = fastbpe.merge_tree(tokenizer, i)
         assert (tree.token, tree.id) == (token, i)
         assert b"".join(leaves(tree)) == token
         assert shape(tree) == slow_merge_tree(priority, token)
@@ -61,7 +61,7 @@ def test_trees_of_learned_merges_hold_those_merges() -> None:
     lines = {(vocab[left], vocab[right]): line for line, (left, right) in enumerate(merges)}
     check(tokenizer, lambda left, right: lines.get((left, right)))
     for i in range(256, 300):
-        tree = tokenizer.merge_tree(i)
+        tree = fastbpe.merge_tree(tokenizer, i)
         assert (tree.parts[0].id, tree.parts[1].id) == merges[i - 256]
 
 
@@ -89,7 +89,7 @@ def test_trees_of_code_point_pieces_follow_the_scores() -> None:
         listed = [(text.encode(), score, PieceType.NORMAL) for text, score in pieces.items()]
         tokenizer = fastbpe.load(model_of([(b"<unk>", 0.0, PieceType.UNKNOWN), *listed]))
         for i, text in enumerate(pieces, 1):
-            tree = tokenizer.merge_tree(i)
+            tree = fastbpe.merge_tree(tokenizer, i)
             expected = by_score(pieces, text)
             if len(expected) == 1:
                 assert shape(tree) == expected[0]
@@ -101,15 +101,15 @@ def test_trees_of_code_point_pieces_follow_the_scores() -> None:
 def test_token_with_a_space_is_found_by_its_text_and_by_its_id() -> None:
     text = ["low lower lowest naïve"] * 20
     tokenizer = fastbpe.train(text, mode="codepoint", vocab_size=30, byte_fallback=False, progress=False)
-    tree = tokenizer.merge_tree(" low")
-    assert tree == tokenizer.merge_tree(tokenizer.token_to_id(" low"))
+    tree = fastbpe.merge_tree(tokenizer, " low")
+    assert tree == fastbpe.merge_tree(tokenizer, tokenizer.token_to_id(" low"))
     assert str(tree).splitlines()[0] == f"' low' {tree.id}"
     assert b"".join(leaves(tree)) == b" low"
 
 
 def test_token_that_no_merge_makes_shows_the_tokens_it_is_left_in() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES | {b"abc": 256}, pattern=None)
-    tree = tokenizer.merge_tree("abc")
+    tree = fastbpe.merge_tree(tokenizer, "abc")
     assert not tree.is_merged
     assert [part.token for part in tree.parts] == [b"a", b"b", b"c"]
     assert "(no merge makes it: it is found as a whole piece)" in str(tree)
@@ -118,8 +118,8 @@ def test_token_that_no_merge_makes_shows_the_tokens_it_is_left_in() -> None:
 
 def test_names_and_bytes_are_leaves() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES | {b"ab": 256}, pattern=None, special_tokens={"<end>": 300})
-    assert tokenizer.merge_tree("<end>") == MergeTree(b"<end>", 300)
-    assert tokenizer.merge_tree(97) == MergeTree(b"a", 97)
+    assert fastbpe.merge_tree(tokenizer, "<end>") == MergeTree(b"<end>", 300)
+    assert fastbpe.merge_tree(tokenizer, 97) == MergeTree(b"a", 97)
     pieces = [
         (b"<unk>", 0.0, PieceType.UNKNOWN),
         *((b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)),
@@ -127,16 +127,16 @@ def test_names_and_bytes_are_leaves() -> None:
         (b"a", -2.0, PieceType.NORMAL),
     ]
     points = fastbpe.load(model_of(pieces, {"byte_fallback": True}))
-    assert points.merge_tree(0).parts == ()
-    assert points.merge_tree(1) == MergeTree(b"\0", 1)
+    assert fastbpe.merge_tree(points, 0).parts == ()
+    assert fastbpe.merge_tree(points, 1) == MergeTree(b"\0", 1)
     # "b" has no piece, so that no id stands for it in the tree, and the merge still happens.
-    assert [part.id for part in points.merge_tree("ab").parts] == [258, None]
-    assert str(points.merge_tree("ab")).endswith("'b' no id")
+    assert [part.id for part in fastbpe.merge_tree(points, "ab").parts] == [258, None]
+    assert str(fastbpe.merge_tree(points, "ab")).endswith("'b' no id")
 
 
 def test_long_token_needs_no_deep_recursion() -> None:
     ranks = BYTES | {b"a" * n: 254 + n for n in range(2, 1501)}
-    tree = Tokenizer.from_ranks(ranks, pattern=None).merge_tree(b"a" * 1500)
+    tree = fastbpe.merge_tree(Tokenizer.from_ranks(ranks, pattern=None), b"a" * 1500)
     assert len(str(tree).splitlines()) == 2999
     assert tree.to_dict()["id"] == 1754
 
@@ -144,20 +144,20 @@ def test_long_token_needs_no_deep_recursion() -> None:
 @pytest.mark.parametrize("token", [256, -1, 10**20, "zz", b"zz", ""])
 def test_missing_token_raises_key_error(token: int | str | bytes) -> None:
     with pytest.raises(InvalidTokenError, match="token") as caught:
-        Tokenizer.from_ranks(BYTES, pattern=None).merge_tree(token)
+        fastbpe.merge_tree(Tokenizer.from_ranks(BYTES, pattern=None), token)
     assert isinstance(caught.value, KeyError)
 
 
 @pytest.mark.parametrize("token", [True, None, 1.5, [97]])
 def test_token_of_another_type_raises_type_error(token: object) -> None:
     with pytest.raises(TypeError, match="token must be str, bytes or an id"):
-        Tokenizer.from_ranks(BYTES, pattern=None).merge_tree(token)  # type: ignore[arg-type]
+        fastbpe.merge_tree(Tokenizer.from_ranks(BYTES, pattern=None), token)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["gpt2_encoder.json", "llama2_tokenizer.model"])
 def test_real_tokens_are_cut_into_their_bytes_or_characters(name: str) -> None:
     tokenizer = fastbpe.load(data_file("vocab", name))
     for i in random.Random(SEED).sample(range(tokenizer.n_vocab), 20):
-        tree = tokenizer.merge_tree(i)
+        tree = fastbpe.merge_tree(tokenizer, i)
         assert b"".join(leaves(tree)) == tree.token
         assert not tree.parts or tree.is_merged

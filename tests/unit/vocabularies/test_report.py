@@ -13,7 +13,6 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, Tokenizer, vocabulary_report
 from fastbpe.model import AddedToken, Model, PieceType
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.codepoint_models import model_of
 from helpers.sampling import SEED
 from helpers.shared_data import BYTES, data_file
@@ -28,7 +27,7 @@ def ranks(*tokens: str | bytes, pattern: str | None = "gpt2", special: dict[str,
     )
 
 
-def points(*pieces: str, fallback: bool = True, **normalizer: object) -> CodePointTokenizer:
+def points(*pieces: str, fallback: bool = True, **normalizer: object) -> Tokenizer:
     listed = [(b"<unk>", 0.0, PieceType.UNKNOWN)]
     if fallback:
         listed += [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
@@ -149,7 +148,7 @@ def test_parts_are_the_tokens_in_the_trees_of_used_tokens(mode: str) -> None:
         use = vocabulary_report(tokenizer, [texts[0][:30]]).corpus
         assert use is not None
         inside: set[int] = set()
-        todo = [tokenizer.merge_tree(i) for i, n in enumerate(use.counts) if n]
+        todo = [fastbpe.merge_tree(tokenizer, i) for i, n in enumerate(use.counts) if n]
         while todo:
             parts = todo.pop().parts
             todo += parts

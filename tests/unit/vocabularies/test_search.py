@@ -31,7 +31,7 @@ def ids_of(found: list[Found]) -> list[int]:
 def test_search_without_conditions_lists_every_token(tokenizer: Tokenizer) -> None:
     found = search_tokens(tokenizer)
     assert ids_of(found) == [*range(tokenizer.n_vocab)]
-    assert [each.token for each in found] == [*map(tokenizer.decode_single_token_bytes, range(290))]
+    assert [each.token for each in found] == tokenizer.decode_tokens_bytes(range(290))
     assert found[289] == Found(289, b"<end>", "name", "names")
 
 

@@ -19,6 +19,7 @@ import fastbpe
 from fastbpe import Tokenizer
 from fastbpe.display.html import Block, page
 from fastbpe.display.layout import Details
+from fastbpe.display.shown_text import show
 from fastbpe.web import answers, app
 from fastbpe.web.chat_templates import TEMPLATES, Message, template_of
 from fastbpe.web.shelf import Entry
@@ -284,7 +285,7 @@ def test_shared_page_equals_show_and_needs_no_script(client: TestClient, small: 
     assert "<script" not in page
     assert "\u202e" not in page
     assert page.count("<section>") == 2
-    body = small.show(text, allowed_special="all").to_html().partition("<section>")[2]
+    body = show(small, text, allowed_special="all").to_html().partition("<section>")[2]
     tokens = body.partition('dir="ltr">')[2].partition("</div>")[0]
     assert tokens in page
 
@@ -305,7 +306,7 @@ def test_page_to_share_comes_in_parts(small: Tokenizer) -> None:
     text = "ab<&\u202e" * 5000
     parts = [*answers.page(entries, text, special=False)]
     assert max(map(len, parts)) < sum(map(len, parts)) / 4
-    blocks = (Block(one.name, shown.summary, shown.tokens) for one in entries for shown in [small.show(text)])
+    blocks = (Block(one.name, shown.summary, shown.tokens) for one in entries for shown in [show(small, text)])
     assert b"".join(parts).decode() == "".join(page(blocks, Details()))
 
 

@@ -1,18 +1,33 @@
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, final
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Buffer
 
+class _Decoding(Protocol):
+    def decode(
+        self,
+        ids: Sequence[int] | Buffer,
+        errors: DecodeErrors,
+        num_threads: int | None,
+        unknown_ids: UnknownIds,
+    ) -> str: ...
+
 class _Decodes(Protocol):
     @property
-    def _decoder(self) -> Decoder: ...
+    def _decoding(self) -> _Decoding: ...
     @property
-    def _skipping(self) -> Decoder: ...
+    def _skipping(self) -> _Decoding: ...
     @property
-    def _vocabulary(self) -> Vocabulary: ...
+    def _names(self) -> Decoder: ...
+    @property
+    def _find(self) -> Callable[[bytes | str], int | None]: ...
+
+class _HasIds(Protocol):
+    @property
+    def ids_of_bytes(self) -> Mapping[bytes, int]: ...
 
 def decode(
     self: _Decodes,
@@ -34,3 +49,11 @@ def id_to_token(self: _Decodes, token_id: int) -> bytes:
 
 def check_errors(errors: DecodeErrors) -> None:
     """Raise LookupError if no error handler has this name."""
+
+@final
+class TokenFinder:
+    """Function that finds the id of a token by its bytes or its text."""
+
+    def __init__(self, vocabulary: Vocabulary, special: _HasIds) -> None: ...
+    def find(self, token: bytes | str) -> int | None:
+        """Find the id of a token; None if there is none."""

@@ -1,8 +1,13 @@
 """Methods of `Tokenizer` that decode, compiled as functions: a Python frame would cost as much as a short list of ids.
 
-The class body of `Tokenizer` binds them and documents them. They read four attributes of `self`: `_decoder` (Decoder),
-`_skipping` (Decoder that leaves special tokens out), `_vocabulary` (Vocabulary) and `_special` (SpecialTokens).
+The class body of `Tokenizer` binds them and documents them. They read four attributes of `self`: `_decoding`, with the
+methods `decode` and so on; `_skipping`, the same without special tokens; `_find`, a function of a token; and `_names`
+(Decoder that gives each id its token).
 """
+
+cimport cython
+
+from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 from fastbpe._core.text.utf8_text import plain, to_utf8
 
@@ -13,26 +18,47 @@ def decode(self, /, ids, *, errors="replace", num_threads=None, unknown_ids="rai
     """Decode ids to text. See `Tokenizer.decode`."""
     if errors != "replace":
         check_errors(errors)
-    decoder = self._skipping if skip_special_tokens else self._decoder
-    return decoder.decode(ids, errors, num_threads, unknown_ids)
+    decoding = self._skipping if skip_special_tokens else self._decoding
+    return decoding.decode(ids, errors, num_threads, unknown_ids)
 
 
 def token_to_id(self, token):
     """Find the id of a token. See `Tokenizer.token_to_id`."""
-    found = self._vocabulary.find(token)
-    if found is not None:
-        return found
-    return self._special.ids_of_bytes.get(to_utf8(token) if isinstance(token, str) else plain(token))
+    return self._find(token)
 
 
 def id_to_token(self, token_id):
     """Give the bytes of an id. See `Tokenizer.id_to_token`."""
     if type(token_id) is bool:
         raise TypeError("ids must be integers, not bool")
-    return self._decoder.token(token_id)
+    return self._names.token(token_id)
 
 
 def check_errors(errors):
     """Raise LookupError if no error handler has this name. Decoding itself would notice only at bad bytes."""
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)
+
+
+@cython.final
+cdef class TokenFinder:
+    """Function that finds the id of a token by its bytes or its text.
+
+    Args:
+        vocabulary: Vocabulary of the ordinary tokens, which win.
+        special: object whose `ids_of_bytes` maps other tokens to ids.
+    """
+
+    cdef Vocabulary _vocabulary
+    cdef object _special
+
+    def __init__(self, Vocabulary vocabulary not None, special):
+        self._vocabulary = vocabulary
+        self._special = special
+
+    def find(self, token):
+        """Find the id of a token; None if there is none."""
+        found = self._vocabulary.find(token)
+        if found is not None:
+            return found
+        return self._special.ids_of_bytes.get(to_utf8(token) if isinstance(token, str) else plain(token))

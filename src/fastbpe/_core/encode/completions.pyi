@@ -3,16 +3,12 @@
 from collections.abc import Iterable
 from typing import final
 
-from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 
 def last_piece(splitter: Splitter, special: SpecialMatcher | None, text: bytes) -> bytes:
     """Return the bytes of a text's last piece; b"" if the text ends with a special token or has no piece."""
-
-def encode_normalized(pipeline: Pipeline, text: bytes) -> list[int]:
-    """Return the ids of normalized text in code-point mode, an id for each unknown character."""
 
 @final
 class SortedTokens:

@@ -70,16 +70,6 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
     return text[piece_start:piece_end]
 
 
-def encode_normalized(Pipeline pipeline not None, bytes text not None):
-    """Return the ids of normalized text in code-point mode, an id for each unknown character."""
-    cdef Scratch* scratch = pipeline.pool.take()
-    try:
-        pipeline.encode_normalized(<const uint8_t*> PyBytes_AS_STRING(text), <size_t> len(text), scratch)
-        return ids_list(scratch.ids.items, scratch.ids.n)
-    finally:
-        pipeline.pool.give(scratch)
-
-
 @cython.final
 cdef class SortedTokens:
     """Tokens of a vocabulary in the order of their bytes."""

@@ -6,7 +6,7 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef class Encoder:
-    cdef readonly Pipeline _pipeline  # None until __init__ ends
+    cdef Pipeline _built  # None until __init__ ends
     cdef object _special
     cdef SpanTrimmer _trimmer
     cdef SpecialMatcher _all_special  # valid if _has_all_special

@@ -68,16 +68,26 @@ cdef class Encoder:
         self._special = special
         self._trimmer = trimmer
         # Set last: other threads take an encoder with a pipeline to be complete.
-        self._pipeline = Pipeline(
+        self._built = Pipeline(
             vocabulary, splitter, min(cache_bytes, MAX_SIZE), front=front, always=always, normalizing=normalizing,
             stages=stages, cut_stages=cut_stages,
         )
 
     cdef Pipeline _ready(self):
         """Return the pipeline; make it first if a subclass has postponed that."""
-        if self._pipeline is None:
+        if self._built is None:
             self._prepare()
-        return self._pipeline
+        return self._built
+
+    @property
+    def _pipeline(self):
+        """Pipeline; made first if a subclass has postponed that."""
+        return self._ready()
+
+    @property
+    def _is_ready(self):
+        """True if the pipeline is made."""
+        return self._built is not None
 
     def _prepare(self):
         """Call Encoder.__init__, which a subclass may put off until its first use."""

@@ -261,7 +261,7 @@ cdef class Pipeline:
         scratch.ends.text = data  # for error messages, which only splitters without safe cuts raise
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
-                raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
+                raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode(), disallowed.every)
         if allowed is None:
             return self._find_added_tokens(data, n, self.always, is_first, is_last, scratch)
         return self._find_added_tokens(data, n, allowed, is_first, is_last, scratch)

@@ -16,6 +16,7 @@ cdef struct Match:
 
 
 cdef class SpecialMatcher:
+    cdef public str every  # expression for the set of all special tokens, for errors
     # The trie: node 0 is its root.
     cdef uint64_t* _edges  # slot: node << 8 | byte; all ones: empty
     cdef uint32_t* _children  # slot: the edge's lower node

@@ -19,6 +19,8 @@ class SpecialMatcher:
         ascending; needed for flag 4.
     """
 
+    every: str
+
     def __new__(
         cls,
         tokens: list[bytes],

@@ -75,6 +75,7 @@ cdef class SpecialMatcher:
         bytes words=b"",
     ):
         cdef size_t n_bytes = sum([len(token) for token in tokens])
+        self.every = "tokenizer.special_tokens.keys()"
         cdef int bits = table_bits(n_bytes + 1)
         self._mask = (<size_t> 1 << bits) - 1
         self._edges = <uint64_t*> malloc((self._mask + 1) * sizeof(uint64_t))

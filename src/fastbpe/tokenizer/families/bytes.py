@@ -1,0 +1,270 @@
+"""ByteFamily: a vocabulary of bytes, as tiktoken, GPT-2 and Llama 3 have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from zlib import compress
+
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.decode.tokenizer_methods import TokenFinder
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.offsets import pieces
+from fastbpe._core.merge.table_builder import build_look_ups, build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.caching import cached_property
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
+from fastbpe.model import TEXT, AddedToken, Model, Templates
+from fastbpe.patterns import shown_pattern
+from fastbpe.tokenizer import adding, components, own_tokens, properties
+from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
+from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+
+if TYPE_CHECKING:
+    from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe.tokenizer.exportable import Exportable, Files
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.removing_bytes import ByteRemoval
+    from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.vocabularies.between import Entry, Speller
+    from fastbpe.vocabularies.material import Material
+
+
+class ByteFamily(Family):
+    """Vocabulary of bytes.
+
+    Raises:
+        VocabularyError, SpecialTokenError, PatternError: the model contradicts itself.
+    """
+
+    mode = "byte"
+
+    def __init__(self, model: Model) -> None:
+        tables = model.tables
+        merges = model.merges if model.merges_rule == "merges" else None
+        is_affixed = model.spelling is not None
+        if tables is None:
+            tables = build_tables(model.tokens or [], merges, affixed=is_affixed)
+        elif "pieces" not in tables or not {"pairs", "pair_lines"} & tables.keys():
+            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges, affixed=is_affixed)
+        self._vocabulary = Vocabulary(
+            **tables,
+            whole_piece_first=model.whole_piece_first,
+            drops_bytes=model.drops_bytes,
+            code_points=None,
+            spelled=components.spelled(model.spelling),
+        )
+        model, self.pattern_name, self.pattern, self.splitter, self._stages = components.splitting(
+            model, self._vocabulary
+        )
+        self._own = model._replace(tokens=None, tables=None)
+        self._front, normalize = components.front(model)
+        self.special = SpecialTokens(
+            model.special_tokens,
+            self._vocabulary,
+            model.added_tokens,
+            normalize,
+            decodes_stand_ins=model.spelling is None and bool(model.huggingface.keys() - {"empty_token"}),
+            empty=model.huggingface.get("empty_token"),
+        )
+        self._decoder = Decoder(
+            self._vocabulary, [*self.special.decoded.items()], joins="empty_token" in model.huggingface
+        )
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
+
+    @property
+    def _named(self) -> set[int]:
+        """Ids of special and added tokens."""
+        return {token.id for token in self.special.added} | {*self.special.ids.values()}
+
+    # Encoding
+
+    def prepare(self, encoder: Encoder, cache_bytes: int) -> None:
+        Encoder.__init__(
+            encoder,
+            self._vocabulary,
+            self.splitter,
+            special=self.special,
+            front=self._front,
+            cache_bytes=cache_bytes,
+            stages=self._stages[0],
+            cut_stages=self._stages[1],
+            trimmer=components.trimmer(self._own, self._vocabulary.tokens),
+        )
+
+    def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:
+        return pieces(self.splitter, text)
+
+    def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
+        from fastbpe.splitting.cutting import make_cutter  # here, as the others: few programs need them
+
+        finder, _ = self.special.choose(special, ())
+        if self._front is not None or (finder is not None and not finder.cuttable):
+            return None
+        added = [token.content for token in self.special.added if not token.special]
+        return make_cutter(self.splitter, [*added, *special])
+
+    def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
+        from fastbpe.tokenizer.stream_cuts import pair_cuts
+
+        with_flags = any(token.lstrip or token.rstrip or token.single_word for token in self.special.added)
+        return pair_cuts(encoder._pipeline, self._own, with_flags=with_flags)
+
+    def spelled_out(self) -> dict[int, list[int]]:
+        from fastbpe.tokenizer.untrusted_text import spelled_bytes
+
+        return spelled_bytes(self._vocabulary, {token.id for token in self.special.added})
+
+    # Decoding
+
+    def _decoder_of(self, *, skips: bool) -> Decoder:
+        left_out = self.special.left_out if skips else ()
+        if not left_out:
+            return self._decoder
+        decoded = {**self.special.decoded, **dict.fromkeys(left_out, b"")}
+        return Decoder(self._vocabulary, [*decoded.items()], joins=True)
+
+    def decoding(self, *, skips: bool) -> Decoding:
+        return self._decoder_of(skips=skips)
+
+    def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds, *, skips: bool) -> StreamDecoder:
+        from fastbpe._core.decode.stream_decoder import StreamDecoder
+
+        return StreamDecoder(self._decoder_of(skips=skips), errors, unknown_ids)
+
+    @property
+    def surfaces(self) -> Surfaces:
+        return self._decoder
+
+    # Tokens and ids
+
+    @property
+    def names(self) -> Decoder:
+        return self._decoder
+
+    @property
+    def find(self) -> Callable[[bytes | str], int | None]:
+        return TokenFinder(self._vocabulary, self.special).find
+
+    @property
+    def n_tokens(self) -> int:
+        return self._vocabulary.n_tokens + len(self.special.encoded)
+
+    @property
+    def n_ids(self) -> int:
+        return self._decoder.n_ids
+
+    def vocab(self) -> list[bytes]:
+        return properties.vocab_of(self._vocabulary, self.special, self.n_ids)
+
+    def merges(self) -> list[tuple[int, int]]:
+        return properties.merges_of(self._own, self._vocabulary)
+
+    def merged_tokens(self, encoder: Encoder) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_bytes
+
+        return of_bytes(self._vocabulary, self.splitter, self._named)
+
+    def sorted_tokens(self) -> SortedTokens:
+        from fastbpe._core.encode import completions
+
+        return completions.SortedTokens(self._vocabulary)
+
+    def material(self) -> Material:
+        from fastbpe.tokenizer.material import byte_material
+
+        special = self.special
+        return byte_material(
+            self.vocab(), dict(special.ids), special.added, self.pattern, self._own, self._vocabulary
+        )
+
+    def entries(self) -> Iterator[tuple[int, Entry]]:
+        from fastbpe.tokenizer.entries import byte_level_entries
+
+        return byte_level_entries(self._vocabulary, self.special)
+
+    def speller(self) -> Speller:
+        from fastbpe.tokenizer.entries import byte_level_speller
+
+        return byte_level_speller(self._vocabulary)
+
+    # Origin and rules
+
+    @property
+    def own(self) -> Model:
+        return self._own
+
+    @property
+    def model(self) -> Model:
+        return self._own._replace(
+            tables=self._vocabulary.sections(), special_tokens=self.special.ids, fingerprint=self.fingerprint
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return properties.fingerprint_of(self._own, self._vocabulary, self.pattern, self.special)
+
+    def normalizers(self) -> list[dict[str, Any]]:
+        return [dict(step) for step in self._own.normalizers]
+
+    def pre_tokenizers(self) -> list[dict[str, Any]]:
+        return [dict(step) for step in self._own.pre_tokenizers]
+
+    def splitting(self) -> str:
+        pattern = f"pattern {self.pattern_name or shown_pattern(self.pattern, 40)}"
+        if self._own.pre_tokenizers:
+            pattern = f"{len(self._own.pre_tokenizers)} pre-tokenizers"
+        return f"{pattern} (split by {self.splitter!r})"
+
+    @property
+    def templates(self) -> Templates:
+        before, behind = self._own.template
+        return Templates((*before, TEXT, *behind), self._own.pair_template)
+
+    def named_roles(self) -> Mapping[str, str]:
+        return self._own.roles
+
+    # Other tokenizers, as models of them
+
+    def known_tokens(self) -> dict[str, AddedToken]:
+        return adding.known_tokens(self.special)
+
+    @property
+    def ordinary(self) -> Ordinary:
+        return self._vocabulary
+
+    def with_added(self, new: Sequence[AddedToken], argument: str) -> Model:
+        return adding.add_to_bytes(self._own._replace(tables=self._vocabulary.sections()), new)
+
+    def with_roles(self, roles: Mapping[str, str]) -> Model:
+        model = self.model
+        checked = own_tokens.check_roles(roles, self.special.ids.__contains__)
+        return model._replace(roles={**model.roles, **checked})
+
+    def removal(self, encoder: Encoder) -> ByteRemoval:
+        from fastbpe.tokenizer.makers import is_whole_piece
+
+        is_whole = is_whole_piece(self._own, encoder.encode_ordinary)
+        return self._removal_class()(self._own, self._vocabulary, self.special, is_whole)
+
+    def _removal_class(self) -> type[ByteRemoval]:
+        """Return the class that knows which other tokens go with one."""
+        from fastbpe.tokenizer.removing_bytes import ByteRemoval
+
+        return ByteRemoval
+
+    # Writing
+
+    def dump(self, tokenizer: Exportable, format: str) -> Files:
+        from fastbpe.tokenizer.export import dump_byte_level
+
+        return dump_byte_level(tokenizer, format)
+
+    def state(self) -> bytes:
+        from fastbpe.formats import native
+
+        # Level 1: level 6 takes four times as long for a twentieth less.
+        return compress(native.dump(self.model, look_ups=False), 1)

@@ -1,0 +1,121 @@
+"""CharacterFamily: a vocabulary of characters, as most files of tokenizers hold.
+
+Every tokenizer.json of a BPE model that is neither byte-level nor of the kind of Llama 2 is one: with
+`end_of_word_suffix` (CLIP, GPT-1), over words between white space, with an unknown token, with any steps of the
+library before and after. Tokens are as the file spells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.offsets import staged_pieces
+from fastbpe._utils.caching import cached_property
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
+from fastbpe.model import Spelling
+from fastbpe.tokenizer.families.bytes import ByteFamily
+from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
+from fastbpe.tokenizer.step_decoding import StepDecoding
+
+if TYPE_CHECKING:
+    from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe.tokenizer.exportable import Exportable, Files
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.removing_bytes import ByteRemoval
+    from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.vocabularies.between import Speller
+    from fastbpe.vocabularies.material import Material
+
+
+class CharacterFamily(ByteFamily):
+    """Vocabulary of characters."""
+
+    mode = "character"
+
+    @property
+    def spelling(self) -> Spelling:
+        """Spelling of symbols by the file."""
+        assert self._own.spelling is not None
+        return self._own.spelling
+
+    # Encoding
+
+    def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:
+        if self._stages[0] is None:
+            return super().pieces(encoder, text)
+        return staged_pieces(self.splitter, self._stages[0], text)
+
+    def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
+        return super().cutter(encoder, special) if self._stages[0] is None else None
+
+    def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
+        return None  # a prefix or suffix makes other symbols of the characters beside a cut
+
+    def spelled_out(self) -> dict[int, list[int]]:
+        from fastbpe.tokenizer.untrusted_text import spelled_symbols
+
+        return spelled_symbols(self._own, self._vocabulary, {token.id for token in self.special.added})
+
+    # Decoding
+
+    @cached_property
+    def _steps(self) -> StepDecoding:
+        """Decoding by the steps of the file; without any, with spaces between tokens."""
+        tokens = self._vocabulary.tokens()
+        tokens += [b""] * (self.n_ids - len(tokens))
+        for token_id, token in self.special.decoded.items():
+            tokens[token_id] = token
+        empty = [i for i in (self._own.huggingface.get("empty_token"),) if i is not None]
+        return StepDecoding(self._own.huggingface.get("decoder"), tokens, self.special.left_out, empty=empty)
+
+    def decoding(self, *, skips: bool) -> Decoding:
+        return self._steps.skipping() if skips else self._steps
+
+    def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds, *, skips: bool) -> StreamDecoder:
+        return self._steps.stream(errors, unknown_ids, skips)
+
+    @property
+    def surfaces(self) -> Surfaces:
+        return self._steps
+
+    # Tokens and ids
+
+    def merged_tokens(self, encoder: Encoder) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_spelled
+        from fastbpe.tokenizer.words import words_of_pieces
+
+        def numbers(text: str, allowed_special: str | Collection[str]) -> Sequence[int]:
+            return words_of_pieces(encoder, self.special, text, allowed_special).numbers
+
+        return of_spelled(self._vocabulary, self.splitter, self._named, self.spelling, numbers)
+
+    def sorted_tokens(self) -> SortedTokens:
+        from fastbpe.tokenizer.families.spelled_tokens import SpelledTokens
+
+        named, token = self._named, self._steps.token
+        return SpelledTokens({i: token(i) for i, has in enumerate(self.vocab()) if has and i not in named})
+
+    def material(self) -> Material:
+        from fastbpe.tokenizer.material import spelled_material
+
+        special = self.special
+        return spelled_material(self.vocab(), dict(special.ids), special.added, self._own, self._vocabulary)
+
+    def speller(self) -> Speller:
+        from fastbpe.tokenizer.entries import character_speller
+
+        return character_speller(self._vocabulary, self.spelling)
+
+    def _removal_class(self) -> type[ByteRemoval]:
+        from fastbpe.tokenizer.removing_characters import CharacterRemoval
+
+        return CharacterRemoval
+
+    # Writing
+
+    def dump(self, tokenizer: Exportable, format: str) -> Files:
+        from fastbpe.tokenizer.export import dump_characters
+
+        return dump_characters(tokenizer, format)

@@ -1,0 +1,186 @@
+"""Decoding of code points: by the rules of sentencepiece or, for a tokenizer.json, by the rules of tokenizers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.decode.stream_decoder import StreamDecoder
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
+from fastbpe.model import CodePointModel
+from fastbpe.tokenizer.codepoint_tables import (
+    EACH_BYTE,
+    METASPACE_UTF8,
+    Parts,
+    as_found,
+    decoded_bytes,
+    overridden,
+)
+from fastbpe.tokenizer.families.family import Ids
+
+
+class SentencePieceDecoding:
+    """Decoding as sentencepiece does it: one U+FFFD for each byte that belongs to no character.
+
+    Args:
+        parts: tables of the model.
+        rules: rules for decoded text; None: there are not any.
+    """
+
+    def __init__(self, parts: Parts, rules: Normalizer | None) -> None:
+        self._parts, self._decoder, self._rules = parts, parts.decoder, rules
+
+    def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
+        """Decode ids to text."""
+        return self._ruled(self._decoder.decode(ids, _handler(errors), num_threads, unknown_ids))
+
+    def decode_batch(
+        self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+    ) -> list[str]:
+        """Decode each sequence of ids."""
+        texts = self._decoder.decode_batch(batch, _handler(errors), num_threads, unknown_ids)
+        return texts if self._rules is None else [*map(self._ruled, texts)]
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Decode ids to bytes, UTF-8 or not. No rules change them."""
+        return self._decoder.decode_bytes(ids)
+
+    def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
+        """Make a stream. Raises ValueError if rules need all of the text."""
+        if self._rules is not None:
+            raise ValueError("this model changes decoded text by rules, which need all of it: use decode")
+        parts = self._parts
+        return StreamDecoder(
+            self._decoder,
+            _handler(errors),
+            unknown_ids,
+            joins=False,
+            leading=parts.leading,
+            space_keepers=parts.space_keepers,
+        )
+
+    def _ruled(self, text: str) -> str:
+        return text if self._rules is None else self._rules.normalize(text.encode()).decode()
+
+
+def _handler(errors: DecodeErrors) -> DecodeErrors:
+    handler: DecodeErrors = EACH_BYTE
+    return handler if errors == "replace" else errors
+
+
+class HuggingFaceDecoding:
+    """Decoding as the decoders of a tokenizer.json do it.
+
+    Consecutive byte ids decode together if their bytes are UTF-8; if not, each decodes to one U+FFFD.
+
+    Args:
+        model: model with conventions.
+        parts: tables of the model.
+        skips: bool – drop special tokens before any other step.
+    """
+
+    def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
+        assert model.conventions is not None
+        special = overridden(model, skips=skips)
+        self._parts, self._decoder = parts, parts.decoder
+        if skips:
+            self._decoder = Decoder(
+                parts.surfaces, special, leading=parts.leading, space_keepers=parts.space_keepers, joins=True
+            )
+        self._plain = Decoder(parts.surfaces, special, joins=True)
+        self._strips = model.conventions.strips
+        self._byte_ids = frozenset(decoded_bytes(model))
+        self._first_texts: dict[int, bytes] = {}
+        if model.conventions.decoder == "Metaspace" and self._strips:
+            self._first_texts = dict(_odd_first_texts(model))
+
+    def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
+        """Decode ids to text. With errors="replace", bytes that are not UTF-8 decode as in tokenizers."""
+        if unknown_ids == "skip":
+            ids = self._decoder.known(ids)
+        first, rest, decoder = self._begin(ids, unknown_ids)
+        if errors != "replace":
+            return first + decoder.decode(rest, errors, num_threads, unknown_ids)
+        try:
+            return first + decoder.decode(rest, "strict", num_threads, unknown_ids)
+        except UnicodeDecodeError:
+            return first + self._decode_runs(rest, unknown_ids, strips=self._strips and decoder is not self._plain)
+
+    def decode_batch(
+        self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+    ) -> list[str]:
+        """Decode each sequence of ids."""
+        listed = [ids if hasattr(ids, "__len__") else [*ids] for ids in batch]
+        if not self._first_texts or not listed:
+            with contextlib.suppress(UnicodeDecodeError):
+                return self._decoder.decode_batch(listed, "strict", num_threads, unknown_ids)
+        return [self.decode(ids, errors, num_threads, unknown_ids) for ids in listed]
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Decode ids to bytes, UTF-8 or not."""
+        first, rest, decoder = self._begin(ids, "raise")
+        return first.encode() + decoder.decode_bytes(rest)
+
+    def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
+        """Make a stream. It cannot take back the first characters of a run of bytes that is not UTF-8."""
+        return StreamDecoder(
+            self._decoder,
+            _handler(errors),
+            unknown_ids,
+            joins=True,
+            leading=self._parts.leading,
+            space_keepers=self._parts.space_keepers,
+            byte_ids=self._byte_ids if errors == "replace" else None,
+            first_texts=self._first_texts,
+        )
+
+    def _begin(self, ids: Ids, unknown_ids: UnknownIds) -> tuple[str, Ids, Decoder]:
+        """Split off a first token that loses more than one space.
+
+        Returns:
+            (text of that token, the other ids, decoder of the other ids). The text is "" if there is no such
+            token.
+        """
+        if not self._first_texts:
+            return "", ids if hasattr(ids, "__len__") else list(ids), self._decoder
+        listed = list(ids)
+        for at, token in enumerate(self._decoder.tokens(listed, unknown_ids)):
+            if token:
+                if listed[at] not in self._first_texts:
+                    break
+                return self._first_texts[listed[at]].decode(), listed[at + 1 :], self._plain
+        return "", listed, self._decoder
+
+    def _decode_runs(self, ids: Ids, unknown_ids: UnknownIds, *, strips: bool) -> str:
+        """Decode each run of byte ids by itself. strips: drop a space at the beginning."""
+        out: list[str] = []
+        run = b""
+        for token_id, token in zip(ids, self._decoder.tokens(ids, unknown_ids), strict=True):
+            if token_id in self._byte_ids:
+                run += token
+            elif token:
+                out += [_text_of_run(run), token.decode()]
+                run = b""
+        text = "".join([*out, _text_of_run(run)])
+        return text[1:] if strips and text.startswith(" ") else text
+
+
+def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
+    """Yield (id, bytes) of the tokens that lose more than one space at the beginning of a text.
+
+    A Metaspace decoder drops every U+2581 of the first token.
+    """
+    found = {token.id: as_found(model, token).encode() for token in model.added_tokens}
+    for i, piece in enumerate(model.pieces):
+        piece = found.get(i, piece)
+        if METASPACE_UTF8 in piece[1:] or piece[:1] == b" ":
+            yield i, piece.replace(METASPACE_UTF8, b"")
+
+
+def _text_of_run(run: bytes) -> str:
+    try:
+        return run.decode()
+    except UnicodeDecodeError:
+        return "\ufffd" * len(run)

@@ -1,0 +1,314 @@
+"""CodePointFamily: a vocabulary of code points, as sentencepiece's BPE models and Llama 2 have.
+
+The control symbols of a model (`<s>` and so on) are special tokens, with the rules of byte mode: an error, an id
+or any text, as the call says. (sentencepiece never finds them in text.)
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from zlib import compress
+
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.caching import cached_property
+from fastbpe._utils.choices import DecodeErrors, UnknownIds
+from fastbpe._utils.threads import ForkSafeLock
+from fastbpe.formats.huggingface import write_llama
+from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, Templates
+from fastbpe.tokenizer import adding, codepoint_properties, own_tokens
+from fastbpe.tokenizer.codepoint_properties import NoTokens
+from fastbpe.tokenizer.codepoint_tables import (
+    METASPACE_UTF8,
+    Parts,
+    build,
+    make_denormalizer,
+    make_names,
+    make_normalizer,
+)
+from fastbpe.tokenizer.families.codepoint_decoding import HuggingFaceDecoding, SentencePieceDecoding
+from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
+from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+
+if TYPE_CHECKING:
+    from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe.tokenizer.exportable import Exportable, Files
+    from fastbpe.tokenizer.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.removing_pieces import PieceRemoval
+    from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.vocabularies.between import Entry, Speller
+    from fastbpe.vocabularies.material import Material
+
+_MAX_PIECES_UNCHECKED = 1 << 20  # up to this number, pieces never make more symbols than the tables can hold
+
+
+class CodePointFamily(Family):
+    """Vocabulary of code points. The first call that needs its tables makes them.
+
+    Raises:
+        VocabularyError, SpecialTokenError, FormatError: the model contradicts itself.
+    """
+
+    mode = "codepoint"
+    is_lazy = True
+
+    def __init__(self, model: CodePointModel) -> None:
+        self._model = model
+        self._lock = ForkSafeLock()  # reentrant: prepare needs parts
+        is_plain = model.conventions is not None and not model.conventions.escapes
+        self.special = SpecialTokens(
+            codepoint_properties.special_tokens_of(model),
+            NoTokens(),
+            model.added_tokens,
+            None if is_plain else _NameNormalizer(self),
+        )
+        # Check the model now.
+        if model.normalizer["precompiled_charsmap"]:
+            make_normalizer(model)
+        if model.merges:
+            codepoint_properties.check_merges(model)
+        if model.n_pieces > _MAX_PIECES_UNCHECKED:
+            assert self.parts
+
+    _built: Parts | None = None
+
+    @property
+    def parts(self) -> Parts:
+        """Tables of the model."""
+        if self._built is None:
+            with self._lock:
+                if self._built is None:
+                    self._built = build(self._model)
+        return self._built
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.parts.surfaces
+
+    # Encoding
+
+    def prepare(self, encoder: Encoder, cache_bytes: int) -> None:
+        parts = self.parts
+        with self._lock:
+            if not encoder._is_ready:
+                Encoder.__init__(
+                    encoder,
+                    parts.vocabulary,
+                    parts.splitter,
+                    special=self.special,
+                    cache_bytes=cache_bytes,
+                    normalizing=parts.normalizing,
+                )
+
+    @cached_property
+    def normalizer(self) -> Normalizer:
+        """Change of texts before merging."""
+        # Models of a tokenizer.json always keep U+2581: no need to build parts to know it.
+        marks = self._model.conventions is not None or self.parts.marks_spaces
+        return make_normalizer(self._model, marks_to_spaces=marks)
+
+    def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:
+        n = len(text if isinstance(text, str) else to_utf8(text).decode())
+        return [(0, n)] if n else []
+
+    def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
+        return None  # a document may begin with a space that a part in its middle must not have
+
+    def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
+        from fastbpe.tokenizer.stream_cuts import code_point_cuts  # here, as the others: few programs need them
+
+        return code_point_cuts(encoder._pipeline, self._model)
+
+    def spelled_out(self) -> dict[int, list[int]]:
+        from fastbpe.tokenizer.untrusted_text import spelled_characters
+
+        return spelled_characters(self._model, self.parts)
+
+    # Decoding
+
+    @cached_property
+    def denormalizer(self) -> Normalizer | None:
+        """Rules for decoded text; None for most models."""
+        return make_denormalizer(self._model)
+
+    def decoding(self, *, skips: bool) -> Decoding:
+        return self._decoding_of(skips)
+
+    def _decoding_of(self, skips: bool) -> HuggingFaceDecoding | SentencePieceDecoding:
+        if self._model.conventions is None:  # control symbols decode to nothing
+            return SentencePieceDecoding(self.parts, self.denormalizer)
+        return HuggingFaceDecoding(self._model, self.parts, skips=skips)
+
+    def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds, *, skips: bool) -> StreamDecoder:
+        return self._decoding_of(skips).stream(errors, unknown_ids)
+
+    @property
+    def surfaces(self) -> Surfaces:
+        return self.parts.decoder
+
+    # Tokens and ids
+
+    @cached_property
+    def names(self) -> Decoder:
+        return make_names(self._model, self.parts)
+
+    @property
+    def find(self) -> Callable[[bytes | str], int | None]:
+        return self._find
+
+    def _find(self, token: bytes | str) -> int | None:
+        if type(token) is str:
+            try:
+                return self._ids_by_text[token]
+            except KeyError:
+                pass
+        if not isinstance(token, (str, bytes)):
+            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
+        data = token.encode("utf-8", "replace") if isinstance(token, str) else token
+        found = self._ids.get(data)
+        return self._ids.get(data.replace(b" ", METASPACE_UTF8)) if found is None else found
+
+    @cached_property
+    def _ids(self) -> dict[bytes, int]:
+        return {piece: i for i, piece in enumerate(self._model.pieces)}
+
+    @cached_property
+    def _ids_by_text(self) -> dict[str, int]:
+        return codepoint_properties.ids_by_text(self._model)
+
+    @property
+    def n_tokens(self) -> int:
+        return self._model.n_pieces
+
+    @property
+    def n_ids(self) -> int:
+        return self._model.n_pieces
+
+    def vocab(self) -> list[bytes]:
+        return self.parts.decoder.tokens(range(self.n_ids))
+
+    def merges(self) -> list[tuple[int, int]]:
+        return list(recover_merges(self.parts.vocabulary).values())
+
+    def merged_tokens(self, encoder: Encoder) -> MergedTokens:
+        from fastbpe.tokenizer.merged_tokens import of_characters
+
+        return of_characters(self._model, self.parts)
+
+    def sorted_tokens(self) -> SortedTokens:
+        from fastbpe._core.encode import completions
+
+        text = (PieceType.NORMAL, PieceType.USER_DEFINED)
+        ids = {i for i, kind in enumerate(self._model.types) if kind in text} - {self.parts.unknown}
+        return completions.SortedTokens(self.parts.surfaces, ids=sorted(ids | {*(self.parts.byte_ids or ())}))
+
+    def material(self) -> Material:
+        from fastbpe.tokenizer.material import codepoint_material
+
+        return codepoint_material(dict(self.special.ids), self._model, self.parts)
+
+    def entries(self) -> Iterator[tuple[int, Entry]]:
+        from fastbpe.tokenizer.entries import codepoint_entries
+
+        return codepoint_entries(self._model, self.special)
+
+    def speller(self) -> Speller:
+        from fastbpe.tokenizer.entries import codepoint_speller
+
+        return codepoint_speller(self._model, self.parts)
+
+    # Origin and rules
+
+    @property
+    def own(self) -> CodePointModel:
+        return self._model
+
+    @property
+    def model(self) -> CodePointModel:
+        return self._model
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return codepoint_properties.fingerprint_of(self._model)
+
+    def normalizers(self) -> list[dict[str, Any]]:
+        return codepoint_properties.normalizers_of(self._model)
+
+    def pre_tokenizers(self) -> list[dict[str, Any]]:
+        step = write_llama.pre_tokenizer(self._model.conventions or Conventions())
+        return [] if step is None else [step]
+
+    def training_options(self) -> dict[str, Any]:
+        return codepoint_properties.training_options_of(self._model)
+
+    def splitting(self) -> str:
+        return f"split by {self.parts.splitter!r}"
+
+    @property
+    def templates(self) -> Templates:
+        return self._model.templates
+
+    def named_roles(self) -> Mapping[str, str]:
+        return codepoint_properties.named_roles(self._model)
+
+    # Other tokenizers, as models of them
+
+    def known_tokens(self) -> dict[str, AddedToken]:
+        return adding.known_tokens(self.special, self._model)
+
+    @property
+    def ordinary(self) -> Ordinary:
+        return NoTokens()
+
+    def with_added(self, new: Sequence[AddedToken], argument: str) -> CodePointModel:
+        return adding.add_to_code_points(self._model, new, argument)
+
+    def with_roles(self, roles: Mapping[str, str]) -> CodePointModel:
+        ids = dict(self.special.ids)
+        unknown = self.named_roles().get("unk")
+        if unknown is not None and (unknown_id := self._find(unknown)) is not None:
+            ids[unknown] = unknown_id
+        checked = own_tokens.check_roles(roles, ids.__contains__)
+        return codepoint_properties.with_roles(self._model, checked, ids)
+
+    def removal(self, encoder: Encoder) -> PieceRemoval:
+        from fastbpe.tokenizer.removing_pieces import PieceRemoval
+
+        names = {name: token.id for name, token in self.known_tokens().items()}
+        return PieceRemoval(self._model, self.parts, names)
+
+    # Writing
+
+    def dump(self, tokenizer: Exportable, format: str) -> Files:
+        from fastbpe.tokenizer.export import dump_code_points
+
+        return dump_code_points(self._model, format)
+
+    def control_tokens(self) -> dict[str, int]:
+        types = self._model.types  # only a tokenizer.json counts the unknown piece among special tokens
+        return {name: i for name, i in self.special.ids.items() if types[i] != PieceType.UNKNOWN}
+
+    def state(self) -> bytes:
+        from fastbpe.formats import native
+
+        return compress(native.dump_code_points(self._model), 1)
+
+
+class _NameNormalizer:
+    """Function that normalizes the name of a token as the pipeline normalizes text.
+
+    It holds the family weakly: the family holds it, and is freed with its last reference.
+    """
+
+    def __init__(self, family: CodePointFamily) -> None:
+        self._family, self._model = weakref.ref(family), family.own
+
+    def __call__(self, name: str) -> str:
+        family = self._family() or CodePointFamily(self._model)
+        return family.normalizer.normalize(name.encode()).decode()
