@@ -125,7 +125,7 @@ def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_n
     from fastbpe._utils.progress import Reporter
     from fastbpe.formats.sentencepiece import model_file
     from fastbpe.training.codepoint_model import vocabulary_text
-    from fastbpe.training.codepoint_train import make_options, train_model
+    from fastbpe.training.codepoints import make_options, train_model
     from fastbpe.training.options import ReadingOptions
 
     began: dict[str, float] = {}

@@ -13,7 +13,7 @@ import sentencepiece
 import fastbpe.sentencepiece
 from fastbpe._utils.progress import Reporter
 from fastbpe.training.codepoint_model import vocabulary_text
-from fastbpe.training.codepoint_train import make_options, train_model
+from fastbpe.training.codepoints import make_options, train_model
 from fastbpe.training.options import ReadingOptions
 from helpers.codepoint_models import FULL
 from helpers.random_training import difference

@@ -12,7 +12,7 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType, Spec
 from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
-from fastbpe.training import codepoint_train
+from fastbpe.training import codepoints
 from fastbpe.training.codepoint_counting import SentenceSource
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions
@@ -123,7 +123,7 @@ def peer_trained(sentences: Sentences, options: Options) -> bytes | str:
 def trained(sentences: Sentences, options: Options, num_threads: int = 1) -> bytes | str:
     """Train with fastbpe: return the file, or the end of the error that sentencepiece raises."""
     try:
-        model, _ = codepoint_train.learn_model(
+        model, _ = codepoints.learn_model(
             SentenceSource(texts=[sentence.rstrip(b"\r\n") for sentence in sentences], are_sentences=True),
             CodePointOptions.of(options),
             ReadingOptions(num_threads=num_threads),
@@ -136,7 +136,7 @@ def trained(sentences: Sentences, options: Options, num_threads: int = 1) -> byt
 
 def learned_pieces(sentences: Sentences, options: Options) -> list[str]:
     """The learned pieces and the alphabet; SpecError where fastbpe refuses the options."""
-    model, _ = codepoint_train.learn_model(
+    model, _ = codepoints.learn_model(
         SentenceSource(texts=[sentence.rstrip(b"\r\n") for sentence in sentences], are_sentences=True),
         CodePointOptions.of(options),
         ReadingOptions(num_threads=1),

@@ -1,4 +1,4 @@
-"""Learn a code-point vocabulary as sentencepiece does: the slow twin of `fastbpe.training.codepoint_train`.
+"""Learn a code-point vocabulary as sentencepiece does: the slow twin of `fastbpe.training.codepoints`.
 
 Text is normalized and cut into words, and the best pair merges everywhere, again and again. Differences from byte
 mode: the text of a pair decides whether it may merge; a pair that was met once stays a candidate, even if it no

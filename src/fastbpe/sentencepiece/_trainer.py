@@ -20,7 +20,7 @@ from fastbpe.sentencepiece._handing_over import UNIGRAM_WAY_OUT, errors_of_fastb
 from fastbpe.sentencepiece._model import MODEL_TYPES
 
 if TYPE_CHECKING:
-    from fastbpe.training.codepoint_train import CodePointReport
+    from fastbpe.training.codepoints import CodePointReport
 
 _BLOCK = 1 << 20  # bytes of a file that are read at a time
 
@@ -119,7 +119,7 @@ def _train(
     from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
     from fastbpe.training.codepoint_model import vocabulary_text
     from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
-    from fastbpe.training.codepoint_train import learn_model
+    from fastbpe.training.codepoints import learn_model
     from fastbpe.training.frequent_pieces import learn_frequent
     from fastbpe.training.options import ReadingOptions
 

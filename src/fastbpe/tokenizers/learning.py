@@ -95,7 +95,7 @@ def _core_merges(
     # Imported here: few programs train.
     from fastbpe._core.train.byte_learner import Learner
     from fastbpe._utils.progress import Reporter
-    from fastbpe.training.sequence_training import read_sequences
+    from fastbpe.training.ids import read_sequences
 
     sequences = read_sequences({symbols: n for symbols, n in counts.items() if symbols}, len(names), print)
     if trainer.vocab_size <= len(names) or not sequences.n_items:

@@ -63,13 +63,18 @@ class CodePointBase:
         }
         self._longer = [text for text in self._texts if len(text) > 1]
 
-    def options(self, vocab_size: int, keywords: Mapping[str, Any]) -> CodePointOptions:
+    def options(self, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
         """Make the options of the run: the options of the base, and the options of learning that the caller gives.
 
         Raises:
+            TrainingError: vocab_size is not a number.
             OptionError: an option would change the base.
             SpecError: an option has an invalid value.
         """
+        if not isinstance(vocab_size, int):
+            raise TrainingError(
+                f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and how many new"
+            )
         bad = next((name for name in keywords if name not in _FREE), None)
         if bad is not None:
             raise OptionError(f"{bad!r} is settled by base=, whose ids must stay; leave it out")

@@ -17,7 +17,7 @@ from fastbpe.training.alphabet import alphabet_of, character_counts
 from fastbpe.training.codepoint_counting import SentenceSource, character_classes, count_words
 from fastbpe.training.codepoint_model import make_model
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoint_train import CodePointReport, report_of
+from fastbpe.training.codepoints import CodePointReport, report_of
 from fastbpe.training.options import ReadingOptions
 
 

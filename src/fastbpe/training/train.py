@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, fields, replace
-from inspect import signature
+from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
-from fastbpe._core.train.byte_learner import Learner
-from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import BaseSpecial, DocumentFormat, Mode, OnError, ReadErrors
 from fastbpe._utils.progress import Progress, Reporter
-from fastbpe._utils.suggestions import choose_one_of
-from fastbpe._version import __version__
-from fastbpe.corpus.sources import ResolvedSource, Source
-from fastbpe.errors import OptionError, TrainingError, TrainingWarning
-from fastbpe.model import N_BYTES
+from fastbpe.corpus.sources import Source
+from fastbpe.errors import TrainingError
 from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_vocabulary import (
-    BaseVocabulary,
-    add_pattern_of_base,
-    byte_vocabulary,
-    check_mode,
-    mode_of,
-    vocabulary_of_base,
-)
+from fastbpe.training.base_vocabulary import check_mode, mode_of
+from fastbpe.training.option_names import check_names
 from fastbpe.training.options import (
-    ByteOptions,
     ByteRun,
     CodePointRun,
     ReadingOptions,
     SequenceRun,
     TrainingKeywords,
-    check_special_tokens,
 )
-from fastbpe.training.piece_counting import count_source
-from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
+from fastbpe.training.piece_counts import PieceCounts
+from fastbpe.training.run import Run
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.sequence_batches import SequenceSource
@@ -52,17 +35,7 @@ if sys.version_info >= (3, 11):
 elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Names of options in other libraries → their names here, for suggestions in errors.
-_NAMES_ELSEWHERE = {
-    "min_frequency": "min_count",
-    "max_token_length": "max_token_bytes",
-    "pat_str": "pattern",
-    "split_pattern": "pattern",
-    "show_progress": "progress",
-}
 _META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # of code-point mode, by role
-_MODES = ("byte", "codepoint", "ids")
-_CALLER = 4  # stacklevel of warnings from a function that one of `train` calls: the line that calls `train`
 
 
 @overload
@@ -105,11 +78,11 @@ def train(
     **options: Unpack[ByteRun],
 ) -> Tokenizer: ...
 def train(
-    source: Source | PieceCounts | SequenceSource,
+    source: Any,
     *,
     vocab_size: int | str,
     mode: Mode | None = None,
-    base: Tokenizer | SequenceTokenizer | None = None,
+    base: Any = None,
     base_special: BaseSpecial | None = None,
     progress: Progress = None,
     num_threads: int | None = None,
@@ -225,8 +198,10 @@ def train(
     [2, 4]
     """
     mode = mode_of(mode, base, source)
-    _check_names(mode, options)
-    if base is None and base_special is not None:
+    check_names(mode, options)
+    if base is not None:
+        check_mode(base, mode)
+    elif base_special is not None:
         raise TrainingError(f"base_special={base_special!r} is about the special tokens of base=; give base=")
     reading = ReadingOptions(
         num_threads=num_threads,
@@ -237,50 +212,24 @@ def train(
         on_error=on_error,
         errors=errors,
     )
-    reporter = Reporter(progress)
-    if base is not None:
-        check_mode(base, mode)
-    if mode == "ids" and roles is not None:
-        raise TrainingError('roles= names tokens of text, and mode="ids" learns from integers; leave it out')
-    if roles is not None:  # before hours of training
-        check_roles(roles, _names_of(mode, options, cast("Tokenizer | None", base), source).__contains__)
+    run = Run(vocab_size, options, reading, Reporter(progress), base_special)
     if mode == "ids":
-        if base_special is not None:
-            raise TrainingError(
-                f'base_special={base_special!r}: mode="ids" takes no base with special tokens; leave it out'
-            )
-        of_sequences = cast("SequenceTokenizer | None", base)
-        return _train_sequences(source, of_sequences, vocab_size, options, reading, reporter)
-    source, base = cast("Source | PieceCounts", source), cast("Tokenizer | None", base)
-    if not isinstance(vocab_size, str):
-        vocab_size = integer("vocab_size", vocab_size)
-    elif vocab_size.startswith("+"):
-        vocab_size = _total(vocab_size, base)
+        from fastbpe.training.ids import train_ids  # here, as the others: a program needs one mode
+
+        if roles is not None:
+            raise TrainingError('roles= names tokens of text, and mode="ids" learns from integers; leave it out')
+        return train_ids(source, base, run)
+    if roles is not None:  # before hours of training
+        check_roles(roles, _names_of(mode, options, base, source).__contains__)
     if mode == "codepoint":
-        made = _train_code_points(source, base, vocab_size, options, reading, reporter)
-        return made if roles is None else with_roles(made, roles)
-    if not isinstance(vocab_size, int):
-        raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
-    keywords: dict[str, Any] = dict(options)
-    if isinstance(source, PieceCounts):
-        if source.mode != "byte":
-            raise TrainingError(
-                'these PieceCounts were counted with mode="codepoint"; give mode="codepoint", or leave mode= out'
-            )
-        known = () if base is None else base.special_tokens
-        new = [name for name in source.special_tokens if name not in known]
-        keywords = {"pattern": source.pattern, "special_tokens": new} | keywords
-    if base is None:
-        byte_options = ByteOptions(vocab_size=vocab_size, **keywords)
-        start = byte_vocabulary(byte_options)
-        trained = _train_bytes(source, start, byte_options, reading, reporter)
-        return trained if roles is None else trained._with_roles(roles)
-    byte_options = ByteOptions(vocab_size=vocab_size, **add_pattern_of_base(base, keywords))
-    base_special = base_special or "keep"
-    start = vocabulary_of_base(base, base_special, byte_options)
-    facts = {"base": base.fingerprint, "base_special": base_special}
-    trained = _train_bytes(source, start, byte_options, reading, reporter, facts)
-    return trained if roles is None else trained._with_roles(roles)
+        from fastbpe.training.codepoints import train_code_points
+
+        made = train_code_points(source, base, run)
+    else:
+        from fastbpe.training.bytes import train_bytes
+
+        made = train_bytes(source, base, run)
+    return made if roles is None else with_roles(made, roles)
 
 
 def _names_of(mode: str, options: Mapping[str, Any], base: Tokenizer | None, source: object) -> set[str]:
@@ -291,247 +240,3 @@ def _names_of(mode: str, options: Mapping[str, Any], base: Tokenizer | None, sou
     found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]
     counted = source.special_tokens if isinstance(source, PieceCounts) else ()
     return {*named, *chain.from_iterable(found), *counted, *(() if base is None else base.special_tokens)}
-
-
-def _total(vocab_size: str, base: Tokenizer | SequenceTokenizer | None) -> int:
-    """Return the vocab_size that "+N" means.
-
-    Raises TrainingError: there is no base, or N is not a number.
-    """
-    if not vocab_size[1:].isdecimal() or not vocab_size.isascii():
-        raise TrainingError(f"vocab_size={vocab_size!r}: give a number behind the '+'")
-    if base is None:
-        raise TrainingError(f"vocab_size={vocab_size!r} adds tokens to a base; give base=, or a number")
-    return base.vocab_size + int(vocab_size)
-
-
-def _check_names(mode: str, options: Iterable[str]) -> None:
-    """Check the names of options.
-
-    Raises:
-        TrainingError: there is no such mode.
-        OptionError: the mode has no such option; the message suggests the nearest.
-    """
-    if mode not in _MODES:
-        raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))
-    of_bytes = {field.name for field in fields(ByteOptions)}
-    if mode == "byte" and of_bytes.issuperset(options):
-        return
-    from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them
-
-    from fastbpe.formats.sentencepiece.specs import WITHOUT_EFFECT
-    from fastbpe.training.codepoint_options import NAMES
-    from fastbpe.training.sequence_training import SequenceOptions
-
-    of_modes = {
-        "byte": of_bytes,
-        "codepoint": NAMES,
-        "ids": {field.name for field in fields(SequenceOptions)},
-    }
-    of_mode = of_modes[mode]
-    for name in options:
-        if name in of_mode:
-            continue
-        if mode == "codepoint" and name in WITHOUT_EFFECT:
-            raise OptionError(f"{name!r} is not an option of training here: {WITHOUT_EFFECT[name]}")
-        if other := next((other for other in _MODES if name in of_modes[other]), None):
-            near = f"it is one of mode={other!r}"
-            if name == "special_tokens" and mode == "codepoint":
-                near += " (here: control_symbols, user_defined_symbols)"
-        else:
-            alike = {*of_mode, *signature(train).parameters} - {"source", "options"}
-            matches = (
-                [_NAMES_ELSEWHERE[name]] if name in _NAMES_ELSEWHERE else get_close_matches(name, sorted(alike))
-            )
-            near = f"did you mean {' or '.join(matches)}?" if matches else f"it has {', '.join(sorted(of_mode))}"
-        raise OptionError(f"{name!r} is not an option of training in {mode} mode: {near}")
-
-
-def _train_code_points(
-    source: Source | PieceCounts,
-    base: Tokenizer | None,
-    vocab_size: int | str,
-    keywords: Mapping[str, Any],
-    reading: ReadingOptions,
-    reporter: Reporter,
-) -> Tokenizer:
-    # Imported here: byte mode does not need it.
-    from fastbpe.training.codepoint_train import make_options, train_counted, train_model
-    from fastbpe.training.word_counting import code_point_base
-
-    start = None if base is None else code_point_base(base)
-    if start is not None and not isinstance(vocab_size, int):
-        raise TrainingError(
-            f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and how many new"
-        )
-    if isinstance(source, PieceCounts):
-        model, report = train_counted(source, vocab_size, keywords, reading, reporter, start)
-    else:
-        if start is None:
-            options = make_options(source, vocab_size, keywords)
-        else:
-            tsv = {"input_format": "tsv"} if isinstance(source, Mapping) else {}
-            options = start.options(cast("int", vocab_size), {**keywords, **tsv})
-        model, report = train_model(source, options, reading, reporter, start)
-    for note in report.notes(model.trainer):
-        warnings.warn(note, TrainingWarning, stacklevel=_CALLER - 1)
-    facts = {} if start is None else {"base": start.fingerprint}
-    return Tokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
-
-
-def _train_sequences(
-    source: Any,
-    base: SequenceTokenizer | None,
-    vocab_size: int | str,
-    keywords: Mapping[str, Any],
-    reading: ReadingOptions,
-    reporter: Reporter,
-) -> SequenceTokenizer:
-    # Imported here: other modes do not need it.
-    from fastbpe.training.sequence_training import SequenceOptions, add_base_size, train_sequences
-
-    replace(reading, num_threads=None).check_unused("the source is sequences of integers")
-    if not isinstance(vocab_size, str):
-        vocab_size = integer("vocab_size", vocab_size)
-    elif vocab_size.startswith("+"):
-        vocab_size = _total(vocab_size, base)
-    if base is not None:
-        keywords = add_base_size(base, keywords)
-    elif "base_size" not in keywords:
-        raise OptionError(
-            'mode="ids" needs base_size=: the number of symbols, one more than the greatest integer; or base='
-        )
-    options = SequenceOptions(vocab_size=vocab_size, **keywords)  # type: ignore[arg-type]  # checked there
-    return train_sequences(source, options, reporter, base)
-
-
-def _train_bytes(
-    source: Source | PieceCounts,
-    start: BaseVocabulary,
-    options: ByteOptions,
-    reading: ReadingOptions,
-    reporter: Reporter,
-    facts_of_base: Mapping[str, Any] | None = None,
-) -> Tokenizer:
-    """Count the pieces of a source and learn merges from them.
-
-    Args:
-        source: as for `train`.
-        start: the tokens to start from.
-        options, reading: what to learn, and how to read the source.
-        reporter: gets the phases "counting" and "learning".
-        facts_of_base: facts about the base for the training report.
-    """
-    resolved = source if isinstance(source, (PieceCounts, Mapping)) else reading.resolve(source)
-    counts = _counted(resolved, start, options, reading, reporter)
-    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
-    learner = _learn(counts, start, options, reporter)
-    merges = learner.merges()
-    report = asdict(options) | {
-        "special_tokens": list(options.special_tokens),
-        "library": __version__,
-        "n_bytes": counts.n_bytes,
-        "n_pieces": learner.n_pieces,
-        "n_distinct_pieces": len(counts),
-        "n_skipped": counts.n_skipped,
-        "n_files_left_out": n_files_left_out,
-        "n_pruned": counts.n_pruned,
-        "n_merges": len(merges),
-        **(facts_of_base or {}),
-    }
-    reporter.summarise(
-        {
-            "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
-            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
-            + (f", {n_files_left_out:,} files of folders left out" if n_files_left_out else "")
-            + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
-            "learning": f"{len(merges):,} merges",
-        }
-    )
-    return Tokenizer(start.extended(merges, options, report))
-
-
-def _counted(
-    source: Source | ResolvedSource | PieceCounts,
-    start: BaseVocabulary,
-    options: ByteOptions,
-    reading: ReadingOptions,
-    reporter: Reporter,
-) -> PieceCounts:
-    """Count the pieces of a source, or check that counts were made as the options say.
-
-    Raises:
-        TrainingError: there is nothing to learn from, or other options made the counts.
-    """
-    special_tokens: tuple[str, ...] = ()
-    if start.texts is None:
-        special_tokens = check_special_tokens((*start.kept_special_tokens, *start.special_tokens_at_end))
-    if isinstance(source, PieceCounts):
-        if start.texts is not None:
-            raise TrainingError(
-                "base= has added tokens, a normalizer or pre-tokenizers, which the counts were made without: give "
-                "the texts themselves"
-            )
-        source.check_made_by(options.pattern, special_tokens)
-        reading.check_unused()
-        counts = source
-        with reporter.phase("counting", 0):
-            pass
-    else:
-        counts = count_source(source, options.pattern, special_tokens, reading, reporter, start.texts)
-    if start.model is not None and start.model.drops_bytes:
-        counts = _without_bytes(counts, {bytes([byte]) for byte in range(N_BYTES)}.difference(start.tokens))
-    if not len(counts):
-        raise TrainingError(
-            "there is no text to learn from: the source holds "
-            + ("nothing but special tokens" if counts.n_bytes else "no document, or only empty ones")
-        )
-    return counts
-
-
-def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCounts:
-    """Drop the bytes that have no token in the base from pieces, as the base does when it encodes."""
-    none = b"".join(left_out)
-    kept = [(piece.translate(None, none), n) for piece, n in counts.items()]
-    made = PieceCounts([(piece, n) for piece, n in kept if piece])
-    return counts_of_table(table_of(made), None, (), n_bytes=counts.n_bytes, n_skipped=counts.n_skipped)
-
-
-def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, reporter: Reporter) -> Learner:
-    """Learn the merges; warn if there are fewer than the options ask for."""
-    n_merges = options.vocab_size - start.n_known
-    n_base = len(start.tokens)
-    with reporter.phase("learning", n_merges, unit=" merges") as phase:
-        learner = Learner(
-            table_of(counts),
-            max_ids=n_base + n_merges,
-            ties_first=options.ties == "first",
-            min_count=options.min_count,
-            max_token_length=options.max_token_bytes,
-            base_ranks=_byte_level_ranks() if options.ties == "huggingface" else None,
-            base=start.vocabulary,
-            n_base=n_base,
-            taken=[name.encode() for name in start.names],
-        )
-        learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
-    if phase.n < n_merges:
-        limits = [
-            f"{name}={getattr(options, name)}"
-            for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
-            if met
-        ]
-        allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
-        way_out = f"{'change that limit, ' if limits else ''}give more text, or ask for fewer"
-        warnings.warn(
-            f"no pair is left to merge{allowed}: the vocabulary has {start.n_known + phase.n} entries, not the "
-            f"{options.vocab_size} asked for; {way_out}",
-            TrainingWarning,
-            stacklevel=_CALLER,
-        )
-    return learner
-
-
-def _byte_level_ranks() -> list[int]:
-    """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files."""
-    order = list(bytes_to_unicode())
-    return [order.index(byte) for byte in range(N_BYTES)]

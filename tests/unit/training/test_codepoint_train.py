@@ -17,10 +17,10 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel
 from fastbpe.sentencepiece import _trainer
-from fastbpe.training import codepoint_counting, codepoint_options, codepoint_train, counting_threads, spill
+from fastbpe.training import codepoint_counting, codepoint_options, codepoints, counting_threads, spill
 from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoint_train import CodePointReport, make_options, train_model
+from fastbpe.training.codepoints import CodePointReport, make_options, train_model
 from fastbpe.training.options import ReadingOptions
 from reference import sentencepiece_training
 
@@ -40,7 +40,7 @@ def pieces(source: Any, vocab_size: int | str = 1000, **options: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", [codepoint_train, codepoint_options, codepoint_counting, sentencepiece_training, _trainer]
+    "module", [codepoints, codepoint_options, codepoint_counting, sentencepiece_training, _trainer]
 )
 def test_doctests_of_code_point_training_pass(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0

@@ -12,7 +12,7 @@ from fastbpe.errors import SpecError
 from fastbpe.model import CodePointModel
 from fastbpe.training.codepoint_counting import SentenceSource
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoint_train import CodePointReport
+from fastbpe.training.codepoints import CodePointReport
 from fastbpe.training.frequent_pieces import learn_frequent
 from fastbpe.training.options import ReadingOptions
 

@@ -170,6 +170,20 @@ def test_early_stop_warns_with_the_size_reached() -> None:
     assert warning.filename == __file__
 
 
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        ([[0, 1]], {"mode": "ids", "base_size": 4, "vocab_size": 40}),
+        (["ab", "c" * 200], {"mode": "codepoint", "vocab_size": "characters", "max_sentence_length": 100}),
+    ],
+    ids=["ids", "codepoint"],
+)
+def test_warnings_of_the_other_modes_name_the_line_of_the_caller(source: Any, options: dict[str, Any]) -> None:
+    with pytest.warns(TrainingWarning) as warned:
+        fastbpe.train(source, progress=False, **options)
+    assert {warning.filename for warning in warned} == {__file__}
+
+
 def test_no_warning_when_all_was_learned() -> None:
     assert train(["abc"], n_merges=2).vocab_size == 258
     assert train(["abc"], n_merges=0).vocab_size == 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,13 +12,13 @@ from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.arguments import integer
-from fastbpe._utils.progress import Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
-from fastbpe.errors import TrainingError, TrainingWarning
+from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.tokenizer.internals import vocabulary_of_sequences
 from fastbpe.tokenizer.sequence_batches import dimensions, each_sequence
 from fastbpe.tokenizer.sequences import MAX_BASE_SIZE, SequenceTokenizer, model_of_merges
+from fastbpe.training.run import Run, number_of_ids
 
 _TIES = ("pair", "first")
 _CALLER = 4  # stacklevel of warnings: the line that calls `train`
@@ -96,22 +96,29 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
     return {**keywords, "base_size": base.base_size}
 
 
-def train_sequences(
-    source: Any, options: SequenceOptions, reporter: Reporter, base: SequenceTokenizer | None = None
-) -> SequenceTokenizer:
-    """Learn a tokenizer from sequences of integers.
+def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> SequenceTokenizer:
+    """Learn a tokenizer from sequences of integers. See `train`.
 
-    Args:
-        source: an iterable of sequences, an array of one or two dimensions, or a mapping of sequences to counts.
-        options: what to learn.
-        reporter: gets the phases "counting" (in symbols) and "learning" (in merges).
-        base: the tokenizer to extend, with as many symbols as the options say. It encodes the sequences, and the
-            new merges follow its own.
+    A base encodes the sequences, and the new merges follow its own.
 
     Raises:
         ValueError, TypeError: an item of a sequence is not a symbol; the message has its position.
         TrainingError: there is no symbol to learn from, or vocab_size is less than the base has.
     """
+    if run.base_special is not None:
+        raise TrainingError(
+            f'base_special={run.base_special!r}: mode="ids" takes no base with special tokens; leave it out'
+        )
+    replace(run.reading, num_threads=None).check_unused("the source is sequences of integers")
+    vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
+    keywords, reporter = run.options, run.reporter
+    if base is not None:
+        keywords = add_base_size(base, keywords)
+    elif "base_size" not in keywords:
+        raise OptionError(
+            'mode="ids" needs base_size=: the number of symbols, one more than the greatest integer; or base='
+        )
+    options = SequenceOptions(vocab_size=vocab_size, **keywords)  # type: ignore[arg-type]  # checked there
     vocabulary = None if base is None else vocabulary_of_sequences(base)
     n_known = options.base_size if vocabulary is None else vocabulary.n_ids
     if base is not None and base.special_tokens:

@@ -6,16 +6,19 @@ them. Both count words, choose the alphabet, learn merges, and give ids to the p
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._utils.progress import Reporter
+from fastbpe._version import __version__
 from fastbpe.corpus.sources import ResolvedSource, Source
-from fastbpe.errors import SpecError
+from fastbpe.errors import SpecError, TrainingWarning
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, Spec
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.alphabet import alphabet_of, character_counts
 from fastbpe.training.codepoint_base import CodePointBase
 from fastbpe.training.codepoint_counting import (
@@ -28,8 +31,10 @@ from fastbpe.training.codepoint_model import check_number, make_model
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts, facts_of
-from fastbpe.training.word_counting import counted_words, sentences_of, with_format_of
+from fastbpe.training.run import Run, number_of_ids
+from fastbpe.training.word_counting import code_point_base, counted_words, sentences_of, with_format_of
 
+_CALLER = 3  # stacklevel of warnings: the line that calls `train`
 CHARACTERS = "characters"  # value of vocab_size that asks for all characters and no merges
 _N_CHARACTERS_SHOWN = 10  # rare characters that a note lists
 
@@ -101,6 +106,26 @@ class CodePointReport:
                 f"character_coverage={trainer['character_coverage']:g} is raised"
             )
         return notes
+
+
+def train_code_points(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
+    """Learn a code-point vocabulary from a source, or from counts. See `train`."""
+    vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
+    keywords, reading, reporter = run.options, run.reading, run.reporter
+    start = None if base is None else code_point_base(base)
+    if isinstance(source, PieceCounts):
+        model, report = train_counted(source, vocab_size, keywords, reading, reporter, start)
+    else:
+        if start is None:
+            options = make_options(source, vocab_size, keywords)
+        else:
+            tsv = {"input_format": "tsv"} if isinstance(source, Mapping) else {}
+            options = start.options(vocab_size, {**keywords, **tsv})
+        model, report = train_model(source, options, reading, reporter, start)
+    for note in report.notes(model.trainer):
+        warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
+    facts = {} if start is None else {"base": start.fingerprint}
+    return Tokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
 
 
 def make_options(source: object, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
@@ -192,7 +217,7 @@ def train_counted(
         n_ids: Any = specs.MAX_INT32 if only_characters else vocab_size
         options = replace(facts.options_for(n_ids, keywords), only_characters=only_characters)
     else:
-        options = base.options(vocab_size, {**facts.options, **keywords})  # type: ignore[arg-type]  # a number
+        options = base.options(vocab_size, {**facts.options, **keywords})
         facts.check_read(options)
     with reporter.phase("counting", 0):
         pass

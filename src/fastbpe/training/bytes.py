@@ -1,0 +1,177 @@
+"""Training with mode="byte": merges over the bytes of pieces."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._utils.progress import Reporter
+from fastbpe._version import __version__
+from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.errors import TrainingError, TrainingWarning
+from fastbpe.model import N_BYTES
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.base_vocabulary import (
+    BaseVocabulary,
+    add_pattern_of_base,
+    byte_vocabulary,
+    vocabulary_of_base,
+)
+from fastbpe.training.options import ByteOptions, ReadingOptions, check_special_tokens
+from fastbpe.training.piece_counting import count_source
+from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
+from fastbpe.training.run import Run, number_of_ids
+
+_CALLER = 4  # stacklevel of warnings from a function that `train_bytes` calls: the line that calls `train`
+
+
+def train_bytes(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
+    """Count the pieces of a source and learn merges from them. See `train`."""
+    vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
+    if not isinstance(vocab_size, int):
+        raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
+    keywords = _with_options_of_counts(source, base, run.options)
+    facts: dict[str, Any] = {}
+    if base is None:
+        options = ByteOptions(vocab_size=vocab_size, **keywords)
+        start = byte_vocabulary(options)
+    else:
+        options = ByteOptions(vocab_size=vocab_size, **add_pattern_of_base(base, keywords))
+        facts = {"base": base.fingerprint, "base_special": run.base_special or "keep"}
+        start = vocabulary_of_base(base, facts["base_special"], options)
+    reading, reporter = run.reading, run.reporter
+    resolved = source if isinstance(source, (PieceCounts, Mapping)) else reading.resolve(source)
+    counts = _counted(resolved, start, options, reading, reporter)
+    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
+    learner = _learn(counts, start, options, reporter)
+    merges = learner.merges()
+    report = asdict(options) | {
+        "special_tokens": list(options.special_tokens),
+        "library": __version__,
+        "n_bytes": counts.n_bytes,
+        "n_pieces": learner.n_pieces,
+        "n_distinct_pieces": len(counts),
+        "n_skipped": counts.n_skipped,
+        "n_files_left_out": n_files_left_out,
+        "n_pruned": counts.n_pruned,
+        "n_merges": len(merges),
+        **facts,
+    }
+    reporter.summarise(
+        {
+            "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
+            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
+            + (f", {n_files_left_out:,} files of folders left out" if n_files_left_out else "")
+            + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
+            "learning": f"{len(merges):,} merges",
+        }
+    )
+    return Tokenizer(start.extended(merges, options, report))
+
+
+def _with_options_of_counts(
+    source: Source | PieceCounts, base: Tokenizer | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Add the pattern and the special tokens that counts were made with to the options of a caller.
+
+    Raises TrainingError: the counts are of another mode.
+    """
+    if not isinstance(source, PieceCounts):
+        return dict(options)
+    if source.mode != "byte":
+        raise TrainingError(
+            'these PieceCounts were counted with mode="codepoint"; give mode="codepoint", or leave mode= out'
+        )
+    known = () if base is None else base.special_tokens
+    new = [name for name in source.special_tokens if name not in known]
+    return {"pattern": source.pattern, "special_tokens": new, **options}
+
+
+def _counted(
+    source: Source | ResolvedSource | PieceCounts,
+    start: BaseVocabulary,
+    options: ByteOptions,
+    reading: ReadingOptions,
+    reporter: Reporter,
+) -> PieceCounts:
+    """Count the pieces of a source, or check that counts were made as the options say.
+
+    Raises:
+        TrainingError: there is nothing to learn from, or other options made the counts.
+    """
+    special_tokens: tuple[str, ...] = ()
+    if start.texts is None:
+        special_tokens = check_special_tokens((*start.kept_special_tokens, *start.special_tokens_at_end))
+    if isinstance(source, PieceCounts):
+        if start.texts is not None:
+            raise TrainingError(
+                "base= has added tokens, a normalizer or pre-tokenizers, which the counts were made without: give "
+                "the texts themselves"
+            )
+        source.check_made_by(options.pattern, special_tokens)
+        reading.check_unused()
+        counts = source
+        with reporter.phase("counting", 0):
+            pass
+    else:
+        counts = count_source(source, options.pattern, special_tokens, reading, reporter, start.texts)
+    if start.model is not None and start.model.drops_bytes:
+        counts = _without_bytes(counts, {bytes([byte]) for byte in range(N_BYTES)}.difference(start.tokens))
+    if not len(counts):
+        raise TrainingError(
+            "there is no text to learn from: the source holds "
+            + ("nothing but special tokens" if counts.n_bytes else "no document, or only empty ones")
+        )
+    return counts
+
+
+def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCounts:
+    """Drop the bytes that have no token in the base from pieces, as the base does when it encodes."""
+    none = b"".join(left_out)
+    kept = [(piece.translate(None, none), n) for piece, n in counts.items()]
+    made = PieceCounts([(piece, n) for piece, n in kept if piece])
+    return counts_of_table(table_of(made), None, (), n_bytes=counts.n_bytes, n_skipped=counts.n_skipped)
+
+
+def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, reporter: Reporter) -> Learner:
+    """Learn the merges; warn if there are fewer than the options ask for."""
+    n_merges = options.vocab_size - start.n_known
+    n_base = len(start.tokens)
+    with reporter.phase("learning", n_merges, unit=" merges") as phase:
+        learner = Learner(
+            table_of(counts),
+            max_ids=n_base + n_merges,
+            ties_first=options.ties == "first",
+            min_count=options.min_count,
+            max_token_length=options.max_token_bytes,
+            base_ranks=_byte_level_ranks() if options.ties == "huggingface" else None,
+            base=start.vocabulary,
+            n_base=n_base,
+            taken=[name.encode() for name in start.names],
+        )
+        learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
+    if phase.n < n_merges:
+        limits = [
+            f"{name}={getattr(options, name)}"
+            for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
+            if met
+        ]
+        allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
+        way_out = f"{'change that limit, ' if limits else ''}give more text, or ask for fewer"
+        warnings.warn(
+            f"no pair is left to merge{allowed}: the vocabulary has {start.n_known + phase.n} entries, not the "
+            f"{options.vocab_size} asked for; {way_out}",
+            TrainingWarning,
+            stacklevel=_CALLER,
+        )
+    return learner
+
+
+def _byte_level_ranks() -> list[int]:
+    """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files."""
+    order = list(bytes_to_unicode())
+    return [order.index(byte) for byte in range(N_BYTES)]
