@@ -151,7 +151,7 @@ def entries(t: Tokenizer) -> dict[str, Call]:
         "encode_to_numpy": lambda text: t.encode_to_numpy(text, disallowed_special=()),
         "encode_batch": lambda text: t.encode_batch([text, text], num_threads=2, disallowed_special=()),
         "count": lambda text: t.count(text),
-        "count up to": lambda text: t.count(text, limit=len(text)),
+        "count up to": lambda text: t.count(text, max_tokens=len(text)),
         "encode_batch_to_numpy": lambda text: t.encode_batch_to_numpy([text], disallowed_special=()),
         "encode_with_offsets": lambda text: t.encode_with_offsets(text, disallowed_special=()),
         "pieces": lambda text: t.pieces(text),

@@ -350,5 +350,5 @@ def test_count_stops_one_above_the_limit(
     tokenizer = tokenizers[name]
     count = tokenizer.count(text)
     assert count == len(tokenizer.encode_ordinary(text))
-    assert tokenizer.count(text, limit=limit) == min(count, limit + 1)
+    assert tokenizer.count(text, max_tokens=limit) == min(count, limit + 1)
     assert tokenizer.fits(text, limit) is (count <= limit)

@@ -72,7 +72,7 @@ class Slow:
         return 5
 begun, may_end = threading.Event(), threading.Event()
 def work():
-    with model._lock:
+    with model._family._lock:
         Slow().value
 def ask():
     global may_end
@@ -80,7 +80,7 @@ def ask():
     may_end.set()
     assert model.encode("ab a") == expected
     assert Slow().value == 5
-    with model._lock:
+    with model._family._lock:
         in_child(lambda: model.encode("b"))
 thread = threading.Thread(target=work)
 thread.start()

@@ -28,7 +28,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "chunk": (("ab abc", 2), {}),
     "completions": ((b"a",), {}),
     "conversation": ((), {}),
-    "count": (("ab abc",), {"limit": 3}),
+    "count": (("ab abc",), {"max_tokens": 3}),
     "count_batch": ((["ab", "abc"],), {}),
     "count_messages": (([{"role": "user", "content": "ab"}],), {"template": "{{ messages[0].content }}"}),
     "decode": (([260],), {"errors": "strict"}),

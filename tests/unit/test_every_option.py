@@ -50,7 +50,8 @@ class WithArguments(dict[str, Any]):
 
 
 def tokenizer() -> Tokenizer:
-    return fastbpe.train(["ab ab"], vocab_size=259, special_tokens=["<x>"], pattern="gpt2", progress=False)
+    made = fastbpe.train(["ab ab"], vocab_size=259, special_tokens=["<x>"], pattern="gpt2", progress=False)
+    return Tokenizer(made._family.model._replace(template=((258,), ())))  # type: ignore[union-attr]
 
 
 def sequence_tokenizer() -> SequenceTokenizer:
@@ -131,6 +132,8 @@ def _pushed(decoder: Any) -> list[str]:
     return texts
 
 
+COUNTED = {"allowed_special": {"<x>"}, "disallowed_special": "all"}
+TEMPLATE = WithArguments(disallowed_special=(), value=True)
 WITH = {"tokenizer": tokenizer()}
 OTHER = {"tokenizer": fastbpe.Tokenizer.from_ranks({bytes([255 - i]): i for i in range(256)}, pattern=None)}
 THREADS = {"num_threads": 0}  # an invalid number, which must be refused
@@ -323,6 +326,7 @@ CALLS: dict[str, Row] = {
             "num_threads": WithArguments(text="a", value=0),
             "dropout": WithArguments(text="ab ab", value=1),
             "seed": WithArguments(text="ab " * 99, dropout=0.5, value=1),
+            "with_template": TEMPLATE,
         },
     ),
     "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
@@ -333,6 +337,7 @@ CALLS: dict[str, Row] = {
             **SPECIAL,
             "dropout": WithArguments(text="ab ab", value=1),
             "seed": WithArguments(text="ab " * 99, dropout=0.5, value=1),
+            "with_template": TEMPLATE,
             **OUTPUT,
             "num_threads": WithArguments(text="a", value=0),
         },
@@ -345,6 +350,7 @@ CALLS: dict[str, Row] = {
             "num_threads": WithArguments(texts=["a"], value=0),
             "dropout": WithArguments(texts=["ab ab"], value=1),
             "seed": WithArguments(texts=["ab " * 99], dropout=0.5, value=1),
+            "with_template": TEMPLATE,
         },
     ),
     "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
@@ -355,6 +361,7 @@ CALLS: dict[str, Row] = {
             **SPECIAL,
             "dropout": WithArguments(texts=["ab ab"], value=1),
             "seed": WithArguments(texts=["ab " * 99], dropout=0.5, value=1),
+            "with_template": TEMPLATE,
             **OUTPUT,
             "num_threads": WithArguments(texts=["a"], value=0),
         },
@@ -411,8 +418,8 @@ CALLS: dict[str, Row] = {
             **THREADS,
         },
     ),
-    "Tokenizer.count": Row({"text": TEXT}, {"text": "b", "limit": 1, **THREADS}),
-    "Tokenizer.count_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
+    "Tokenizer.count": Row({"text": TEXT}, {"text": "b", "max_tokens": 1, **COUNTED, **THREADS}),
+    "Tokenizer.count_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **COUNTED, **THREADS}),
     "Tokenizer.count_messages": Row(
         {"messages": CHAT, "template": CHAT_TEMPLATE},
         {
@@ -422,18 +429,21 @@ CALLS: dict[str, Row] = {
             "add_generation_prompt": False,
         },
     ),
-    "Tokenizer.fits": Row({"text": TEXT, "n": 5}, {"text": "b", "n": 50}),
+    "Tokenizer.fits": Row(
+        {"text": TEXT, "max_tokens": len(tokenizer().encode(TEXT, allowed_special="all"))},
+        {"text": "b", "max_tokens": 50, **COUNTED},
+    ),
     "Tokenizer.truncate": Row(
         {"text": TEXT, "max_tokens": 3},
-        {"text": "b", "max_tokens": 4, "side": "left", "boundary": "word", "with_total": True},
+        {"text": "b", "max_tokens": 4, "side": "left", "boundary": "word", "with_total": True, **COUNTED},
     ),
     "Tokenizer.truncate_batch": Row(
         {"texts": [TEXT], "max_tokens": 3},
-        {"texts": ["b"], "max_tokens": 4, "side": "left", "boundary": "word"},
+        {"texts": ["b"], "max_tokens": 4, "side": "left", "boundary": "word", **COUNTED},
     ),
     "Tokenizer.chunk": Row(
         {"text": TEXT, "max_tokens": 6},
-        {"text": "b", "max_tokens": 7, "overlap": 1, "boundary": "word", "with_spans": True},
+        {"text": "b", "max_tokens": 7, "overlap": 1, "boundary": "word", "with_spans": True, **COUNTED},
     ),
     "Tokenizer.encoder": Row({}, SPECIAL),
     "Tokenizer.conversation": Row({}, SPECIAL),
@@ -446,22 +456,24 @@ CALLS: dict[str, Row] = {
         {**WITH, "texts": [TEXT]},
         {**OTHER, "texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)},
     ),
-    "Tokenizer.explain": Row({"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}}),
-    "Tokenizer.is_lossless": Row({"text": TEXT}, {"text": "\ud800"}),
+    "Tokenizer.explain": Row({"text": TEXT}, {"text": "b", **COUNTED}),
+    "Tokenizer.is_lossless": Row(
+        {"text": TEXT}, {"text": "\ud800", "allowed_special": "x", "disallowed_special": "all"}
+    ),
     "joins": Row(
         {**WITH, "a": "a", "b": "b"},
         {**OTHER, "a": "b", "b": "c", "allowed_special": WithArguments(a="<", b="x>", value={"<x>"})},
     ),
-    "Tokenizer.interval_counter": Row({"text": TEXT}, {"text": b"b"}),
+    "Tokenizer.interval_counter": Row({"text": TEXT}, {"text": b"b", **COUNTED}),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
     "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **UNKNOWN, **THREADS}),
     "Tokenizer.decode_batch": Row(
-        {"batch": [[0xFF]]},
+        {"batch_of_ids": [[0xFF]]},
         {
-            "batch": [[0x61]],
+            "batch_of_ids": [[0x61]],
             "errors": "ignore",
-            "unknown_ids": WithArguments(batch=[[10**6]], value="skip"),
-            "skip_special_tokens": WithArguments(batch=[[258]], value=True),
+            "unknown_ids": WithArguments(batch_of_ids=[[10**6]], value="skip"),
+            "skip_special_tokens": WithArguments(batch_of_ids=[[258]], value=True),
             **THREADS,
         },
     ),

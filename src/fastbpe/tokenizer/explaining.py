@@ -125,10 +125,17 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(tokenizer: Explained, text: str | bytes, allowed_special: str | Collection[str]) -> Explanation:
+def explain(
+    tokenizer: Explained,
+    text: str | bytes,
+    allowed_special: str | Collection[str],
+    disallowed_special: str | Collection[str],
+) -> Explanation:
     """Explain how a text is encoded. See `Tokenizer.explain`."""
     characters = joined(text)
-    ids, spans = tokenizer.encode_with_offsets(characters, allowed_special=allowed_special, disallowed_special=())
+    ids, spans = tokenizer.encode_with_offsets(
+        characters, allowed_special=allowed_special, disallowed_special=disallowed_special
+    )
     merged = tokenizer._merged_tokens
     words = ids if merged.words is None else merged.words(characters, allowed_special)
     pieces: list[Piece] = []

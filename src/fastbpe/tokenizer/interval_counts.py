@@ -7,7 +7,8 @@ counts them. Only the two ends, up to the first cut and from the last one on, ar
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part, may_cut
@@ -24,22 +25,37 @@ class IntervalCounter:
     It never changes: threads may share it. It can be pickled.
     """
 
-    def __init__(self, tokenizer: Encoder, text: str, pairs: Callable[[], PairCuts | None]) -> None:
+    def __init__(
+        self,
+        tokenizer: Encoder,
+        text: str,
+        pairs: Callable[[], PairCuts | None],
+        allowed_special: str | Collection[str],
+        disallowed_special: str | Collection[str],
+    ) -> None:
         if not isinstance(text, str):
             raise TypeError(f"text must be str, not {type(text).__name__}: start and end count characters")
-        self._tokenizer, self._text = tokenizer, text
+        self._encoder = tokenizer._finding((text,), allowed_special, disallowed_special)
+        self._tokenizer, self._text, self._allowed_special = tokenizer, text, allowed_special
         self._cuts: list[int] = []
         self._sums: list[int] = []  # ids before each cut
         self._states: list[bool] = []  # after_fused at each cut
-        near = near_of(tokenizer._pipeline, pairs, None)
+        near = near_of(self._encoder._pipeline, pairs, None)
         if near is not None:
             self._count_all(near)
 
     def __repr__(self) -> str:
         return f"<fastbpe.IntervalCounter of {len(self._text):,} characters, {short_repr(self._text)}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_encoder"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._encoder = self._tokenizer._finding((), self._allowed_special, ())
+
     def _count_all(self, near: Near) -> None:
-        pipeline, text = self._tokenizer._pipeline, self._text
+        pipeline, text = self._encoder._pipeline, self._text
         finds_all = may_cut(pipeline, None, None)
         at = n_ids = 0
         state = False
@@ -59,10 +75,10 @@ class IntervalCounter:
             self._states.append(state)
 
     def __call__(self, start: int, end: int) -> int:
-        """Count the ids of `encode_ordinary(text[start:end])`. start, end: as in a slice."""
+        """Count the ids of text[start:end], encoded by itself. start, end: as in a slice."""
         start, end, _ = slice(start, end).indices(len(self._text))
         first, last = bisect_right(self._cuts, start), bisect_left(self._cuts, end) - 1
-        pipeline, text = self._tokenizer._pipeline, self._text
+        pipeline, text = self._encoder._pipeline, self._text
         while first < last:
             cut = self._cuts[first]
             ids, state = encode_part(pipeline, text[start : cut + 1], 0, cut - start, None, False)
@@ -71,4 +87,4 @@ class IntervalCounter:
                 ids_of_rest, _ = encode_part(pipeline, rest, 1, len(rest), None, self._states[last])
                 return len(ids) + self._sums[last] - self._sums[first] + len(ids_of_rest)
             first += 1
-        return self._tokenizer.count(text[start:end], num_threads=1)
+        return self._encoder.count(text[start:end], num_threads=1)

@@ -79,3 +79,33 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
         return ids.astype(wanted, copy=False)
     out[: len(ids)] = ids
     return out[: len(ids)]
+
+
+def around(numpy: Any, ids: Any, offsets: Any, before: Sequence[int], behind: Sequence[int]) -> tuple[Any, Any]:
+    """Put ids before and behind each text.
+
+    Args:
+        numpy: the package.
+        ids: uint32 of shape (n_ids,) – ids of all texts, end to end.
+        offsets: int64 of shape (n_texts + 1,) – first id of each text; None: there is one text.
+        before, behind: the ids to put around.
+
+    Returns:
+        (ids, offsets) with them.
+    """
+    if offsets is None:
+        offsets = numpy.array([0, len(ids)], numpy.int64)
+    if not before and not behind:
+        return ids, offsets
+    n_around = len(before) + len(behind)
+    moved = offsets + n_around * numpy.arange(len(offsets), dtype=numpy.int64)
+    made = numpy.empty(moved[-1], numpy.uint32)
+    is_text = numpy.ones(len(made), bool)
+    for i, token_id in enumerate(before):
+        places = moved[:-1] + i
+        made[places], is_text[places] = token_id, False
+    for i, token_id in enumerate(reversed(behind), 1):
+        places = moved[1:] - i
+        made[places], is_text[places] = token_id, False
+    made[is_text] = ids
+    return made, moved

@@ -15,6 +15,7 @@ from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.batches import items_in
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import (
     Boundary,
@@ -218,6 +219,7 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
         dropout: float | None = None,
         seed: int | None = None,
+        with_template: bool = False,
     ) -> list[int]:
         """Encode a text. A special token in it is an error, unless the call allows it.
 
@@ -236,6 +238,7 @@ class Tokenizer(Encoder):
                 tokenizers, code points the rule of sentencepiece. Special and added tokens stay whole.
             seed: seed of the random numbers for dropout, 0 to 2**64 - 1; a seed always gives the same ids. None: a
                 seed from the operating system.
+            with_template: put the ids of `template` around, such as those of `<s>` and `</s>`.
 
         Raises:
             SpecialTokenError: the text holds a disallowed special token (a ValueError).
@@ -296,7 +299,7 @@ class Tokenizer(Encoder):
         raise NotImplementedError
 
     def encode_with_template(self, text: Text, pair: Text | None = None) -> list[int]:
-        """Encode a text, or two, and put the model's `template` around.
+        """Encode a text, or two, and put the model's template around: for one text, `template`.
 
         The ids equal `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the
         texts become their ids. For text that you do not trust, put the ids of `encode_parts` into `template`
@@ -417,17 +420,18 @@ class Tokenizer(Encoder):
         """
         raise NotImplementedError
 
-    def explain(self, text: Text, *, allowed_special: Special = frozenset()) -> Explanation:
+    def explain(
+        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = ()
+    ) -> Explanation:
         """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
 
         For texts to look at: it takes some thousand times longer than `encode`. `print` shows it as a table.
 
         Args:
-            text: as in `encode`.
-            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+            text, allowed_special, disallowed_special: as in `count`.
 
         Raises:
-            ValueError, TypeError: as in `encode`, but never because of a special token.
+            SpecialTokenError, ValueError, TypeError: as in `count`.
 
         >>> tokenizer = Tokenizer.from_merges([(98, 99), (97, 98)], pattern="gpt2")
         >>> explanation = tokenizer.explain("abc ab")
@@ -438,14 +442,17 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.explaining import explain  # here: few programs explain
 
-        return explain(self, text, allowed_special)
+        return explain(self, text, allowed_special, disallowed_special)
 
-    def is_lossless(self, text: Text) -> bool:
+    def is_lossless(
+        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = ()
+    ) -> bool:
         """Tell whether decoding the ids of a text gives it back. `explain(text).changes` tells what is lost.
 
-        A normalizer, unknown characters, or bytes without a token may change it. Special tokens are text here.
+        A normalizer, unknown characters, or bytes without a token may change it.
 
         Args:
+            allowed_special, disallowed_special: as in `count`.
             text: as in `encode`. A surrogate pair in a str equals its character; a lone surrogate is lost.
 
         Raises:
@@ -457,7 +464,8 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.explaining import joined  # here, as above
 
-        return self.decode(self.encode_ordinary(text)) == joined(text)
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        return self.decode(ids) == joined(text)
 
     @_compiled(Encoder.encode_batch)
     def encode_batch(
@@ -469,6 +477,7 @@ class Tokenizer(Encoder):
         disallowed_special: Special = "all",
         dropout: float | None = None,
         seed: int | None = None,
+        with_template: bool = False,
     ) -> list[list[int]]:
         """Encode each text, in order, as `encode` does.
 
@@ -479,6 +488,7 @@ class Tokenizer(Encoder):
             allowed_special, disallowed_special: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
                 batch get different ids; the first text gets the ids that `encode` gives it.
+            with_template: as in `encode`, around each text.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode`. A note tells the index of the text.
@@ -515,6 +525,7 @@ class Tokenizer(Encoder):
         out: None = ...,
         dropout: float | None = ...,
         seed: int | None = ...,
+        with_template: bool = ...,
     ) -> npt.NDArray[np.uint32]: ...
 
     @overload
@@ -529,6 +540,7 @@ class Tokenizer(Encoder):
         out: npt.NDArray[Any] | None = ...,
         dropout: float | None = ...,
         seed: int | None = ...,
+        with_template: bool = ...,
     ) -> npt.NDArray[Any]: ...
 
     def encode_to_numpy(
@@ -542,6 +554,7 @@ class Tokenizer(Encoder):
         out: npt.NDArray[Any] | None = None,
         dropout: float | None = None,
         seed: int | None = None,
+        with_template: bool = False,
     ) -> npt.NDArray[Any]:
         """Encode a text into an array of shape (n_ids,), by default a new one of dtype uint32.
 
@@ -549,7 +562,7 @@ class Tokenizer(Encoder):
             text, allowed_special, disallowed_special, num_threads: as in `encode`.
             dtype: integer dtype, such as "uint16". None: the dtype of `out`, or uint32.
             out: array of one dimension whose first items become the ids; the view of them is returned.
-            dropout, seed: as in `encode`, with the same ids.
+            dropout, seed, with_template: as in `encode`, with the same ids.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode`.
@@ -562,8 +575,8 @@ class Tokenizer(Encoder):
         (array([256,  99], dtype=uint32), array([256,  99], dtype=uint16))
         """
         numpy = require_numpy("encode_to_numpy")
+        wanted = None if dtype is None and out is None else numpy_output.check_output(numpy, dtype, out)
         if dropout is not None or seed is not None:
-            wanted = numpy_output.check_output(numpy, dtype, out)
             listed = self.encode(
                 text,
                 allowed_special=allowed_special,
@@ -573,14 +586,14 @@ class Tokenizer(Encoder):
                 seed=seed,
             )
             made = numpy.array(listed, numpy.uint32)
-            return numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)  # type: ignore[no-any-return]
-        if dtype is None and out is None:
+        else:
             ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
-            return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
-        wanted = numpy_output.check_output(numpy, dtype, out)
-        ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
-        made = numpy.frombuffer(ids, dtype=numpy.uint32)
-        return numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)  # type: ignore[no-any-return]
+            made = numpy.frombuffer(ids, dtype=numpy.uint32)
+        if with_template:
+            made = numpy_output.around(numpy, made, None, *self.template)[0]
+        if wanted is not None:
+            made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
+        return made  # type: ignore[no-any-return]
 
     @overload
     def encode_batch_to_numpy(
@@ -594,6 +607,7 @@ class Tokenizer(Encoder):
         out: None = ...,
         dropout: float | None = ...,
         seed: int | None = ...,
+        with_template: bool = ...,
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
 
     @overload
@@ -608,6 +622,7 @@ class Tokenizer(Encoder):
         out: npt.NDArray[Any] | None = ...,
         dropout: float | None = ...,
         seed: int | None = ...,
+        with_template: bool = ...,
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
 
     def encode_batch_to_numpy(
@@ -621,13 +636,14 @@ class Tokenizer(Encoder):
         out: npt.NDArray[Any] | None = None,
         dropout: float | None = None,
         seed: int | None = None,
+        with_template: bool = False,
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
 
         Args:
             texts, num_threads, allowed_special, disallowed_special: as in `encode_batch`.
             dtype, out: of the ids, as in `encode_to_numpy`.
-            dropout, seed: as in `encode_batch`, with the same ids.
+            dropout, seed, with_template: as in `encode_batch`, with the same ids.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode_batch`; dtype or `out` as in `encode_to_numpy`.
@@ -653,14 +669,15 @@ class Tokenizer(Encoder):
                 seed=seed,
             )
             made, ends = numpy_output.end_to_end(numpy, lists)
-            if wanted is not None:
-                made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
-            return made, ends
-        ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
-        made = numpy.frombuffer(ids, dtype=numpy.uint32)
+        else:
+            ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
+            made = numpy.frombuffer(ids, dtype=numpy.uint32)
+            ends = numpy.frombuffer(offsets, dtype=numpy.int64)
+        if with_template:
+            made, ends = numpy_output.around(numpy, made, ends, *self.template)
         if wanted is not None:
             made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
-        return made, numpy.frombuffer(offsets, dtype=numpy.int64)
+        return made, ends
 
     def to_arrow(
         self,
@@ -888,30 +905,51 @@ class Tokenizer(Encoder):
         """
         return self._family.pieces(self, text)
 
-    # Counting and cutting. Special tokens are encoded like any text, as in `encode_ordinary`.
+    # Counting and cutting. By default, special tokens are text like any other, as in `encode_ordinary`.
 
     @_compiled(Encoder.count)
-    def count(self, text: Text, *, limit: int | None = None, num_threads: int | None = None) -> int:
-        """Count the ids of `encode_ordinary`, without making them.
+    def count(
+        self,
+        text: Text,
+        *,
+        max_tokens: int | None = None,
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = (),
+    ) -> int:
+        """Count the ids of a text, without making them. By default, special tokens are text like any other.
 
         Args:
             text, num_threads: as in `encode`.
-            limit: stop counting beyond it and return limit + 1. The rest of a long text is not read.
+            max_tokens: stop counting beyond it and return max_tokens + 1. The rest of a long text is not encoded.
+            allowed_special: special tokens that count as one id: a set, or "all".
+            disallowed_special: special tokens to refuse: a set, or "all" for all that are not allowed.
 
         Raises:
-            ValueError: limit is negative, or the bytes are not UTF-8.
+            SpecialTokenError: the text holds a disallowed special token (a ValueError).
+            ValueError: max_tokens is negative, or the bytes are not UTF-8.
 
-        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
-        >>> tokenizer.count("ababab"), tokenizer.count("ababab", limit=1)
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<s>": 257})
+        >>> tokenizer.count("ababab"), tokenizer.count("ababab", max_tokens=1)
         (3, 2)
+        >>> tokenizer.count("ab<s>"), tokenizer.count("ab<s>", allowed_special="all")
+        (4, 2)
         """
         raise NotImplementedError
 
-    def count_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> npt.NDArray[np.int64]:
-        """Count the ids of each text.
+    def count_batch(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = (),
+    ) -> npt.NDArray[np.int64]:
+        """Count the ids of each text, as `count` does.
 
         Args:
             texts, num_threads: as in `encode_ordinary_batch`.
+            allowed_special, disallowed_special: as in `count`.
 
         Returns:
             Array of shape (len(texts),), dtype int64.
@@ -924,7 +962,8 @@ class Tokenizer(Encoder):
         [1, 2]
         """
         numpy = require_numpy("count_batch")
-        counts = self._count_to_array(texts, num_threads)
+        encoder, texts = self._finding_in_all(texts, allowed_special, disallowed_special)
+        counts = encoder._count_to_array(texts, num_threads)
         return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
 
     def count_messages(
@@ -963,7 +1002,9 @@ class Tokenizer(Encoder):
 
         return count_messages(self, self._family.chat, messages, tools, template, add_generation_prompt)
 
-    def interval_counter(self, text: str) -> IntervalCounter:
+    def interval_counter(
+        self, text: str, *, allowed_special: Special = frozenset(), disallowed_special: Special = ()
+    ) -> IntervalCounter:
         """Make a function of (start, end) that gives `count(text[start:end])`.
 
         One pass over the text, then microseconds for each question. If `encoder` holds back all text, or all text
@@ -971,6 +1012,7 @@ class Tokenizer(Encoder):
 
         Args:
             text: str. start and end count its characters, as in a slice.
+            allowed_special, disallowed_special: as in `count`.
 
         Raises:
             TypeError: the text is not a str.
@@ -981,26 +1023,34 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.interval_counts import IntervalCounter  # here: few programs count intervals
 
-        return IntervalCounter(self, text, lambda: self._pair_cuts)
+        return IntervalCounter(self, text, lambda: self._pair_cuts, allowed_special, disallowed_special)
 
-    def fits(self, text: Text, n: int) -> bool:
-        """Tell whether a text has at most n ids. Reads only as much of the text as that takes.
+    def fits(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = (),
+    ) -> bool:
+        """Tell whether a text has at most max_tokens ids. Encodes only as much of the text as that takes.
 
         Args:
-            text: as in `encode_ordinary`.
-            n: int – greatest number of ids, 0 or more.
+            text, allowed_special, disallowed_special: as in `count`.
+            max_tokens: greatest number of ids, 0 or more.
 
         Raises:
-            ValueError: n is negative, or the bytes are not UTF-8.
-            TypeError: n is not an integer, or the text is neither str nor bytes.
+            SpecialTokenError, ValueError: as in `count`.
+            TypeError: max_tokens is not an integer, or the text is neither str nor bytes.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).fits("ababab", 3)
         True
         """
-        n = integer("n", n)
-        if n < 0:
-            raise ValueError(f"n={n}: give how many ids may fit, 0 or more")
-        return self.count(text, limit=n) <= n
+        n = integer("max_tokens", max_tokens)
+        return (
+            self.count(text, max_tokens=n, allowed_special=allowed_special, disallowed_special=disallowed_special)
+            <= n
+        )
 
     @overload
     def truncate(
@@ -1011,11 +1061,21 @@ class Tokenizer(Encoder):
         side: Side = ...,
         boundary: Boundary = ...,
         with_total: Literal[False] = ...,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
     ) -> str: ...
 
     @overload
     def truncate(
-        self, text: Text, max_tokens: int, *, side: Side = ..., boundary: Boundary = ..., with_total: Literal[True]
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        side: Side = ...,
+        boundary: Boundary = ...,
+        with_total: Literal[True],
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
     ) -> tuple[str, int]: ...
 
     def truncate(
@@ -1026,6 +1086,8 @@ class Tokenizer(Encoder):
         side: Side = "right",
         boundary: Boundary = "token",
         with_total: bool = False,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = (),
     ) -> str | tuple[str, int]:
         """Give the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
@@ -1041,9 +1103,10 @@ class Tokenizer(Encoder):
             boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
                 rules of `chunk`. If none lies within the part, the next finer kind counts.
             with_total: give also the number of ids of the whole text, found in the same pass.
+            allowed_special, disallowed_special: as in `count`. No cut lies within an allowed special token.
 
         Raises:
-            ValueError: max_tokens is negative, side or boundary is another word, or the bytes are not UTF-8.
+            SpecialTokenError, ValueError: as in `count`; side or boundary is another word.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("éa", 2, side="left")
@@ -1053,16 +1116,24 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.truncation import truncate  # here, as below: few programs cut texts
 
-        return truncate(self, text, max_tokens, side, boundary, with_total=with_total)
+        encoder = self._finding((text,), allowed_special, disallowed_special)
+        return truncate(encoder, text, max_tokens, side, boundary, with_total=with_total)
 
     def truncate_batch(
-        self, texts: Iterable[Text], max_tokens: int, *, side: Side = "right", boundary: Boundary = "token"
+        self,
+        texts: Iterable[Text],
+        max_tokens: int,
+        *,
+        side: Side = "right",
+        boundary: Boundary = "token",
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = (),
     ) -> list[str]:
         """Truncate each text, in order, as `truncate` does.
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
-            max_tokens, side, boundary: as in `truncate`.
+            max_tokens, side, boundary, allowed_special, disallowed_special: as in `truncate`.
 
         Returns:
             The part of each text.
@@ -1075,7 +1146,8 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.truncation import truncate_batch
 
-        return truncate_batch(self, texts, max_tokens, side, boundary)
+        encoder, texts = self._finding_in_all(texts, allowed_special, disallowed_special)
+        return truncate_batch(encoder, texts, max_tokens, side, boundary)
 
     @overload
     def chunk(
@@ -1086,6 +1158,8 @@ class Tokenizer(Encoder):
         overlap: int = ...,
         boundary: Boundary = ...,
         with_spans: Literal[False] = ...,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
     ) -> Iterator[str]: ...
 
     @overload
@@ -1097,6 +1171,8 @@ class Tokenizer(Encoder):
         overlap: int = ...,
         boundary: Boundary = ...,
         with_spans: Literal[True],
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
     ) -> Iterator[Chunk]: ...
 
     def chunk(
@@ -1107,6 +1183,8 @@ class Tokenizer(Encoder):
         overlap: int = 0,
         boundary: Boundary = "token",
         with_spans: bool = False,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = (),
     ) -> Iterator[str] | Iterator[Chunk]:
         """Cut a text into chunks of at most max_tokens ids, one after another, each as long as `truncate` gives.
 
@@ -1127,6 +1205,7 @@ class Tokenizer(Encoder):
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
             with_spans: give (text, start, end, n_tokens) for each chunk, a named tuple: its place in the text, in
                 characters, and its number of ids when it is encoded by itself.
+            allowed_special, disallowed_special: as in `truncate`.
 
         Raises:
             ValueError: a number is out of its range, boundary is another word, the bytes are not UTF-8, or, while
@@ -1140,7 +1219,8 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.truncation import chunk
 
-        return chunk(self, text, max_tokens, overlap, boundary, with_spans=with_spans)
+        encoder = self._finding((text,), allowed_special, disallowed_special)
+        return chunk(encoder, text, max_tokens, overlap, boundary, with_spans=with_spans)
 
     # Decoding
 
@@ -1181,7 +1261,7 @@ class Tokenizer(Encoder):
 
     def decode_batch(
         self,
-        batch: Batch,
+        batch_of_ids: Batch,
         *,
         errors: DecodeErrors = "replace",
         num_threads: int | None = None,
@@ -1191,7 +1271,7 @@ class Tokenizer(Encoder):
         """Decode each sequence of ids, in order, as `decode` does.
 
         Args:
-            batch: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
+            batch_of_ids: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
                 `encode_batch_to_numpy` gives it, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a pyarrow
                 array of lists. Give two arrays that are sequences of their own as a list.
             errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
@@ -1209,7 +1289,7 @@ class Tokenizer(Encoder):
         """
         tokenizer_methods.check_errors(errors)
         decoding = self._skipping if skip_special_tokens else self._decoding
-        return decoding.decode_batch(flat_ids.sequences(batch), errors, num_threads, unknown_ids)
+        return decoding.decode_batch(flat_ids.sequences(batch_of_ids), errors, num_threads, unknown_ids)
 
     def decoder(
         self,
@@ -1818,6 +1898,18 @@ class Tokenizer(Encoder):
 
     def _spelled_out(self) -> dict[int, list[int]]:
         return self._family.spelled_out()
+
+    def _template_ids(self) -> tuple[list[int], list[int]]:
+        return self.template
+
+    def _finding_in_all(
+        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special
+    ) -> tuple[Encoder, Iterable[Text]]:
+        """Give an encoder that finds the allowed special tokens in any text, and the texts, which are checked."""
+        if allowed_special == frozenset() and disallowed_special == ():
+            return self, texts
+        listed = list(items_in(texts))
+        return self._finding(listed, allowed_special, disallowed_special), listed
 
     @cached_property
     def _decoding(self) -> Decoding:

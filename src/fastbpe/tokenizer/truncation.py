@@ -30,7 +30,6 @@ from fastbpe._core.encode.count_limits import (
 )
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import sizes_of_tokens
-from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.text_cuts import may_cut
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
@@ -106,7 +105,7 @@ def _parts_within(
     encoder: Encoder, texts: list[Any], n_ids: int, side: Side, kinds: Sequence[str]
 ) -> list[str | None]:
     """Give the parts of the texts that take no search or boundary of a kind; None for the other texts."""
-    pipeline = _pipeline(encoder)
+    pipeline = encoder._pipeline
     if kinds or not (takes_plain_text(pipeline) and may_cut(pipeline, None, None)):
         return [None] * len(texts)
     return parts_within(pipeline, texts, n_ids, side == "left", TRIED)
@@ -136,7 +135,7 @@ def _truncated(
 ) -> tuple[str, int | None]:
     """Cut a text off; give also its number of ids if with_total."""
     origin, last = (0, len(text)) if side == "right" else (len(text), 0)
-    pipeline = _pipeline(encoder)
+    pipeline = encoder._pipeline
     near, n_near, far = cut_range(pipeline, text, 0, len(text), n_ids, last < origin)
     reached = _reach_within(encoder, text, origin, last, n_ids, near, n_near, far)
     total = n_near + count_part(pipeline, text, origin, near, last, _MAX_IDS) if with_total else None
@@ -234,7 +233,7 @@ def _end(
             if position is None:
                 break
             # A cut within a piece may change the ids before it: text up to an earlier position may have more.
-            if position == high or count_part(_pipeline(encoder), text, start, start, position, n_ids) <= n_ids:
+            if position == high or count_part(encoder._pipeline, text, start, start, position, n_ids) <= n_ids:
                 return position
             position = boundaries.last(low, position - 1)
     return high
@@ -258,16 +257,10 @@ def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: S
         for _ in range(_MAX_TRIED_BOUNDARIES):
             if position is None:
                 break
-            if position == low or count_part(_pipeline(encoder), text, position, position, end, n_ids) <= n_ids:
+            if position == low or count_part(encoder._pipeline, text, position, position, end, n_ids) <= n_ids:
                 return position
             position = boundaries.first(position + 1, end)
     return low
-
-
-def _pipeline(encoder: Encoder) -> Pipeline:
-    if encoder._pipeline is None:
-        encoder._prepare()
-    return encoder._pipeline
 
 
 def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> int:
@@ -283,7 +276,7 @@ def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> i
         n_ids: most ids of the part.
     """
     near, n_near, far = cut_range(
-        _pipeline(encoder), text, min(origin, last), max(origin, last), n_ids, last < origin
+        encoder._pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin
     )
     return _reach_within(encoder, text, origin, last, n_ids, near, n_near, far)
 

@@ -161,7 +161,7 @@ def test_number_that_is_not_an_integer_is_refused(bad: Any) -> None:
     ]
     if bad is not None:
         calls += [
-            lambda: tokenizer.count("abc", limit=bad),
+            lambda: tokenizer.count("abc", max_tokens=bad),
             lambda: tokenizer.encode("abc", num_threads=bad),
             lambda: tokenizer.decode_batch([[97]], num_threads=bad),
         ]
@@ -173,7 +173,7 @@ def test_number_that_is_not_an_integer_is_refused(bad: Any) -> None:
 def test_numpy_integers_are_accepted() -> None:
     tokenizer, three = byte_tokenizer(), numpy.int64(3)
     assert tokenizer.fits("abcd", three) is True
-    assert tokenizer.count("abcdefgh", limit=three) == 4
+    assert tokenizer.count("abcdefgh", max_tokens=three) == 4
     assert tokenizer.truncate("abcdefgh", three) == "abcd"
     assert tokenizer.encode("abc", num_threads=three) == [256, 99]
 

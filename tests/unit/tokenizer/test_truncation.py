@@ -89,15 +89,15 @@ def test_pieces_are_spans_of_the_split_text() -> None:
 
 
 def test_count_stops_one_above_the_limit() -> None:
-    assert [SPLIT.count("abc abc abc", limit=limit) for limit in range(5)] == [1, 2, 3, 3, 3]
-    assert SPLIT.count("abc", limit=10**30) == 1
-    assert SPLIT.count("<|x|>", limit=100) == 5
+    assert [SPLIT.count("abc abc abc", max_tokens=limit) for limit in range(5)] == [1, 2, 3, 3, 3]
+    assert SPLIT.count("abc", max_tokens=10**30) == 1
+    assert SPLIT.count("<|x|>", max_tokens=100) == 5
     assert SPLIT.fits("abc abc", 2)
     assert not SPLIT.fits("abc abc", 1)
     assert SPLIT.fits("", 0)
-    with pytest.raises(ValueError, match="limit=-1: give how many ids"):
-        SPLIT.count("abc", limit=-1)
-    with pytest.raises(ValueError, match="n=-1: give how many ids may fit, 0 or more"):
+    with pytest.raises(ValueError, match="max_tokens=-1: give 0 or more"):
+        SPLIT.count("abc", max_tokens=-1)
+    with pytest.raises(ValueError, match="max_tokens=-1: give 0 or more"):
         SPLIT.fits("abc", -1)
 
 
@@ -106,8 +106,8 @@ def test_count_of_a_long_text_stops_one_above_the_limit(tokenizer: Tokenizer) ->
     text = "abc éabcd\n" * 30_000
     count = tokenizer.count(text)
     for limit in (0, 1, 1000, count - 1, count, count + 1):
-        assert tokenizer.count(text, limit=limit) == min(count, limit + 1)
-        assert tokenizer.count(text.encode(), limit=limit) == min(count, limit + 1)
+        assert tokenizer.count(text, max_tokens=limit) == min(count, limit + 1)
+        assert tokenizer.count(text.encode(), max_tokens=limit) == min(count, limit + 1)
 
 
 # Truncation.

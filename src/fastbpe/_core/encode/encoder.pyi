@@ -48,6 +48,13 @@ class Encoder:
     def _is_ready(self) -> bool: ...
     def _prepare(self) -> None: ...
     def _spelled_out(self) -> dict[int, list[int]]: ...
+    def _template_ids(self) -> tuple[list[int], list[int]]: ...
+    def _finding(
+        self,
+        texts: Iterable[str | bytes],
+        allowed_special: str | Collection[str],
+        disallowed_special: str | Collection[str],
+    ) -> Encoder: ...
     def encode(
         self,
         text: str | bytes,
@@ -57,6 +64,7 @@ class Encoder:
         num_threads: int | None = None,
         dropout: float | None = None,
         seed: int | None = None,
+        with_template: bool = False,
     ) -> list[int]:
         """Encode a text. See `Tokenizer.encode`."""
     def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]:
@@ -72,6 +80,7 @@ class Encoder:
         disallowed_special: str | Collection[str] = "all",
         dropout: float | None = None,
         seed: int | None = None,
+        with_template: bool = False,
     ) -> list[list[int]]:
         """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
     def encode_ordinary_batch(
@@ -112,8 +121,16 @@ class Encoder:
         disallowed_special: str | Collection[str],
         unit: Unit,
     ) -> tuple[Array, Array, Array]: ...
-    def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int:
-        """Count the ids of `encode_ordinary`. See `Tokenizer.count`."""
+    def count(
+        self,
+        text: str | bytes,
+        *,
+        max_tokens: int | None = None,
+        num_threads: int | None = None,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = (),
+    ) -> int:
+        """Count the ids of a text. See `Tokenizer.count`."""
     def _encode_to_array(
         self,
         texts: Iterable[str | bytes],

@@ -27,11 +27,14 @@ from fastbpe._core.split.stages cimport Stage
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 
+from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.errors import SpecialTokenError
 
 cdef size_t MAX_SIZE = <size_t> 1 << 62  # ids or bytes: larger arguments are clipped to it
 cdef object NOTHING = frozenset()
+cdef tuple NONE = ()
 cdef str ALL = "all"
 cdef str CHARACTER = "char"
 
@@ -114,9 +117,17 @@ cdef class Encoder:
     # One text
 
     def encode(
-        self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None, dropout=None, seed=None
+        self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None, dropout=None, seed=None,
+        with_template=False,
     ):
         """Encode a text. See `Tokenizer.encode`."""
+        if with_template:
+            before, behind = self._template_ids()
+            ids = Encoder.encode(
+                self, text, allowed_special=allowed_special, disallowed_special=disallowed_special,
+                num_threads=num_threads, dropout=dropout, seed=seed,
+            )
+            return [*before, *ids, *behind]
         if dropout is not None or seed is not None:
             return self._encode_dropping(text, allowed_special, disallowed_special, num_threads, dropout, seed)
         if allowed_special is NOTHING and disallowed_special is ALL:
@@ -180,6 +191,10 @@ cdef class Encoder:
             self._guard = Guard(self._spelled_out())
         return self._guard
 
+    def _template_ids(self):
+        """Return the ids before a text and those after it."""
+        return [], []
+
     def _spelled_out(self):
         """Return the ids that untrusted text must not become, each with the ids that take its place."""
         return {}
@@ -219,12 +234,18 @@ cdef class Encoder:
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return arrays_with_spans(pipeline, texts, allowed, disallowed, self._trimmer, span_unit(unit))
 
-    def count(self, text, *, limit=None, num_threads=None):
-        """Count the ids of `encode_ordinary`. See `Tokenizer.count`."""
+    def count(
+        self, text, *, max_tokens=None, num_threads=None, allowed_special=NOTHING, disallowed_special=NONE
+    ):
+        """Count the ids of a text. See `Tokenizer.count`."""
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
-        if limit is not None:
-            return self._count_up_to(text, limit)
+        if allowed_special is not NOTHING or disallowed_special is not NONE:
+            return self._finding((text,), allowed_special, disallowed_special).count(
+                text, max_tokens=max_tokens, num_threads=num_threads
+            )
+        if max_tokens is not None:
+            return self._count_up_to(text, max_tokens)
         if may_use_threads(text, num_threads):
             return (<int64_t*> counts_of_texts(pipeline, (text,), num_threads)._items)[0]
         scratch = pipeline.pool.take()
@@ -239,9 +260,9 @@ cdef class Encoder:
         cdef Scratch* scratch
         cdef Text view
         cdef size_t max_ids, count
-        limit = integer("limit", limit)
+        limit = integer("max_tokens", limit)
         if limit < 0:
-            raise ValueError(f"limit={limit!r}: give how many ids to count, 0 or more")
+            raise ValueError(f"max_tokens={limit!r}: give 0 or more")
         max_ids = min(limit, MAX_SIZE)
         text_of(text, &view)
         try:
@@ -255,6 +276,29 @@ cdef class Encoder:
             text_release(&view)
         return count
 
+    def _finding(self, texts, allowed_special, disallowed_special):
+        """Return an encoder that finds the allowed special tokens in any text, and shares the caches of this one.
+
+        Raises SpecialTokenError if one of the texts holds a disallowed one.
+        """
+        cdef SpecialMatcher allowed, disallowed
+        cdef Encoder made
+        if allowed_special is NOTHING and disallowed_special is NONE:
+            return self
+        allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        if disallowed is not None:
+            for text in texts:
+                found = disallowed.search(text) if isinstance(text, (str, bytes)) else None
+                if found is not None:
+                    token = to_utf8(text)[found[0] : found[1]].decode()
+                    raise SpecialTokenError.disallowed(token, disallowed.every)
+        if allowed is None or allowed is self._ready().always:
+            return self
+        made = Encoder.__new__(Encoder)
+        made._trimmer = self._trimmer
+        made._built = self._ready().finding(allowed)
+        return made
+
     def _count_to_array(self, texts, num_threads):
         """Count the ids of each text; return an int64 array."""
         return counts_of_texts(self._ready(), texts, num_threads)
@@ -262,9 +306,17 @@ cdef class Encoder:
     # Many texts
 
     def encode_batch(
-        self, texts, *, num_threads=None, allowed_special=NOTHING, disallowed_special=ALL, dropout=None, seed=None
+        self, texts, *, num_threads=None, allowed_special=NOTHING, disallowed_special=ALL, dropout=None, seed=None,
+        with_template=False,
     ):
         """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
+        if with_template:
+            before, behind = self._template_ids()
+            lists = Encoder.encode_batch(
+                self, texts, num_threads=num_threads, allowed_special=allowed_special,
+                disallowed_special=disallowed_special, dropout=dropout, seed=seed,
+            )
+            return [[*before, *ids, *behind] for ids in lists]
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         if _drops(dropout, seed):
             return self._dropper().encode_batch(texts, allowed, disallowed, dropout, seed, num_threads)

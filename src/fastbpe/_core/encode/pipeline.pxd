@@ -29,6 +29,7 @@ cdef class Pipeline:
     cdef bint may_defer  # no step reads the ids of earlier pieces, so merging these may wait
     cdef ScratchPool pool  # buffers and caches of the threads
 
+    cdef Pipeline finding(self, SpecialMatcher tokens)
     cdef Widths widths_of_ids(self)
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil

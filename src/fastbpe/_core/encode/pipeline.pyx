@@ -80,6 +80,7 @@ cdef class Pipeline:
     normalizing: the steps of code-point mode, which takes the place of front; None: byte mode.
     stages: stages that change the pieces of the splitter, for a vocabulary of characters; None: there are none.
     cut_stages: the same, which also cut long pieces where no merge crosses; None: `stages` is all.
+    pool: buffers and caches of another pipeline with the same vocabulary; None: make some.
     """
 
     def __cinit__(
@@ -93,6 +94,7 @@ cdef class Pipeline:
         Normalizing normalizing=None,
         Stage stages=None,
         Stage cut_stages=None,
+        ScratchPool pool=None,
     ):
         self.vocabulary = vocabulary
         self.splitter = splitter
@@ -105,7 +107,7 @@ cdef class Pipeline:
         if vocabulary.spelled is not None:
             self.traced = vocabulary.tables
             self.traced.spelling = &vocabulary.spelled.tracing
-        self.pool = ScratchPool(vocabulary, cache_bytes)
+        self.pool = ScratchPool(vocabulary, cache_bytes) if pool is None else pool
         self.is_plain = (
             front is None and always is None and normalizing is None and stages is None and not vocabulary.drops_bytes
             and vocabulary.spelled is None
@@ -114,6 +116,13 @@ cdef class Pipeline:
             normalizing is not None and always is None and normalizing.only_prefixes
         )
         self.may_defer = normalizing is None or normalizing.fused == NONE
+
+    cdef Pipeline finding(self, SpecialMatcher tokens):
+        """Return a pipeline that finds these tokens in any text. It shares the caches of this one."""
+        return Pipeline(
+            self.vocabulary, self.splitter, 0, front=self.front, always=tokens, normalizing=self.normalizing,
+            stages=self.stages, cut_stages=self.cut_stages, pool=self.pool,
+        )
 
     @property
     def cache_bytes(self):
