@@ -19,7 +19,7 @@ import sentencepiece
 
 import fastbpe
 from fastbpe import IdMap, Tokenizer
-from fastbpe.tokenizer.changed_texts import TextChanges
+from fastbpe.tokenizer.surgery.changed_texts import TextChanges
 
 
 class Run(NamedTuple):

@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from fastbpe.memory import release_memory
     from fastbpe.model import AddedToken
     from fastbpe.patterns import PATTERNS
-    from fastbpe.tokenizer.alignment import align
     from fastbpe.tokenizer.asynchronous import aencode, aencode_batch
-    from fastbpe.tokenizer.changed_texts import changed_texts
-    from fastbpe.tokenizer.joining import joins
+    from fastbpe.tokenizer.files.write_shard import write_shard
     from fastbpe.tokenizer.load import load
-    from fastbpe.tokenizer.merging import merge_vocabularies
-    from fastbpe.tokenizer.sequences import SequenceTokenizer
-    from fastbpe.tokenizer.steps import steps
+    from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
+    from fastbpe.tokenizer.shown.alignment import align
+    from fastbpe.tokenizer.shown.steps import steps
+    from fastbpe.tokenizer.streams.joints import joins
+    from fastbpe.tokenizer.surgery.changed_texts import changed_texts
+    from fastbpe.tokenizer.surgery.joining import merge_vocabularies
     from fastbpe.tokenizer.tokenizer import Tokenizer
-    from fastbpe.tokenizer.write_shard import write_shard
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
@@ -109,28 +109,28 @@ _LATER = {
     "IdMap": "vocabularies.id_map",
     "PATTERNS": "patterns",
     "PieceCounts": "training.piece_counts",
-    "SequenceTokenizer": "tokenizer.sequences",
+    "SequenceTokenizer": "tokenizer.sequences.sequence_tokenizer",
     "StoredIds": "id_files.reader",
     "Tokenizer": "tokenizer.tokenizer",
     "aencode": "tokenizer.asynchronous",
     "aencode_batch": "tokenizer.asynchronous",
-    "align": "tokenizer.alignment",
-    "changed_texts": "tokenizer.changed_texts",
+    "align": "tokenizer.shown.alignment",
+    "changed_texts": "tokenizer.surgery.changed_texts",
     "count_pieces": "training.piece_counting",
     "install": "drop_ins",
-    "joins": "tokenizer.joining",
+    "joins": "tokenizer.streams.joints",
     "load": "tokenizer.load",
     "merge_shards": "id_files.merging",
     "merge_tree": "vocabularies.merge_tree",
-    "merge_vocabularies": "tokenizer.merging",
+    "merge_vocabularies": "tokenizer.surgery.joining",
     "open_ids": "id_files.reader",
     "release_memory": "memory",
     "show": "display.shown_text",
-    "steps": "tokenizer.steps",
+    "steps": "tokenizer.shown.steps",
     "train": "training.train",
     "uninstall": "drop_ins",
     "vocabulary_report": "vocabularies.report",
-    "write_shard": "tokenizer.write_shard",
+    "write_shard": "tokenizer.files.write_shard",
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe.tokenizer.export import FORMATS
+from fastbpe.tokenizer.export.export import FORMATS
 from helpers.shared_data import BYTES, data_file
 
 NAMES = {
@@ -124,7 +124,7 @@ def test_verify_text_is_compared_and_reported(run, tmp_path):
 
 
 def test_conversion_is_verified_unless_disabled(run, tmp_path, monkeypatch):
-    from fastbpe.tokenizer import verify_export
+    from fastbpe.tokenizer.export import verify_export
 
     calls = []
     real = verify_export.verify

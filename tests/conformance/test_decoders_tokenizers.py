@@ -14,7 +14,7 @@ import fastbpe.tokenizers as face
 from fastbpe.errors import FormatError, PatternError
 from fastbpe.formats.huggingface.decoders import canonical, flattened
 from fastbpe.normalization.decoder_steps import apply, make_steps
-from fastbpe.tokenizer.step_decoding import StepDecoding
+from fastbpe.tokenizer.families.step_decoding import StepDecoding
 from helpers.sampling import SEED, n_rounds
 from helpers.tokenizer_json import added
 

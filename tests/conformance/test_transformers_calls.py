@@ -108,7 +108,7 @@ TRUNCATED = {
 def test_truncated_texts_of_which_the_beginning_is_encoded_answer_like_stock(
     name: str, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fastbpe.tokenizer.beginnings.CHARACTERS_PER_ID", 2)
+    monkeypatch.setattr("fastbpe.tokenizer.cutting.beginnings.CHARACTERS_PER_ID", 2)
     rng = random.Random(f"{SEED} beginnings {name} {shape}")
     ours, stock = fresh(name)
     for _ in rounds(8, 400):

@@ -23,7 +23,7 @@ from fastbpe._utils.choices import Format
 from fastbpe.formats import gpt2
 from fastbpe.model import AddedToken as Added
 from fastbpe.model import Model, PieceType, pack_merges
-from fastbpe.tokenizer import verify_export
+from fastbpe.tokenizer.export import verify_export
 from helpers import tokenizer_json
 from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES

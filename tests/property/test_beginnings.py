@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fastbpe.tokenizer import beginnings
-from fastbpe.tokenizer.beginnings import encode_beginnings
+from fastbpe.tokenizer.cutting import beginnings
+from fastbpe.tokenizer.cutting.beginnings import encode_beginnings
 from helpers.sampling import SEED, rounds
 from helpers.streaming import BITS, NAMES, made
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastbpe.tokenizer.boundaries import KINDS, Boundaries, line_start, pattern_of
+from fastbpe.tokenizer.cutting.boundaries import KINDS, Boundaries, line_start, pattern_of
 from helpers.sampling import n_rounds
 from reference.boundaries import boundaries
 
@@ -40,7 +40,7 @@ def test_a_line_ends_a_sentence_and_a_word(text: str) -> None:
 @settings(max_examples=n_rounds(100, 300))
 def test_first_and_last_boundaries_equal_the_list(text: str, kind: str, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastbpe.tokenizer.boundaries._BLOCK", data.draw(st.integers(1, 40)))
+        patch.setattr("fastbpe.tokenizer.cutting.boundaries._BLOCK", data.draw(st.integers(1, 40)))
         begin = line_start(text, data.draw(st.integers(0, len(text))))
         assert begin == 0 or begin in boundaries(text + "x", "line")
         all_of_them = [at for at in boundaries(text, kind) if at > begin]

@@ -37,7 +37,7 @@ def test_conversation_equals_the_whole_after_every_edit(
 ) -> None:
     tokenizer = made(name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastbpe.tokenizer.conversation._SEGMENT_CHARACTERS", size)
+        patch.setattr("fastbpe.tokenizer.streams.conversation._SEGMENT_CHARACTERS", size)
         conversation = tokenizer.conversation(**ALL)
         text = ""
         ids: list[int] = []
@@ -66,7 +66,7 @@ def test_conversation_equals_the_whole_after_every_edit(
 def test_truncation_keeps_what_one_more_character_would_exceed(
     name: str, side: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fastbpe.tokenizer.conversation._SEGMENT_CHARACTERS", 3)
+    monkeypatch.setattr("fastbpe.tokenizer.streams.conversation._SEGMENT_CHARACTERS", 3)
     tokenizer = made(name)
     rng = random.Random(5)
     for _ in range(30):

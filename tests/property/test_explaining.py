@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbpe import Tokenizer
-from fastbpe.tokenizer.explaining import Explanation, Piece
+from fastbpe.tokenizer.shown.explaining import Explanation, Piece
 from helpers.streaming import BITS, NAMES, made
 from helpers.text_strategies import texts
 

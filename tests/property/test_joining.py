@@ -56,7 +56,7 @@ def test_only_the_text_around_the_joint_is_encoded(name: str, monkeypatch: pytes
         n_read.append(end - start)
         return encode_part(pipeline, text, start, end, *rest)
 
-    monkeypatch.setattr("fastbpe.tokenizer.joining.encode_part", counting)
+    monkeypatch.setattr("fastbpe.tokenizer.streams.joints.encode_part", counting)
     tokenizer = made(name)
     text = "ab abc ab, " * 500
     for a, b in [(text, text), (text, text[3:]), (text[:-1], text)]:

@@ -13,8 +13,8 @@ from fastbpe import PATTERNS, Tokenizer, TrainingWarning, train
 from fastbpe._core.encode.count_limits import count_part, cut_range, furthest_place
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.model import AddedToken, Model
-from fastbpe.tokenizer import truncation
-from fastbpe.tokenizer.truncation import TRIED
+from fastbpe.tokenizer.cutting import truncation
+from fastbpe.tokenizer.cutting.truncation import TRIED
 from helpers.longest_parts import longest_part
 from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library

@@ -13,7 +13,7 @@ import fastbpe
 from fastbpe import Tokenizer, train
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe.model import AddedToken, Model
-from fastbpe.tokenizer.trim_offsets import trimmer_of
+from fastbpe.tokenizer.families.trim_offsets import trimmer_of
 from helpers.sampling import n_rounds
 from helpers.shared_data import standard_library
 from helpers.text_strategies import texts

@@ -9,8 +9,8 @@ import pytest
 
 from fastbpe import Tokenizer
 from fastbpe.model import Model, pack_merges
-from fastbpe.tokenizer import merges_as_ranks
-from fastbpe.tokenizer.merges_as_ranks import by_ranks
+from fastbpe.tokenizer.families import merges_as_ranks
+from fastbpe.tokenizer.families.merges_as_ranks import by_ranks
 from helpers.sampling import rounds
 from helpers.shared_data import BYTES, published
 from reference import last_merge, merge_pairs, merge_ranks

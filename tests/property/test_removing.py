@@ -12,8 +12,8 @@ import pytest
 import fastbpe
 from fastbpe import Tokenizer, VocabularyError
 from fastbpe.model import PieceType
-from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8
-from fastbpe.tokenizer.makers import characters, mergeable
+from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8
+from fastbpe.tokenizer.surgery.makers import characters, mergeable
 from helpers import random_exports
 from helpers.sampling import rounds
 from reference import surgery

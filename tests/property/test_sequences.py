@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import SequenceTokenizer
-from fastbpe.tokenizer import sequence_batches
+from fastbpe.tokenizer.sequences import sequence_batches
 from helpers.sampling import SEED
 from reference import sequences as reference
 

@@ -10,7 +10,7 @@ import pytest
 import fastbpe
 from fastbpe import AddedToken, Tokenizer
 from fastbpe._core.encode.text_cuts import encode_part as encode_part_of
-from fastbpe.tokenizer.stream_cuts import PairCuts
+from fastbpe.tokenizer.streams.stream_cuts import PairCuts
 from helpers import random_exports
 from helpers.sampling import rounds
 from helpers.shared_data import BYTES
@@ -85,16 +85,16 @@ def test_streams_and_conversations_equal_the_whole(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
 def test_interval_counts_and_joins_equal_encoding_the_parts(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastbpe.tokenizer.interval_counts._STEP", 3)
+    monkeypatch.setattr("fastbpe.tokenizer.streams.interval_counts._STEP", 3)
     n_cuts = 0
     for number in rounds(60, 3000):
         rng = random.Random(f"intervals {number}")
         for module in (
             "stream_cuts",
             "interval_counts",
-            "joining",
+            "joints",
         ):  # few places, so that some stretches have no cut
-            monkeypatch.setattr(f"fastbpe.tokenizer.{module}.NEARBY_CHARACTERS", rng.choice([2, 4096]))
+            monkeypatch.setattr(f"fastbpe.tokenizer.streams.{module}.NEARBY_CHARACTERS", rng.choice([2, 4096]))
         tokenizer = drawn_of(mode, rng)
         text = "".join(rng.choices(LETTERS, k=rng.randrange(40)))
         counter = tokenizer.interval_counter(text)
@@ -132,8 +132,8 @@ def test_interval_counts_and_joins_without_a_pattern_encode_only_what_is_near(
         n_read.append(end - start)
         return encode_part_of(pipeline, text, start, end, *rest)
 
-    for module in ("interval_counts", "joining"):
-        monkeypatch.setattr(f"fastbpe.tokenizer.{module}.encode_part", encode_part)
+    for module in ("interval_counts", "joints"):
+        monkeypatch.setattr(f"fastbpe.tokenizer.streams.{module}.encode_part", encode_part)
     assert counter(100, 37_000) == expected
     assert not fastbpe.joins(tokenizer, text, text)  # a token has the space and the letter at the joint
     assert fastbpe.joins(tokenizer, text[:-1], text) is (
@@ -153,7 +153,7 @@ def test_stretch_without_cuts_does_not_hide_later_cuts() -> None:
 
 
 def test_long_conversations_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastbpe.tokenizer.conversation._SEGMENT_CHARACTERS", 4)
+    monkeypatch.setattr("fastbpe.tokenizer.streams.conversation._SEGMENT_CHARACTERS", 4)
     for number in range(60):
         rng = random.Random(f"segments {number}")
         tokenizer = drawn(rng)

@@ -19,8 +19,8 @@ from fastbpe import InvalidTokenError, Tokenizer
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe.model import PieceType
-from fastbpe.tokenizer.codepoint_tables import EACH_BYTE
 from fastbpe.tokenizer.families.codepoint_decoding import HuggingFaceDecoding
+from fastbpe.tokenizer.families.codepoint_tables import EACH_BYTE
 from helpers.codepoint_models import model_of
 from helpers.tokenizer_json import METASPACE, added, dumped, llama_document, small
 from reference.streaming import SlowStream

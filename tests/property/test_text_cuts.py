@@ -32,7 +32,7 @@ def test_text_cut_at_every_position_has_the_ids_of_the_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_interval_counts_equal_counts_of_slices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastbpe.tokenizer.interval_counts._STEP", 3)
+    monkeypatch.setattr("fastbpe.tokenizer.streams.interval_counts._STEP", 3)
     tokenizer = made(name)
     for text in texts(15, 25):
         counter = tokenizer.interval_counter(text)

@@ -43,7 +43,7 @@ def test_negative_limit_is_refused(tokenizers: Mapping[str, Tokenizer], n: int) 
     refused(tokenizers, f"max_tokens={n}", lambda t: t.truncate_batch([TEXT], n))
     refused(tokenizers, f"max_tokens={n}", lambda t: t.chunk(TEXT, n))
     refused(tokenizers, "max_tokens", lambda t: t.count(TEXT, max_tokens=n))
-    refused(tokenizers, f"n={n}", lambda t: t.fits(TEXT, n))
+    refused(tokenizers, f"max_tokens={n}", lambda t: t.fits(TEXT, n))
     refused(tokenizers, "0 or more", lambda t: t.conversation().truncate_to(n))
 
 

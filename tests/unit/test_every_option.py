@@ -23,8 +23,8 @@ from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, StoredId
 from fastbpe.display.shown_text import ShownText
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER, WITHOUT_EFFECT
 from fastbpe.id_files.parts import Part, read_part
-from fastbpe.tokenizer.conversation import Conversation
-from fastbpe.tokenizer.stream_encoder import StreamEncoder
+from fastbpe.tokenizer.streams.conversation import Conversation
+from fastbpe.tokenizer.streams.stream_encoder import StreamEncoder
 from fastbpe.training.codepoint_options import NAMES
 from fastbpe.training.options import ByteOptions
 

@@ -17,7 +17,7 @@ from fastbpe import Tokenizer
 from fastbpe._utils.short_reprs import html_table, short_repr
 from fastbpe.id_files.verifying import verify_ids
 from fastbpe.model import AddedToken
-from fastbpe.tokenizer.verify_export import Difference, Verification
+from fastbpe.tokenizer.export.verify_export import Difference, Verification
 from fastbpe.training.merge_counts import MergeSummary
 from fastbpe.vocabularies.search import search_tokens
 from helpers.shared_data import BYTES

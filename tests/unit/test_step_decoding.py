@@ -15,7 +15,7 @@ from fastbpe.errors import FormatError, InvalidTokenError, PatternError
 from fastbpe.formats.huggingface.decoders import canonical, flattened
 from fastbpe.normalization.decoder_plans import find_plan
 from fastbpe.normalization.decoder_steps import apply, make_steps
-from fastbpe.tokenizer.step_decoding import StepDecoding
+from fastbpe.tokenizer.families.step_decoding import StepDecoding
 
 BPE: list[dict[str, Any]] = [{"type": "BPEDecoder", "suffix": "</w>"}]
 BYTES: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}

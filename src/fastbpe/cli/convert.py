@@ -9,11 +9,11 @@ from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, add_roles, load_model, roles_of
 from fastbpe.errors import FormatError
 from fastbpe.formats.endings import ENDINGS, format_of, has_ending
-from fastbpe.tokenizer.dropping import PARTS
-from fastbpe.tokenizer.export import FORMATS, left_out
+from fastbpe.tokenizer.export.dropping import PARTS
+from fastbpe.tokenizer.export.export import FORMATS, left_out
+from fastbpe.tokenizer.export.verify_export import Verification
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizer.verify_export import Verification
 
 SUMMARY = "write a tokenizer in another format"
 DETAILS = """

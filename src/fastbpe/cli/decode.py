@@ -14,7 +14,7 @@ from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import InvalidTokenError
 from fastbpe.id_files.parts import READABLE
 from fastbpe.id_files.reader import open_ids
-from fastbpe.tokenizer.sequences import SequenceTokenizer
+from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn ids back into text"

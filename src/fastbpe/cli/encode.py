@@ -12,7 +12,7 @@ from fastbpe._utils.progress import Reporter
 from fastbpe.cli import documents, encode_files, sequences, streams
 from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_any
 from fastbpe.errors import SpecialTokenError
-from fastbpe.tokenizer.sequences import SequenceTokenizer
+from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn text into ids"

@@ -9,7 +9,7 @@ from typing import Any
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_any
 from fastbpe.patterns import resolve_pattern
-from fastbpe.tokenizer.sequences import SequenceTokenizer
+from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "show what a tokenizer file holds"

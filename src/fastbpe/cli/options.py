@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fastbpe.cli.streams import STDIN
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.tokenizer.load import load
-from fastbpe.tokenizer.sequences import SequenceTokenizer
+from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _MODEL_HELP = "a tokenizer: file or folder of any format, or a name (gpt-4o, o200k_base, org/name; see fetch)"

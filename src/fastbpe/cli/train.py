@@ -11,7 +11,7 @@ from fastbpe.cli import counting, documents, encode_files, sequences, streams
 from fastbpe.cli.options import add_roles, roles_of
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
-from fastbpe.tokenizer.export import left_out
+from fastbpe.tokenizer.export.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, TIES

@@ -13,11 +13,11 @@ from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import READABLE, shard_of
 from fastbpe.id_files.verifying import verify_ids
+from fastbpe.tokenizer.export.verify_export import arguments
+from fastbpe.tokenizer.export.verify_vocabulary import verify_conversion, verify_vocabulary
 from fastbpe.tokenizer.load import load
-from fastbpe.tokenizer.sequences import SequenceTokenizer
+from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizer.verify_export import arguments
-from fastbpe.tokenizer.verify_vocabulary import verify_conversion, verify_vocabulary
 
 _Outcome = tuple[dict[str, object], str, tuple[str, ...]]  # facts, the same in words, problems
 

@@ -24,8 +24,8 @@ from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import shard_path
 from fastbpe.id_files.shards import rename_shard
+from fastbpe.tokenizer.files.write_shard import write_shard
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizer.write_shard import write_shard
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
 _MOVES_AT_ONCE = 16  # shards that get their numbers: each waits several times for a remote file system

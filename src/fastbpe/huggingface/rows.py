@@ -11,7 +11,7 @@ from fastbpe.huggingface.columns import Encoded, Span, truncate
 from fastbpe.huggingface.frames import Frame
 from fastbpe.huggingface.inputs import Inputs
 from fastbpe.huggingface.truncation import Truncation
-from fastbpe.tokenizer.beginnings import encode_beginnings
+from fastbpe.tokenizer.cutting.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 #: Ids of each text, and spans of each; None: the call does not ask for spans.

@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 
 from fastbpe.model import PieceType
-from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8 as _METASPACE
+from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8 as _METASPACE
 from fastbpe.sentencepiece._errors import ArgumentError
 
 cdef bytes METASPACE = _METASPACE, NO_CHARACTER = "\ufffd".encode()

@@ -20,7 +20,7 @@ from fastbpe._core.text.utf8_text cimport first_invalid, has_surrogates
 from fastbpe.sentencepiece._facts cimport PIECE, SCORE, Facts, _index
 
 from fastbpe.model import PieceType
-from fastbpe.tokenizer.codepoint_tables import EACH_BYTE as _EACH_BYTE
+from fastbpe.tokenizer.families.codepoint_tables import EACH_BYTE as _EACH_BYTE
 from fastbpe.errors import InvalidTokenError
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.sentencepiece._arguments import ids_of_pieces

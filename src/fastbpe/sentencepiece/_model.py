@@ -19,7 +19,7 @@ from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._facts import Facts
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
 from fastbpe.sentencepiece._random import draw_seed
-from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
+from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_encoder
 from fastbpe.tokenizer.internals import denormalizer_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from fastbpe.corpus.source_kinds import Cut
     from fastbpe.model import AddedToken
     from fastbpe.tokenizer.families.family import Surfaces
-    from fastbpe.tokenizer.sequences import SequenceTokenizer
+    from fastbpe.tokenizer.families.words import Words
+    from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
     from fastbpe.tokenizer.special_tokens import SpecialTokens
-    from fastbpe.tokenizer.words import Words
 
 
 def family_of(tokenizer: Tokenizer) -> Family:
@@ -88,7 +88,10 @@ def find_words(
     allowed_special: str | Collection[str],
 ) -> Words | None:
     """Find the words of a text. See `words.words_of_code_points`."""
-    from fastbpe.tokenizer.words import words_of_code_points, words_of_pieces  # here: few programs need them
+    from fastbpe.tokenizer.families.words import (  # here: few programs need them
+        words_of_code_points,
+        words_of_pieces,
+    )
 
     model = tokenizer._family.own
     if isinstance(model, CodePointModel):

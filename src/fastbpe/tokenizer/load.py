@@ -102,7 +102,7 @@ def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:
 
 
 def _load_sequences(source: Any, pattern: PatternLike) -> Tokenizer:
-    from fastbpe.tokenizer.sequences import SequenceTokenizer  # here: few programs need it
+    from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer  # here: few programs need it
 
     if pattern is not None:
         raise FormatError("pattern= is for text, and this is a tokenizer of sequences of integers; leave it out")
@@ -118,7 +118,7 @@ def _make(
 ) -> Tokenizer:
     try:
         if isinstance(model, Model) and model.spelling is None and model.merges_rule != "ranks":
-            from fastbpe.tokenizer.merges_as_ranks import by_ranks  # here: files of ranks do not need it
+            from fastbpe.tokenizer.families.merges_as_ranks import by_ranks  # here: files of ranks do not need it
 
             model = by_ranks(model)
         return Tokenizer(model, cache_bytes=cache_bytes)

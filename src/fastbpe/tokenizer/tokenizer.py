@@ -33,8 +33,9 @@ from fastbpe._utils.choices import (
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
 from fastbpe.patterns import Pattern, PatternLike
-from fastbpe.tokenizer import adding, flat_ids, numpy_output, own_tokens, plain_models
+from fastbpe.tokenizer import flat_ids, numpy_output, own_tokens, plain_models
 from fastbpe.tokenizer.families.make import family_of
+from fastbpe.tokenizer.surgery import adding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,16 +48,16 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.listing import Path_
     from fastbpe.corpus.sources import Source
-    from fastbpe.tokenizer.conversation import Conversation
-    from fastbpe.tokenizer.explaining import Explanation
+    from fastbpe.tokenizer.cutting.truncation import Chunk
+    from fastbpe.tokenizer.export.verify_export import Verification
     from fastbpe.tokenizer.families.family import Decoding, SortedTokens
-    from fastbpe.tokenizer.interval_counts import IntervalCounter
-    from fastbpe.tokenizer.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.removing import Remover
-    from fastbpe.tokenizer.stream_cuts import PairCuts
-    from fastbpe.tokenizer.stream_encoder import StreamEncoder
-    from fastbpe.tokenizer.truncation import Chunk
-    from fastbpe.tokenizer.verify_export import Verification
+    from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.shown.explaining import Explanation
+    from fastbpe.tokenizer.streams.conversation import Conversation
+    from fastbpe.tokenizer.streams.interval_counts import IntervalCounter
+    from fastbpe.tokenizer.streams.stream_cuts import PairCuts
+    from fastbpe.tokenizer.streams.stream_encoder import StreamEncoder
+    from fastbpe.tokenizer.surgery.removing import Remover
     from fastbpe.vocabularies.changes import Change, RemovalReport
     from fastbpe.vocabularies.id_map import IdMap
 
@@ -440,7 +441,7 @@ class Tokenizer(Encoder):
         >>> explanation.pieces[0].merges
         (Merge(left=b'b', right=b'c', priority=0),)
         """
-        from fastbpe.tokenizer.explaining import explain  # here: few programs explain
+        from fastbpe.tokenizer.shown.explaining import explain  # here: few programs explain
 
         return explain(self, text, allowed_special, disallowed_special)
 
@@ -462,7 +463,7 @@ class Tokenizer(Encoder):
         >>> tokenizer.is_lossless("any text"), tokenizer.is_lossless(chr(0xD800))
         (True, False)
         """
-        from fastbpe.tokenizer.explaining import joined  # here, as above
+        from fastbpe.tokenizer.shown.explaining import joined  # here, as above
 
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         return self.decode(ids) == joined(text)
@@ -790,7 +791,7 @@ class Tokenizer(Encoder):
         (2, b'a\x00b\x00')
         """
         from fastbpe.id_files.shards import encode_files  # here: few programs encode files
-        from fastbpe.tokenizer.file_jobs import job_of
+        from fastbpe.tokenizer.files.file_jobs import job_of
 
         job = job_of(
             self.fingerprint,
@@ -833,7 +834,7 @@ class Tokenizer(Encoder):
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
         ([[], [256], [32, 256]], [32, 99])
         """
-        from fastbpe.tokenizer.stream_encoder import StreamEncoder  # here: few programs encode streams
+        from fastbpe.tokenizer.streams.stream_encoder import StreamEncoder  # here: few programs encode streams
 
         return StreamEncoder(
             self, lambda: self._pair_cuts, *self._special.choose(allowed_special, disallowed_special)
@@ -862,7 +863,7 @@ class Tokenizer(Encoder):
         >>> conversation.truncate_to(2), conversation.text, conversation.ids
         ((2, 3, []), 'ab ', [256, 32])
         """
-        from fastbpe.tokenizer.conversation import Conversation  # here: few programs keep conversations
+        from fastbpe.tokenizer.streams.conversation import Conversation  # here: few programs keep conversations
 
         return Conversation(
             self, lambda: self._pair_cuts, *self._special.choose(allowed_special, disallowed_special)
@@ -1021,7 +1022,7 @@ class Tokenizer(Encoder):
         >>> counter(0, 8), counter(1, 5)
         (5, 3)
         """
-        from fastbpe.tokenizer.interval_counts import IntervalCounter  # here: few programs count intervals
+        from fastbpe.tokenizer.streams.interval_counts import IntervalCounter  # here: few programs count intervals
 
         return IntervalCounter(self, text, lambda: self._pair_cuts, allowed_special, disallowed_special)
 
@@ -1114,7 +1115,7 @@ class Tokenizer(Encoder):
         >>> tokenizer.truncate("ab abab", 4, boundary="word", with_total=True)
         ('ab abab', 4)
         """
-        from fastbpe.tokenizer.truncation import truncate  # here, as below: few programs cut texts
+        from fastbpe.tokenizer.cutting.truncation import truncate  # here, as below: few programs cut texts
 
         encoder = self._finding((text,), allowed_special, disallowed_special)
         return truncate(encoder, text, max_tokens, side, boundary, with_total=with_total)
@@ -1144,7 +1145,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
         ['abab', 'c']
         """
-        from fastbpe.tokenizer.truncation import truncate_batch
+        from fastbpe.tokenizer.cutting.truncation import truncate_batch
 
         encoder, texts = self._finding_in_all(texts, allowed_special, disallowed_special)
         return truncate_batch(encoder, texts, max_tokens, side, boundary)
@@ -1217,7 +1218,7 @@ class Tokenizer(Encoder):
         >>> [tuple(chunk) for chunk in tokenizer.chunk("one two", 6, boundary="word", with_spans=True)]
         [('one ', 0, 4, 4), ('two', 4, 7, 3)]
         """
-        from fastbpe.tokenizer.truncation import chunk
+        from fastbpe.tokenizer.cutting.truncation import chunk
 
         encoder = self._finding((text,), allowed_special, disallowed_special)
         return chunk(encoder, text, max_tokens, overlap, boundary, with_spans=with_spans)
@@ -1737,7 +1738,7 @@ class Tokenizer(Encoder):
         257
         """
         from fastbpe.corpus.document_batches import Corpus  # here, as the next: few programs need them
-        from fastbpe.tokenizer.removing import check_prune, count_ids
+        from fastbpe.tokenizer.surgery.removing import check_prune, count_ids
 
         number, least = check_prune(keep, corpus, min_count)
         read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
@@ -1760,7 +1761,7 @@ class Tokenizer(Encoder):
         >>> id_map, id_map.init_from[256:]
         (<fastbpe.IdMap from 257 ids to 259: 257 kept, 0 removed, 2 new>, ((98, 99), (256,), (256, 99)))
         """
-        from fastbpe.tokenizer.entries import TRANSLATIONS  # here, as the next: few programs need them
+        from fastbpe.tokenizer.surgery.entries import TRANSLATIONS  # here, as the next: few programs need them
         from fastbpe.vocabularies.between import map_between
 
         if not isinstance(old, Tokenizer):
@@ -1788,7 +1789,7 @@ class Tokenizer(Encoder):
         True
         """
         from fastbpe.formats.endings import format_of
-        from fastbpe.tokenizer.export import LOSSY, check_holds_all
+        from fastbpe.tokenizer.export.export import LOSSY, check_holds_all
 
         format = format_of(path, self.mode)
         if format in LOSSY:
@@ -1852,7 +1853,7 @@ class Tokenizer(Encoder):
         >>> verified.owner
         'tokenizers'
         """
-        from fastbpe.tokenizer.export import export  # here: it imports all formats
+        from fastbpe.tokenizer.export.export import export  # here: it imports all formats
 
         named = self if roles is None else self._with_roles(roles)
         return export(
@@ -1906,8 +1907,8 @@ class Tokenizer(Encoder):
         self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special
     ) -> tuple[Encoder, Iterable[Text]]:
         """Give an encoder that finds the allowed special tokens in any text, and the texts, which are checked."""
-        if allowed_special == frozenset() and disallowed_special == ():
-            return self, texts
+        if not allowed_special and not disallowed_special:
+            return self._finding((), allowed_special, disallowed_special), texts
         listed = list(items_in(texts))
         return self._finding(listed, allowed_special, disallowed_special), listed
 
@@ -1960,7 +1961,7 @@ class Tokenizer(Encoder):
 
     def _remover(self) -> Remover[Self]:
         """Make the object that makes tokenizers with fewer tokens."""
-        from fastbpe.tokenizer.removing import Remover  # here: few programs need it
+        from fastbpe.tokenizer.surgery.removing import Remover  # here: few programs need it
 
         return Remover(self._family.removal(self), self._of)
 

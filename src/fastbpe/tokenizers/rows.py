@@ -12,9 +12,9 @@ from fastbpe.huggingface.frames import frame_of
 from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, read_truncation
+from fastbpe.tokenizer.families.words import Words
 from fastbpe.tokenizer.internals import find_words, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizer.words import Words
 from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.encoding import Encoding, of_columns
 from fastbpe.tokenizers.processors import PostProcessor, process
@@ -144,7 +144,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
     Raises:
         HandOver: each row must be looked at.
     """
-    from fastbpe.tokenizer.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
+    from fastbpe.tokenizer.families.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
 
     prefixed = [] if setup.post is None else prefixes(setup.post.state())
     encode = partial(encode_spans, plan.tokenizer, splits=plan.splits_special)

@@ -13,7 +13,7 @@ from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.model import N_BYTES, Model, pack_merges
 from fastbpe.patterns import resolve_pattern, shown_pattern
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
-from fastbpe.tokenizer.removing_bytes import renumbered
+from fastbpe.tokenizer.surgery.removing_bytes import renumbered
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_texts import BaseTexts, texts_of_base
 from fastbpe.training.options import BASE_SPECIAL, ByteOptions
@@ -194,7 +194,7 @@ def check_mode(base: object, mode: str) -> None:
         TrainingError: base is a tokenizer of another mode.
     """
     # imported here: other modes need it only for this check
-    from fastbpe.tokenizer.sequences import SequenceTokenizer
+    from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 
     if not isinstance(base, (Tokenizer, SequenceTokenizer)):
         raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")

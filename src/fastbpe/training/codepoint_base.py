@@ -18,7 +18,7 @@ from fastbpe._core.train.piece_table import PieceTable
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, pack_merges, pack_pieces
-from fastbpe.tokenizer.codepoint_tables import make_normalizer
+from fastbpe.tokenizer.families.codepoint_tables import make_normalizer
 from fastbpe.tokenizer.internals import code_point_model_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.codepoint_counting import BOUNDARY

@@ -16,8 +16,8 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.tokenizer.internals import vocabulary_of_sequences
-from fastbpe.tokenizer.sequence_batches import dimensions, each_sequence
-from fastbpe.tokenizer.sequences import MAX_BASE_SIZE, SequenceTokenizer, model_of_merges
+from fastbpe.tokenizer.sequences.sequence_batches import dimensions, each_sequence
+from fastbpe.tokenizer.sequences.sequence_tokenizer import MAX_BASE_SIZE, SequenceTokenizer, model_of_merges
 from fastbpe.training.run import Run, number_of_ids
 
 _TIES = ("pair", "first")

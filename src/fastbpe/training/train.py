@@ -27,8 +27,8 @@ from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.run import Run
 
 if TYPE_CHECKING:
-    from fastbpe.tokenizer.sequence_batches import SequenceSource
-    from fastbpe.tokenizer.sequences import SequenceTokenizer
+    from fastbpe.tokenizer.sequences.sequence_batches import SequenceSource
+    from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 
 if sys.version_info >= (3, 11):
     from typing import Unpack

@@ -12,7 +12,7 @@ from fastbpe.huggingface.columns import Wanted
 from fastbpe.huggingface.frames import Frame
 from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.rows import Plan, check_places, n_first_ids
-from fastbpe.tokenizer.beginnings import encode_beginnings
+from fastbpe.tokenizer.cutting.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.plans import tokenizer_for_offsets

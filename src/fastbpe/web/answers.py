@@ -16,7 +16,7 @@ from fastbpe.display.layout import Details, parts_of
 from fastbpe.display.shown_text import show
 from fastbpe.display.shown_tokens import KnownTokens, ShownToken, sizes_of
 from fastbpe.display.visible import Part, visible
-from fastbpe.tokenizer.merging_shown import MergedPiece, merged_pieces
+from fastbpe.tokenizer.shown.merging_shown import MergedPiece, merged_pieces
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web.chat_templates import ChatTemplate, Message
 from fastbpe.web.own_templates import OwnTemplate, render

@@ -13,7 +13,7 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, Tokenizer
 from fastbpe.id_files.verifying import verify_ids
-from fastbpe.tokenizer.verify_vocabulary import verify_conversion, verify_vocabulary
+from fastbpe.tokenizer.export.verify_vocabulary import verify_conversion, verify_vocabulary
 from helpers.shared_data import BYTES, standard_library
 
 WORDS = standard_library(5000).split("\n\n")

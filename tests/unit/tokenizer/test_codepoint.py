@@ -13,7 +13,7 @@ import fastbpe
 from fastbpe._core.encode.count_limits import count_part
 from fastbpe.errors import FormatError, SpecialTokenError, TrainingError
 from fastbpe.model import PieceType
-from fastbpe.tokenizer import truncation
+from fastbpe.tokenizer.cutting import truncation
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.codepoint_models import model_of
 

@@ -14,7 +14,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import has_surrogates
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
-from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
+from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_encoder
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.codepoint_models import FULL, hard_text, model_of
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe.tokenizer.merging_shown import MergedPiece, merged_pieces
+from fastbpe.tokenizer.shown.merging_shown import MergedPiece, merged_pieces
 from helpers.shared_data import BYTES, corpus, data_file, published
 
 #: "ab", "abc" and "bcab" by ranks; "bcab" is not a result of merging "bcab", but a piece that is found whole.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fastbpe
-from fastbpe.tokenizer.trim_offsets import make_trimmer, trimmer_of
+from fastbpe.tokenizer.families.trim_offsets import make_trimmer, trimmer_of
 from helpers.tokenizer_json import added, dumped, small
 
 TOKENS = [b"a", b" a", b" ", b"a  ", b"   "]

@@ -7,7 +7,7 @@ import pytest
 from fastbpe import SpecialTokenError, Tokenizer
 from fastbpe.formats.tiktoken import list_tokens
 from fastbpe.model import Model
-from fastbpe.tokenizer import truncation
+from fastbpe.tokenizer.cutting import truncation
 from helpers.shared_data import BYTES, standard_library
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b" abc": 258, b"  ": 259, b"aa": 260, b"aaaa": 261}

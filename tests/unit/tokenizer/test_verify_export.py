@@ -17,7 +17,7 @@ from fastbpe import FormatError, Tokenizer
 from fastbpe.formats import gpt2
 from fastbpe.formats.atomic_files import write_folder
 from fastbpe.formats.sentencepiece import model_file
-from fastbpe.tokenizer import export, verify_export
+from fastbpe.tokenizer.export import export, verify_export
 from helpers.shared_data import BYTES, published
 
 OUT_OF_ORDER_RANKS = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
@@ -177,8 +177,8 @@ def test_verify_text_is_compared_with_the_original_library(
         assert verified is not None
         assert verified.owner == owner
     monkeypatch.setattr(
-        "fastbpe.tokenizer.original_libraries._tokenizers",
-        lambda text: fastbpe.tokenizer.original_libraries.Owner("tokenizers", lambda line: [1]),
+        "fastbpe.tokenizer.export.original_libraries._tokenizers",
+        lambda text: fastbpe.tokenizer.export.original_libraries.Owner("tokenizers", lambda line: [1]),
     )
     with pytest.raises(
         FormatError, match=r"'abcd abcdx bc\\n' is .*in tokenizers, from what is written as hugg.*\[1\]"

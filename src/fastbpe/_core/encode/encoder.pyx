@@ -240,7 +240,7 @@ cdef class Encoder:
         """Count the ids of a text. See `Tokenizer.count`."""
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
-        if allowed_special is not NOTHING or disallowed_special is not NONE:
+        if not (_is_empty(allowed_special) and _is_empty(disallowed_special)):
             return self._finding((text,), allowed_special, disallowed_special).count(
                 text, max_tokens=max_tokens, num_threads=num_threads
             )
@@ -283,7 +283,7 @@ cdef class Encoder:
         """
         cdef SpecialMatcher allowed, disallowed
         cdef Encoder made
-        if allowed_special is NOTHING and disallowed_special is NONE:
+        if _is_empty(allowed_special) and _is_empty(disallowed_special):
             return self
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         if disallowed is not None:
@@ -334,6 +334,11 @@ cdef class Encoder:
         """Return (uint32 array of all ids end to end, int64 array of offsets into it: len(texts) + 1 of them)."""
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return array_of_texts(self._ready(), texts, allowed, disallowed, num_threads)
+
+
+cdef inline bint _is_empty(object names) noexcept:
+    """Tell whether an argument names no special tokens. Other collections and texts are checked later."""
+    return names is NOTHING or names is NONE or (type(names) is frozenset and not names)
 
 
 cdef bint _drops(object dropout, object seed) except -1:

@@ -16,16 +16,18 @@ from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import TEXT, AddedToken, Model, Templates
 from fastbpe.patterns import shown_pattern
-from fastbpe.tokenizer import adding, components, own_tokens, properties
+from fastbpe.tokenizer import own_tokens
+from fastbpe.tokenizer.families import components, properties
 from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
 from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+from fastbpe.tokenizer.surgery import adding
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
-    from fastbpe.tokenizer.exportable import Exportable, Files
-    from fastbpe.tokenizer.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.removing_bytes import ByteRemoval
-    from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.streams.stream_cuts import PairCuts
+    from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval
     from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
 
@@ -108,13 +110,13 @@ class ByteFamily(Family):
         return make_cutter(self.splitter, [*added, *special])
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
-        from fastbpe.tokenizer.stream_cuts import pair_cuts
+        from fastbpe.tokenizer.streams.stream_cuts import pair_cuts
 
         with_flags = any(token.lstrip or token.rstrip or token.single_word for token in self.special.added)
         return pair_cuts(encoder._pipeline, self._own, with_flags=with_flags)
 
     def spelled_out(self) -> dict[int, list[int]]:
-        from fastbpe.tokenizer.untrusted_text import spelled_bytes
+        from fastbpe.tokenizer.families.untrusted_text import spelled_bytes
 
         return spelled_bytes(self._vocabulary, {token.id for token in self.special.added})
 
@@ -164,7 +166,7 @@ class ByteFamily(Family):
         return properties.merges_of(self._own, self._vocabulary)
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
-        from fastbpe.tokenizer.merged_tokens import of_bytes
+        from fastbpe.tokenizer.families.merged_tokens import of_bytes
 
         return of_bytes(self._vocabulary, self.splitter, self._named)
 
@@ -174,7 +176,7 @@ class ByteFamily(Family):
         return completions.SortedTokens(self._vocabulary)
 
     def material(self) -> Material:
-        from fastbpe.tokenizer.material import byte_material
+        from fastbpe.tokenizer.families.material import byte_material
 
         special = self.special
         return byte_material(
@@ -182,12 +184,12 @@ class ByteFamily(Family):
         )
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
-        from fastbpe.tokenizer.entries import byte_level_entries
+        from fastbpe.tokenizer.surgery.entries import byte_level_entries
 
         return byte_level_entries(self._vocabulary, self.special)
 
     def speller(self) -> Speller:
-        from fastbpe.tokenizer.entries import byte_level_speller
+        from fastbpe.tokenizer.surgery.entries import byte_level_speller
 
         return byte_level_speller(self._vocabulary)
 
@@ -245,21 +247,21 @@ class ByteFamily(Family):
         return model._replace(roles={**model.roles, **checked})
 
     def removal(self, encoder: Encoder) -> ByteRemoval:
-        from fastbpe.tokenizer.makers import is_whole_piece
+        from fastbpe.tokenizer.surgery.makers import is_whole_piece
 
         is_whole = is_whole_piece(self._own, encoder.encode_ordinary)
         return self._removal_class()(self._own, self._vocabulary, self.special, is_whole)
 
     def _removal_class(self) -> type[ByteRemoval]:
         """Return the class that knows which other tokens go with one."""
-        from fastbpe.tokenizer.removing_bytes import ByteRemoval
+        from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval
 
         return ByteRemoval
 
     # Writing
 
     def dump(self, tokenizer: Exportable, format: str) -> Files:
-        from fastbpe.tokenizer.export import dump_byte_level
+        from fastbpe.tokenizer.export.export import dump_byte_level
 
         return dump_byte_level(tokenizer, format)
 

@@ -17,14 +17,14 @@ from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Spelling
 from fastbpe.tokenizer.families.bytes import ByteFamily
 from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
-from fastbpe.tokenizer.step_decoding import StepDecoding
+from fastbpe.tokenizer.families.step_decoding import StepDecoding
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
-    from fastbpe.tokenizer.exportable import Exportable, Files
-    from fastbpe.tokenizer.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.removing_bytes import ByteRemoval
-    from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.streams.stream_cuts import PairCuts
+    from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval
     from fastbpe.vocabularies.between import Speller
     from fastbpe.vocabularies.material import Material
 
@@ -54,7 +54,7 @@ class CharacterFamily(ByteFamily):
         return None  # a prefix or suffix makes other symbols of the characters beside a cut
 
     def spelled_out(self) -> dict[int, list[int]]:
-        from fastbpe.tokenizer.untrusted_text import spelled_symbols
+        from fastbpe.tokenizer.families.untrusted_text import spelled_symbols
 
         return spelled_symbols(self._own, self._vocabulary, {token.id for token in self.special.added})
 
@@ -83,8 +83,8 @@ class CharacterFamily(ByteFamily):
     # Tokens and ids
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
-        from fastbpe.tokenizer.merged_tokens import of_spelled
-        from fastbpe.tokenizer.words import words_of_pieces
+        from fastbpe.tokenizer.families.merged_tokens import of_spelled
+        from fastbpe.tokenizer.families.words import words_of_pieces
 
         def numbers(text: str, allowed_special: str | Collection[str]) -> Sequence[int]:
             return words_of_pieces(encoder, self.special, text, allowed_special).numbers
@@ -98,24 +98,24 @@ class CharacterFamily(ByteFamily):
         return SpelledTokens({i: token(i) for i, has in enumerate(self.vocab()) if has and i not in named})
 
     def material(self) -> Material:
-        from fastbpe.tokenizer.material import spelled_material
+        from fastbpe.tokenizer.families.material import spelled_material
 
         special = self.special
         return spelled_material(self.vocab(), dict(special.ids), special.added, self._own, self._vocabulary)
 
     def speller(self) -> Speller:
-        from fastbpe.tokenizer.entries import character_speller
+        from fastbpe.tokenizer.surgery.entries import character_speller
 
         return character_speller(self._vocabulary, self.spelling)
 
     def _removal_class(self) -> type[ByteRemoval]:
-        from fastbpe.tokenizer.removing_characters import CharacterRemoval
+        from fastbpe.tokenizer.surgery.removing_characters import CharacterRemoval
 
         return CharacterRemoval
 
     # Writing
 
     def dump(self, tokenizer: Exportable, format: str) -> Files:
-        from fastbpe.tokenizer.export import dump_characters
+        from fastbpe.tokenizer.export.export import dump_characters
 
         return dump_characters(tokenizer, format)

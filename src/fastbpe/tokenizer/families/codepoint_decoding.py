@@ -10,7 +10,7 @@ from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import CodePointModel
-from fastbpe.tokenizer.codepoint_tables import (
+from fastbpe.tokenizer.families.codepoint_tables import (
     EACH_BYTE,
     METASPACE_UTF8,
     Parts,

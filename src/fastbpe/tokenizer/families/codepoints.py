@@ -22,9 +22,11 @@ from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, Templates
-from fastbpe.tokenizer import adding, codepoint_properties, own_tokens
-from fastbpe.tokenizer.codepoint_properties import NoTokens
-from fastbpe.tokenizer.codepoint_tables import (
+from fastbpe.tokenizer import own_tokens
+from fastbpe.tokenizer.families import codepoint_properties
+from fastbpe.tokenizer.families.codepoint_decoding import HuggingFaceDecoding, SentencePieceDecoding
+from fastbpe.tokenizer.families.codepoint_properties import NoTokens
+from fastbpe.tokenizer.families.codepoint_tables import (
     METASPACE_UTF8,
     Parts,
     build,
@@ -32,16 +34,16 @@ from fastbpe.tokenizer.codepoint_tables import (
     make_names,
     make_normalizer,
 )
-from fastbpe.tokenizer.families.codepoint_decoding import HuggingFaceDecoding, SentencePieceDecoding
 from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
 from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+from fastbpe.tokenizer.surgery import adding
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
-    from fastbpe.tokenizer.exportable import Exportable, Files
-    from fastbpe.tokenizer.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.removing_pieces import PieceRemoval
-    from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.streams.stream_cuts import PairCuts
+    from fastbpe.tokenizer.surgery.removing_pieces import PieceRemoval
     from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
 
@@ -121,12 +123,14 @@ class CodePointFamily(Family):
         return None  # a document may begin with a space that a part in its middle must not have
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
-        from fastbpe.tokenizer.stream_cuts import code_point_cuts  # here, as the others: few programs need them
+        from fastbpe.tokenizer.streams.stream_cuts import (
+            code_point_cuts,  # here, as the others: few programs need them
+        )
 
         return code_point_cuts(encoder._pipeline, self._model)
 
     def spelled_out(self) -> dict[int, list[int]]:
-        from fastbpe.tokenizer.untrusted_text import spelled_characters
+        from fastbpe.tokenizer.families.untrusted_text import spelled_characters
 
         return spelled_characters(self._model, self.parts)
 
@@ -197,7 +201,7 @@ class CodePointFamily(Family):
         return list(recover_merges(self.parts.vocabulary).values())
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
-        from fastbpe.tokenizer.merged_tokens import of_characters
+        from fastbpe.tokenizer.families.merged_tokens import of_characters
 
         return of_characters(self._model, self.parts)
 
@@ -209,17 +213,17 @@ class CodePointFamily(Family):
         return completions.SortedTokens(self.parts.surfaces, ids=sorted(ids | {*(self.parts.byte_ids or ())}))
 
     def material(self) -> Material:
-        from fastbpe.tokenizer.material import codepoint_material
+        from fastbpe.tokenizer.families.material import codepoint_material
 
         return codepoint_material(dict(self.special.ids), self._model, self.parts)
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
-        from fastbpe.tokenizer.entries import codepoint_entries
+        from fastbpe.tokenizer.surgery.entries import codepoint_entries
 
         return codepoint_entries(self._model, self.special)
 
     def speller(self) -> Speller:
-        from fastbpe.tokenizer.entries import codepoint_speller
+        from fastbpe.tokenizer.surgery.entries import codepoint_speller
 
         return codepoint_speller(self._model, self.parts)
 
@@ -278,7 +282,7 @@ class CodePointFamily(Family):
         return codepoint_properties.with_roles(self._model, checked, ids)
 
     def removal(self, encoder: Encoder) -> PieceRemoval:
-        from fastbpe.tokenizer.removing_pieces import PieceRemoval
+        from fastbpe.tokenizer.surgery.removing_pieces import PieceRemoval
 
         names = {name: token.id for name, token in self.known_tokens().items()}
         return PieceRemoval(self._model, self.parts, names)
@@ -286,7 +290,7 @@ class CodePointFamily(Family):
     # Writing
 
     def dump(self, tokenizer: Exportable, format: str) -> Files:
-        from fastbpe.tokenizer.export import dump_code_points
+        from fastbpe.tokenizer.export.export import dump_code_points
 
         return dump_code_points(self._model, format)
 

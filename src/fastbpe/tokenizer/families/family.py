@@ -15,10 +15,10 @@ from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
-    from fastbpe.tokenizer.exportable import Exportable, Files
-    from fastbpe.tokenizer.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.removing import Removal
-    from fastbpe.tokenizer.stream_cuts import PairCuts
+    from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.streams.stream_cuts import PairCuts
+    from fastbpe.tokenizer.surgery.removing import Removal
     from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
 

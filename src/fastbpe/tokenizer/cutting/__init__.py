@@ -1,0 +1,1 @@
+"""Parts of texts: the longest with a number of ids, chunks, beginnings."""

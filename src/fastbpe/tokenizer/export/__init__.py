@@ -1,0 +1,1 @@
+"""Files of tokenizers: written, read back, compared."""

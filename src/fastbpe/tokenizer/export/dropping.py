@@ -1,0 +1,103 @@
+"""Tokenizers without a part that a format cannot hold, by express wish: `export(drop=["normalizer"])`.
+
+What is dropped changes the ids of some texts. The comparison judges the rest: text that the normalizer leaves as
+it is must keep its ids. The result says on which texts of the probe ids differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+
+from fastbpe.errors import FormatError
+from fastbpe.model import CodePointModel, Model
+from fastbpe.normalization.huggingface import make_change
+from fastbpe.tokenizer.export.exportable import Exportable
+from fastbpe.tokenizer.export.verify_export import Difference, Verification, describe, probe
+from fastbpe.tokenizer.families.codepoint_tables import make_normalizer
+
+#: Parts that can be dropped.
+PARTS = ("normalizer",)
+
+Normalize = Callable[[str], str]
+
+_MAX_SHOWN = 8  # texts with other ids in a Verification
+_MAX_TEXTS = 1 << 16  # of the probe
+# What normalizers change: decomposed letters, compatibility characters, capitals, white space.
+_TEXTS = ("e\u0301", "\u212b", "\u1100\u1161", "\ufb01", "\uff21", "\u00c9", "  a  b ", "\u2460")
+
+
+def checked(drop: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of parts. Raises TypeError or ValueError for what are none."""
+    if isinstance(drop, str) or not isinstance(drop, Iterable):
+        raise TypeError(f"drop must be a list of parts, such as {[*PARTS]!r}, not {drop!r:.60}")
+    parts = tuple(dict.fromkeys(drop))
+    for part in parts:
+        if part not in PARTS:
+            raise ValueError(f"drop={part!r:.60}: choose of {', '.join(map(repr, PARTS))}")
+    return parts
+
+
+def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
+    """Return the tokenizer without its normalizer, and what the normalizer does.
+
+    Raises FormatError if there is none.
+    """
+    source = tokenizer._family.model
+    if isinstance(source, CodePointModel):
+        return _of_code_points(tokenizer, source)
+    change = make_change(source.normalizers)
+    if change is None:
+        raise FormatError('drop="normalizer": this tokenizer has none; leave drop= out')
+    kept = {name: value for name, value in source.huggingface.items() if name != "normalizer"}
+    plain: Model = source._replace(normalizers=(), huggingface=kept, fingerprint="")
+    return tokenizer._remake(plain), change
+
+
+def _of_code_points(tokenizer: Exportable, source: CodePointModel) -> tuple[Exportable, Normalize]:
+    spec = source.normalizer
+    if not (spec["precompiled_charsmap"] or spec["remove_extra_whitespaces"]):
+        raise FormatError('drop="normalizer": this tokenizer has no rules of normalization; leave drop= out')
+    normalizer = make_normalizer(source, marks_to_spaces=True, add_dummy_prefix=False)
+    dropped = ("name", "precompiled_charsmap", "normalization_rule_tsv")
+    values = {name: value for name, value in spec.values.items() if name not in dropped}
+    values |= {"name": "identity", "remove_extra_whitespaces": False}
+    plain = source._replace(normalizer=spec.with_values(values), serialized=b"")
+    return tokenizer._remake(plain), lambda text: normalizer.normalize(text.encode()).decode()
+
+
+def compare(
+    one: Exportable, plain: Exportable, normalize: Normalize, lines: Iterable[str]
+) -> Iterator[Difference]:
+    """Yield the texts that get other ids without the normalizer.
+
+    Args:
+        one: the tokenizer.
+        plain: the same without its normalizer.
+        normalize: what the normalizer does.
+        lines: texts beside the probe.
+
+    Raises:
+        FormatError: a text that the normalizer leaves as it is gets other ids.
+    """
+    for text in chain(_TEXTS, lines, islice(probe(one), _MAX_TEXTS)):
+        difference = Difference(text, one.encode_ordinary(text), plain.encode_ordinary(text))
+        if difference.expected == difference.found:
+            continue
+        if normalize(text) == text:
+            raise FormatError(
+                f"{describe(one, difference, 'without the normalizer')}, though it does not change the text; "
+                "nothing is written: export it as native"
+            )
+        yield difference
+
+
+def report(
+    done: Verification, one: Exportable, plain: Exportable, normalize: Normalize, text: str | None
+) -> Verification:
+    """Return a result with what was dropped, and on which texts of the probe ids differ."""
+    lines = () if text is None else text.splitlines(keepends=True)
+    differences = compare(one._remake(), plain, normalize, lines)
+    changed = [*islice(differences, _MAX_SHOWN)]
+    n_changed = len(changed) + sum(1 for _ in differences)
+    return done._replace(dropped=PARTS, n_changed=n_changed, changed=tuple(changed))

@@ -1,0 +1,297 @@
+"""Write a tokenizer in a file format: all of its files, or an error that names what would be lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+
+from fastbpe._utils.suggestions import choose_one_of
+from fastbpe.errors import FormatError
+from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
+from fastbpe.formats.endings import format_of, is_huggingface_folder
+from fastbpe.formats.gguf import pre_tokenizers
+from fastbpe.formats.gguf import write as write_gguf
+from fastbpe.formats.huggingface import tokenizer_config, write, write_llama
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.known_vocabularies import recognise
+from fastbpe.model import CodePointModel, Model
+from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
+from fastbpe.tokenizer.export import verify_export
+from fastbpe.tokenizer.export.exportable import Exportable, Files, model_of
+from fastbpe.tokenizer.export.verify_export import Verification, arguments, is_text, shown_ids, shown_text
+from fastbpe.tokenizer.families import components
+from fastbpe.tokenizer.families.merges_as_ranks import made_by, merges_by_rank, unmade
+
+#: Formats that lack the split pattern or the special tokens. The others hold a tokenizer whole, or refuse it.
+LOSSY = ("tiktoken", "gpt2")
+#: Formats of one file that say the roles of special tokens.
+HAVE_ROLES = ("native", "gguf", "sentencepiece")
+
+
+def export(
+    path: str | os.PathLike[str],
+    tokenizer: Exportable,
+    format: str | None,
+    *,
+    verify: bool,
+    verify_text: str | None,
+    drop: Iterable[str] = (),
+    has_roles: bool = False,
+) -> Verification | None:
+    """Write a tokenizer, whose roles the caller gave if `has_roles`. See `Tokenizer.export`."""
+    from fastbpe.tokenizer.export import dropping  # here: few calls drop a part
+
+    whole, normalize = tokenizer, None
+    if dropping.checked(drop):
+        tokenizer, normalize = dropping.without_normalizer(whole)
+    chosen = format_of(path, tokenizer.mode) if format is None else format
+    is_folder = chosen == "huggingface" and is_huggingface_folder(path)
+    if has_roles and not is_folder and chosen not in HAVE_ROLES:
+        what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
+        raise FormatError(
+            f"{os.fsdecode(path)}: {what} has no place for roles=; leave it out, or write a folder for "
+            "transformers, or a .fbpe or .gguf file"
+        )
+
+    def write_to(file: str | os.PathLike[str]) -> Verification | None:
+        files = tokenizer._family.dump(tokenizer, chosen)
+        done = None
+        if verify or verify_text is not None:
+            done = verify_export.verify(tokenizer, files, chosen, verify_text)
+            if normalize is not None:
+                done = dropping.report(done, whole, tokenizer, normalize, verify_text)
+        if isinstance(files, dict):
+            atomic_files.write_folder(file, files)
+        else:
+            atomic_files.write(file, files)
+        return done
+
+    if is_folder:
+        return tokenizer_config.write_folder(path, tokenizer._roles, write_to)
+    return write_to(path)
+
+
+def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format: str) -> None:
+    """Raise FormatError if `load` would need more than the files of a LOSSY format. Published files suffice."""
+    if not _is_known(tokenizer._family.dump(tokenizer, format), tokenizer):
+        lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
+        raise FormatError(
+            f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
+            f"format={format!r} and give these to load"
+        )
+
+
+def _is_known(files: Files, tokenizer: Exportable) -> bool:
+    """Tell whether `load` knows the rest of the tokenizer by the SHA-256 of these files."""
+    if isinstance(files, dict):
+        return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == tokenizer.pattern
+    known = recognise(files)
+    if known is None or resolve_pattern(known.pattern)[1] != tokenizer.pattern:
+        return False
+    return known.special_tokens() == tokenizer.special_tokens
+
+
+def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
+    """Name the parts that a format lacks, as the arguments that `load` needs for them; "" if it lacks none.
+
+    >>> left_out("tiktoken", None, {"<s>": 256}), left_out("gpt2", None, {"<s>": 256})
+    ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
+    """
+    return ", ".join(f"{name}={value!r}" for name, value in arguments(format, pattern, special_tokens).items())
+
+
+# Byte level
+
+
+def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
+    """Make the files of a byte-level tokenizer. Raises FormatError if the format is unknown or cannot hold it."""
+    if format not in _EXPORTERS:
+        raise FormatError(choose_one_of("format", format, FORMATS))
+    return _EXPORTERS[format](tokenizer)
+
+
+def dump_characters(tokenizer: Exportable, format: str) -> Files:
+    """Make the file of a tokenizer of characters. Raises FormatError if the format cannot hold it."""
+    if format == "native":
+        return _native(tokenizer)
+    if format == "huggingface":
+        from fastbpe.formats.huggingface import write_characters  # here: few tokenizers have characters
+
+        model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+        pairs = [(left, right) for left, right, _ in model.merge_list() or ()]
+        return write_characters.dump(model, vocabulary.tokens(), pairs)
+    if format not in FORMATS:
+        raise FormatError(choose_one_of("format", format, ("huggingface", "native")))
+    raise FormatError(
+        f"format={format!r} cannot hold base symbols that are characters with the spelling of a tokenizer.json; "
+        "choose 'native' or 'huggingface'"
+    )
+
+
+def dump_code_points(model: CodePointModel, format: str) -> Files:
+    """Make the files of a code-point model. Raises FormatError if the format cannot hold it."""
+    if format == "native":
+        return native.dump_code_points(model)
+    if format == "sentencepiece":
+        return model_file.dump(model)
+    if format == "huggingface":
+        return write_llama.dump(model)
+    if format == "gguf":
+        return write_gguf.dump_code_points(model)
+    if format not in FORMATS:
+        raise FormatError(choose_one_of("format", format, _CODE_POINT_FORMATS))
+    raise FormatError(
+        f"format={format!r} holds no code points; choose one of {', '.join(map(repr, _CODE_POINT_FORMATS))}"
+    )
+
+
+def _native(tokenizer: Exportable) -> Files:
+    return native.dump(model_of(tokenizer))
+
+
+def _tiktoken(tokenizer: Exportable) -> Files:
+    return tiktoken.dump(_ranked_tokens(tokenizer, ".tiktoken"), _empty(tokenizer))
+
+
+def _empty(tokenizer: Exportable) -> int | None:
+    """Return the id of the empty token; None if there is none."""
+    found: int | None = model_of(tokenizer).huggingface.get("empty_token")
+    return found
+
+
+def _tekken(tokenizer: Exportable) -> Files:
+    tokens, model = _ranked_tokens(tokenizer, "a tekken.json"), model_of(tokenizer)
+    return tekken.dump(tokens, resolve_pattern(model.pattern)[1], model.special_tokens)
+
+
+def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
+    """List the tokens by rank, for a format that holds ranks only.
+
+    Args:
+        tokenizer: the tokenizer.
+        what: name of the format for the message.
+
+    Raises FormatError: ranks alone would give other ids.
+    """
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+    components.check_plain(model, what)
+    if model.drops_bytes:
+        raise FormatError(f"{what} needs a token for every byte; export it as native or huggingface")
+    if merges_by_rank(vocabulary, model):
+        return vocabulary.tokens()
+    tiktoken.check_tokens(vocabulary.tokens(), what)
+    ranked = model._replace(
+        tokens=vocabulary.tokens(), tables=None, merges=b"", merges_rule="ranks", whole_piece_first=True
+    )
+    raise FormatError(
+        f"this vocabulary merges by a list of pairs; {what} holds ranks only, which would give other ids"
+        f"{_witness(tokenizer, ranked)}: export it as native"
+    )
+
+
+def _gpt2(tokenizer: Exportable) -> Files:
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+    components.check_plain(model, "GPT-2's files")
+    listed = None if vocabulary.whole_piece_first else model.merge_list()
+    merges = _made_by_merging(tokenizer) if listed is None else listed
+    return gpt2.dump(vocabulary.tokens(), merges, model.special_tokens, _empty(tokenizer))
+
+
+def _minbpe(tokenizer: Exportable) -> Files:
+    model = model_of(tokenizer)
+    components.check_plain(model, "minbpe's file")
+    _, pattern = resolve_pattern(model.pattern)
+    listed = None if tokenizer._family.vocabulary.whole_piece_first else model.merge_list()
+    if listed is None or not minbpe.is_learned(listed):
+        listed = _made_by_merging(tokenizer)
+    return minbpe.dump(tokenizer._family.vocabulary.tokens(), listed, pattern, model.special_tokens)
+
+
+def _huggingface(tokenizer: Exportable) -> Files:
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+    made = made_by(vocabulary, model)
+    listed = model.merge_list()
+    merges = list(made.values()) if listed is None else [(left, right) for left, right, _ in listed]
+    steps = components.described_splitting(model, vocabulary)
+    all_made = not unmade(vocabulary, made)
+    return write.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
+
+
+def _gguf(tokenizer: Exportable) -> Files:
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+    components.check_plain(model._replace(added_tokens=()), "a GGUF file")
+    names = pre_tokenizers.names_of(model.pattern)
+    if not names:
+        known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
+        raise FormatError(
+            "a GGUF file names its split pattern, and llama.cpp has no name for this tokenizer's; it has "
+            f"names for {known} and some others; export it as native or huggingface"
+        )
+    whole = {name: pre_tokenizers.PRE_TOKENIZERS[name].whole_piece_first for name in names}
+    alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)
+    if alike is None and not vocabulary.whole_piece_first:
+        raise FormatError(
+            f"with the split pattern {names[0]}, llama.cpp looks pieces up whole first, and this tokenizer merges "
+            "them; export it as native or huggingface"
+        )
+    listed = model.merge_list() if alike else _made_by_merging(tokenizer)
+    pairs = (
+        list(made_by(vocabulary, model).values())
+        if listed is None
+        else [(left, right) for left, right, _ in listed]
+    )
+    return write_gguf.dump_byte_level(
+        vocabulary.tokens(),
+        pairs,
+        alike or names[0],
+        model.special_tokens,
+        model.added_tokens,
+        tokenizer.n_vocab,
+        tokenizer._roles,
+        model.template,
+    )
+
+
+_EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
+    "native": _native,
+    "tiktoken": _tiktoken,
+    "gpt2": _gpt2,
+    "minbpe": _minbpe,
+    "tekken": _tekken,
+    "huggingface": _huggingface,
+    "gguf": _gguf,
+}
+
+#: Formats of byte-level tokenizers.
+FORMATS = tuple(_EXPORTERS)
+_CODE_POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
+
+
+def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
+    """List the merges that give all ids by themselves, best first: (left id, right id, merged id).
+
+    Raises FormatError if no list can, because no merge makes some tokens, which only the look-up of whole pieces
+    finds. Tokens that are not UTF-8 do not count: they are not a piece of any text.
+    """
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+    made = made_by(vocabulary, model)
+    tokens = vocabulary.tokens()
+    lost = [i for i in unmade(vocabulary, made) if is_text(tokens[i])] if vocabulary.whole_piece_first else []
+    if lost:
+        some = ", ".join(f"{tokens[i]!r} ({i})" for i in lost[:3])
+        merging = model._replace(whole_piece_first=False)
+        raise FormatError(
+            f"no merges make {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they occur only "
+            f"as whole pieces, which a list of merges cannot say{_witness(tokenizer, merging)}; export it as "
+            "native, tiktoken or huggingface"
+        )
+    return [(left, right, merged) for merged, (left, right) in made.items()]
+
+
+def _witness(tokenizer: Exportable, other: Model) -> str:
+    """Show a text to which another model gives other ids, as part of a sentence; "" if the probe has none."""
+    difference = verify_export.differ(tokenizer, tokenizer._remake(other))
+    if difference is None:
+        return ""
+    text, expected, found = difference
+    return f" (the text {shown_text(text)} is {shown_ids(expected)} and would be {shown_ids(found)})"

@@ -1,0 +1,331 @@
+"""Read back an export and compare its ids, before it is written.
+
+Take two tokenizers with the same vocabulary that split texts alike. If they give the same ids to the text of each
+token, and to the text of each two tokens end to end, they give the same ids to all texts (proof in
+`tests/reference/__init__.py`). The probe holds all of these texts for a small vocabulary; for a large one, all
+tokens and some pairs of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from fastbpe._utils.short_reprs import fields_repr
+from fastbpe.errors import FastbpeError, FormatError
+from fastbpe.formats import detect, gpt2
+from fastbpe.model import CodePointModel, Model
+from fastbpe.patterns import Pattern, resolve_pattern
+from fastbpe.tokenizer.export.exportable import Exportable, Files
+from fastbpe.tokenizer.families.merges_as_ranks import by_ranks
+
+_MAX_PAIRS = 1 << 16  # texts of two tokens in a probe; as many again of two that share a character
+_NATIVE_TEXTS = 1 << 14  # texts to compare for a native file, which has a checksum and holds the same tables
+_BATCH_TEXTS = 1 << 14  # texts to encode at once
+_MAX_PROBE_CHARACTERS = 1 << 24  # texts of tokens and pairs together
+_MAX_SPECIAL = 1 << 10  # special tokens in a probe
+_STEP = 0x9E3779B1  # prime distance in the list of tokens: pairs each token with one far from it
+_SHOWN_CHARACTERS, _SHOWN_IDS = 80, 6  # of a text and a list of ids in an error message
+# Bytes to put around a token to make whole characters of it.
+_BEFORE = (b"", b"\xc3", b"\xe3", b"\xe3\x81", b"\xf0", b"\xf0\x9f", b"\xf0\x9f\x98")
+_BEHIND = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80", b"\xa0")
+_PLAIN = (
+    "",
+    " ",
+    "  ",
+    "a",
+    " a",
+    "a ",
+    "\n",
+    "\t",
+    "\u2581",
+    "a\u2581 b",
+    "\u00e9",
+    "\u6f22",
+    "\U0001f600",
+    "\ufffd",
+)
+# Names that files of these formats are read back by: their content alone may look like another format.
+_ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
+_WAY_OUT = "nothing is written: export it as native"
+
+
+class Difference(NamedTuple):
+    """A text to which two tokenizers give different ids."""
+
+    text: str
+    expected: Sequence[int]
+    found: Sequence[int]
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
+
+
+class Verification(NamedTuple):
+    """Result of a comparison.
+
+    n_texts: number of texts compared.
+    owner: library that owns the format, if it gave verify_text the same ids.
+    dropped: parts that were left out by `drop=`. They are left out of the comparison, too.
+    n_changed: number of texts of the comparison to which the tokenizer with these parts gives other ids.
+    changed: the first of these texts, each with the ids of the tokenizer and of the file.
+    """
+
+    n_texts: int
+    owner: str | None
+    dropped: tuple[str, ...] = ()
+    n_changed: int = 0
+    changed: tuple[Difference, ...] = ()
+
+
+def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> dict[str, Any]:
+    """Give the arguments that `load` needs for the parts that a format lacks."""
+    needed: dict[str, Any] = {}
+    if format in ("tiktoken", "gpt2"):
+        needed["pattern"] = resolve_pattern(pattern)[0] or pattern
+    if special_tokens and (format == "tiktoken" or (format == "gpt2" and not gpt2.are_known(special_tokens))):
+        needed["special_tokens"] = dict(special_tokens)
+    return needed
+
+
+def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = None) -> Verification:
+    """Read exported files back, and compare them with the tokenizer on a probe made of the vocabulary.
+
+    Args:
+        tokenizer: the tokenizer that was exported.
+        files: its file in the format, or several by name.
+        format: the format, as `export` names it.
+        text: further text to compare, line by line, also with the library that owns the format (tokenizers,
+            tiktoken, sentencepiece) if it is installed.
+
+    Raises:
+        FormatError: ids differ; the message has the text, both lists of ids and the first token that differs.
+    """
+    again = read_back(tokenizer, files, format)
+    one = tokenizer._remake()  # without a cache, which the probe would fill
+    where = f"read back from what is written as {format}"
+    lines = () if text is None else text.splitlines(keepends=True)
+    n_texts = compare_all(one, again, where, lines, _NATIVE_TEXTS if format == "native" else None, _WAY_OUT)
+    if text is None:
+        return Verification(n_texts, None)
+    from fastbpe.tokenizer.export.original_libraries import owner_of  # here: few calls need it
+
+    owner = owner_of(one, files, format)
+    if owner is not None:
+        for line in lines:
+            difference = Difference(line, one.encode_ordinary(line), owner.encode(line))
+            if difference.expected != difference.found:
+                where = f"in {owner.name}, from what is written as {format}"
+                raise FormatError(f"{describe(one, difference, where)}; {_WAY_OUT}")
+    return Verification(n_texts, None if owner is None else owner.name)
+
+
+def compare_all(
+    one: Exportable,
+    other: Exportable,
+    where: str,
+    lines: Iterable[str] = (),
+    max_ordinary: int | None = None,
+    way_out: str = "convert it again",
+) -> int:
+    """Compare tokens, a probe made of the vocabulary, special tokens, and lines of a text.
+
+    Args:
+        one, other: tokenizers without caches.
+        where: place of the other file, for the message.
+        lines: further texts.
+        max_ordinary: texts of the probe to compare; None: all.
+        way_out: end of the message.
+
+    Returns:
+        Number of texts that were compared.
+
+    Raises:
+        FormatError: they differ; the message has the token, or the text with both lists of ids.
+    """
+    if changed := _changed_token(one, other):
+        raise FormatError(f"{changed}, {where}; {way_out}")
+    n_texts = 0
+    plans: list[tuple[Iterable[str], frozenset[str] | str]] = [
+        (islice(probe(one), max_ordinary), frozenset()),
+        (_special_probe(one), "all"),
+        (lines, frozenset()),
+    ]
+    for texts, allowed in plans:
+        n, difference = compare(one, other, texts, allowed)
+        n_texts += n
+        if difference is not None:
+            raise FormatError(f"{describe(one, difference, where)}; {way_out}")
+    return n_texts
+
+
+def read_back(tokenizer: Exportable, files: Files, format: str) -> Exportable:
+    """Make a tokenizer from the files, with the arguments that they need."""
+    needed = arguments(format, tokenizer.pattern, tokenizer.special_tokens)
+    pattern, special = needed.get("pattern"), needed.get("special_tokens")
+    model: Model | CodePointModel
+    try:
+        if isinstance(files, bytes):
+            name = f"<bytes>{_ENDINGS.get(format, '')}"
+            model = detect.read(files, pattern=pattern, special_tokens=special, name=name)
+        else:
+            vocab, merges = (files[name] for name in gpt2.NAMES)
+            model = gpt2.parse(vocab, merges, gpt2.NAMES, pattern=pattern, special_tokens=special)
+        return tokenizer._remake(by_ranks(model) if isinstance(model, Model) else model)
+    except FastbpeError as error:
+        raise FormatError(f"what would be written as {format} could not be read again: {error}") from error
+
+
+def compare(
+    one: Exportable, other: Exportable, texts: Iterable[str], allowed: frozenset[str] | str
+) -> tuple[int, Difference | None]:
+    """Compare the ids of texts: (number of texts compared, first difference or None)."""
+    n, remaining = 0, iter(texts)
+    while batch := [*islice(remaining, _BATCH_TEXTS)]:
+        n += len(batch)
+        expected = one._encode_to_array(batch, allowed, (), None)
+        found = other._encode_to_array(batch, allowed, (), None)
+        if all(memoryview(a) == memoryview(b) for a, b in zip(expected, found, strict=True)):
+            continue
+        for text in batch:
+            ids = [each.encode(text, allowed_special=allowed, disallowed_special=()) for each in (one, other)]
+            if ids[0] != ids[1]:
+                return n, Difference(text, *ids)
+    return n, None
+
+
+def differ(one: Exportable, other: Exportable) -> Difference | None:
+    """Find a text of the probe to which two tokenizers with the same vocabulary give different ids."""
+    return compare(one, other, probe(one), frozenset())[1]
+
+
+def describe(tokenizer: Exportable, difference: Difference, where: str) -> str:
+    """Describe a difference in a sentence: the text, both lists of ids, the first token that differs."""
+    text, expected, found = difference
+    at = next((i for i, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), None)
+    at = min(len(expected), len(found)) if at is None else at
+    return (
+        f"ids would change: the text {shown_text(text)} is {shown_ids(expected, at)}, {where} it is "
+        f"{shown_ids(found, at)}; the first that differs is {_token(tokenizer, expected, at)}, which becomes "
+        f"{_token(tokenizer, found, at)}"
+    )
+
+
+def shown_text(text: str) -> str:
+    """Quote a text for a message, its beginning if it is long."""
+    return repr(text) if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]!r}..."
+
+
+def shown_ids(ids: Sequence[int], at: int = 0) -> str:
+    """Show some ids for a message, among them those around index `at`."""
+    first = max(0, at - 2) if len(ids) > _SHOWN_IDS else 0
+    part = ", ".join(map(str, ids[first : first + _SHOWN_IDS]))
+    return f"[{'..., ' if first else ''}{part}{', ...' if first + _SHOWN_IDS < len(ids) else ''}]"
+
+
+def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
+    if at >= len(ids):
+        return "nothing"
+    try:
+        return f"{tokenizer.id_to_token(ids[at])!r:.60} ({ids[at]})"
+    except FastbpeError:
+        return f"the id {ids[at]}, which is not a token here,"
+
+
+def _changed_token(one: Exportable, other: Exportable) -> str:
+    """Tell which token would change, as the beginning of a message; "" if all are the same."""
+    special = other.special_tokens
+    for name, token_id in one._family.control_tokens().items():
+        if special.get(name) != token_id:
+            return f"the special token {name!r} ({token_id}) would not be one"
+    if one.mode != "byte":
+        return ""
+    for name in special.keys() - one.special_tokens.keys():
+        return f"{name!r} ({special[name]}) would become a special token"
+    for i, (token, found) in enumerate(
+        zip(one._family.vocabulary.tokens(), other._family.vocabulary.tokens(), strict=False)
+    ):
+        if token != found:
+            return f"the token {i}, {token!r:.60}, would be {found!r:.60}"
+    return "" if one.n_vocab == other.n_vocab else f"{one.n_vocab} ids would be {other.n_vocab}"
+
+
+# The probe
+
+
+def probe(tokenizer: Exportable) -> Iterator[str]:
+    """Give texts, always the same, on which two tokenizers with this vocabulary differ if they differ at all."""
+    yield from _PLAIN
+    texts = [text_of(token) for token in tokenizer.vocab if token]
+    left = _MAX_PROBE_CHARACTERS
+    for text in texts:
+        left -= len(text)
+        if left < 0:
+            return
+        yield text
+    for text in _pairs(_joining(texts)):
+        left -= len(text)
+        if left < 0:
+            return
+        yield text
+
+
+def _joining(texts: Sequence[str]) -> list[str]:
+    """Leave out single characters that no merge joins with others."""
+    joined = {character for text in texts if len(text) > 1 for character in text}
+    return [text for text in texts if len(text) > 1 or text in joined]
+
+
+def _pairs(texts: Sequence[str]) -> Iterator[str]:
+    """Give each two texts end to end, or, of many texts, some two that stand far apart or share a character."""
+    n = len(texts)
+    if n * n <= _MAX_PAIRS:
+        for text in texts:
+            yield from [text + other for other in texts]
+        return
+    following: dict[str, list[str]] = {}
+    for text in texts:
+        following.setdefault(text[0], []).append(text)
+    n_each, step = max(1, _MAX_PAIRS // (2 * n)), -(-2 * n // _MAX_PAIRS)
+    for k in range(1, n_each + 1):
+        for i in range(0, n, step):
+            text = texts[i]
+            yield text + texts[(i * _STEP + k) % n]
+            others = following.get(text[-1])
+            if others:  # either token may take the shared character
+                yield text + others[(i * _STEP + k) % len(others)][1:]
+
+
+def _special_probe(tokenizer: Exportable) -> Iterator[str]:
+    """Give each special token by itself and between texts."""
+    for name in islice(tokenizer._family.control_tokens(), _MAX_SPECIAL):
+        yield from (name, f"a{name}b", f" {name} {name}\n")
+
+
+def is_text(token: bytes) -> bool:
+    """Tell whether bytes are UTF-8."""
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def text_of(token: bytes) -> str:
+    r"""Give the text of a token, or, if its bytes are not UTF-8, a text that contains them, if there is one.
+
+    >>> text_of(b"ab"), text_of(b"\xe6\xbc"), text_of(b"\xff")
+    ('ab', '漀', '\ufffd')
+    """
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        pass
+    for before in _BEFORE:
+        for behind in _BEHIND:
+            try:
+                return (before + token + behind).decode()
+            except UnicodeDecodeError:
+                continue
+    return token.decode(errors="replace")

@@ -1,0 +1,64 @@
+"""Verification of a vocabulary's file by itself, and of a conversion against its original."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.known_vocabularies import VOCABULARIES, recognise
+from fastbpe.tokenizer.export import verify_export
+from fastbpe.tokenizer.export.exportable import Exportable
+
+
+def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> str:
+    """Verify a vocabulary that was loaded: a copy gives the same ids, and a published file is the published one.
+
+    Args:
+        tokenizer: the tokenizer; loading it has checked its file.
+        path: its file, or something else that `load` takes.
+
+    Returns:
+        Name of the published vocabulary whose file it is; "": it is not a published one.
+
+    Raises:
+        FormatError: the file has the name of a published one and other bytes, or a copy of the vocabulary gives
+            other ids to some text; the message has the text.
+    """
+    verify_export.verify(tokenizer, tokenizer._family.dump(tokenizer, "native"), "native")
+    if not os.path.isfile(path):
+        return ""
+    known = recognise(map_file(path))
+    if known is None:
+        name = os.path.basename(path)
+        for vocabulary in VOCABULARIES.values():
+            if vocabulary.file.name == name:
+                raise FormatError(
+                    f"{os.fspath(path)}: not {name} as published, whose SHA-256 is {vocabulary.file.sha256}; get "
+                    "it again (fastbpe fetch), or give it another name"
+                )
+        return ""
+    return known.name
+
+
+def verify_conversion(original: Exportable, converted: Exportable, where: str, lines: Iterable[str] = ()) -> int:
+    """Compare the ids of two tokenizers: their tokens, texts made of these, special tokens, and lines of a text.
+
+    Args:
+        original: the tokenizer that was converted.
+        converted: the one loaded from the converted file.
+        where: the converted file, for the message.
+        lines: further texts.
+
+    Returns:
+        Number of texts that were compared.
+
+    Raises:
+        FormatError: a text has other ids, a token another id, or a special token is no longer one.
+    """
+    one, other = original._remake(), converted._remake()
+    try:
+        return verify_export.compare_all(one, other, f"in {where}", lines)
+    except FormatError as error:
+        raise FormatError(f"{where}: {error}") from None

@@ -1,0 +1,149 @@
+"""Longer answers of a code-point tokenizer about itself, and checks of its model."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from fastbpe.errors import VocabularyError
+from fastbpe.formats import merges_as_scores
+from fastbpe.formats.sentencepiece import specs
+from fastbpe.model import METASPACE, CodePointModel, PieceType
+from fastbpe.tokenizer.families.codepoint_tables import pieces_of
+
+_NORMALIZER_OPTIONS = (
+    "precompiled_charsmap",
+    "add_dummy_prefix",
+    "remove_extra_whitespaces",
+    "escape_whitespaces",
+)
+# Options of a trainer that a tokenizer.json or a GGUF file also says: alone they tell of no training.
+_SAID_ELSEWHERE = {
+    *("model_type", "vocab_size", "byte_fallback", "treat_whitespace_as_suffix"),
+    *(f"{role}_{what}" for role in ("unk", "bos", "eos", "pad") for what in ("id", "piece")),
+}
+
+
+def training_options_of(model: CodePointModel) -> dict[str, Any]:
+    """Return the options that a trainer was given, as keywords of `train`; {} if the model names none.
+
+    Left out are options that change no model: paths, threads, and those of other types of models.
+    """
+    given = model.trainer.values
+    if not model.training and {"byte_fallback", "unk_id"} <= given.keys() <= _SAID_ELSEWHERE:
+        return {}
+    options = {name: value for name, value in given.items() if name not in (*specs.WITHOUT_EFFECT, "num_threads")}
+    rules = model.normalizer
+    options |= {name: rules[name] for name in rules.values if name not in ("name", "precompiled_charsmap")}
+    no_rules = "user_defined" if rules["precompiled_charsmap"] else "identity"
+    return {
+        "mode": "codepoint",
+        "vocab_size": model.trainer["vocab_size"],
+        "normalization_rule_name": rules["name"] or no_rules,
+        **options,
+    }
+
+
+def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
+    """Describe the changes of a text before merging in the terms of a tokenizer.json.
+
+    A space that the model puts after a text has no such term.
+    """
+    spec = model.normalizer
+    steps: list[dict[str, Any]] = []
+    if spec["precompiled_charsmap"]:
+        charsmap = binascii.b2a_base64(spec["precompiled_charsmap"], newline=False).decode()
+        steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    if spec["remove_extra_whitespaces"]:
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    if spec["add_dummy_prefix"] and not model.trainer["treat_whitespace_as_suffix"]:
+        steps.append({"type": "Prepend", "prepend": METASPACE if spec["escape_whitespaces"] else " "})
+    if spec["escape_whitespaces"] and (model.conventions is None or model.conventions.escapes):
+        steps.append({"type": "Replace", "pattern": {"String": " "}, "content": METASPACE})
+    return steps
+
+
+def fingerprint_of(model: CodePointModel) -> str:
+    """Hash all that decides ids."""
+    import hashlib  # here: encoding does not need it
+
+    options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
+    options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
+    if model.added_tokens:
+        options.append([tuple(token) for token in model.added_tokens])
+    if model.conventions is not None:
+        options.append(model.conventions[: None if model.conventions.symbols else -1])
+    digest = hashlib.sha256(repr(("codepoint", options)).encode())
+    for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def ids_by_text(model: CodePointModel) -> dict[str, int]:
+    """Map the text of each piece that is UTF-8 to its id, once with U+2581 and once with spaces for it."""
+    texts = [(i, piece.decode("utf-8", "replace")) for i, piece in enumerate(model.pieces)]
+    texts = [(i, text) for i, text in texts if "\ufffd" not in text]
+    return {text.replace(METASPACE, " "): i for i, text in texts} | {text: i for i, text in texts}
+
+
+def named_roles(model: CodePointModel) -> Mapping[str, str]:
+    """Give the tokens that the model names for bos, eos, pad and unk."""
+    named: dict[str, str] = {}
+    if model.conventions is None:
+        ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
+        named = {role: model.piece(i).decode() for role, i in ids.items() if i is not None}
+    for piece in pieces_of(model, PieceType.UNKNOWN).values():
+        named["unk"] = piece.decode("utf-8", "replace")
+    return {**named, **model.roles}
+
+
+def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str, int]) -> CodePointModel:
+    """Give a model that names these tokens for roles, also in sentencepiece's options where it has some.
+
+    Args:
+        model: the model.
+        roles: role to token.
+        ids: token to id.
+    """
+    options = dict(model.trainer.values)
+    for role in {*roles} & {"bos", "eos", "pad"}:
+        if model.types[ids[roles[role]]] == PieceType.CONTROL:
+            options |= {f"{role}_id": ids[roles[role]], f"{role}_piece": roles[role]}
+    return model._replace(
+        roles={**model.roles, **roles}, trainer=model.trainer.with_values(options), serialized=b""
+    )
+
+
+def special_tokens_of(model: CodePointModel) -> dict[str, int]:
+    """Map control symbols, and the special tokens of a tokenizer.json, to their ids."""
+    pieces = pieces_of(model, PieceType.CONTROL)
+    try:
+        special = {piece.decode(): i for i, piece in pieces.items()}
+    except UnicodeDecodeError as error:
+        bad = next(i for i, piece in pieces.items() if piece == error.object)
+        raise VocabularyError(f"piece {bad}, {error.object!r:.60}, is a control symbol but not UTF-8") from None
+    return special | {token.content: token.id for token in model.added_tokens if token.special}
+
+
+def check_merges(model: CodePointModel) -> None:
+    """Raise VocabularyError unless each listed merge makes a piece of two pieces."""
+    merges = memoryview(model.merges).cast("B").cast("I")
+    bad = merges_as_scores.first_bad(model.piece_bytes, model.piece_ends, merges)
+    if bad == -1:
+        raise VocabularyError(f"piece_ends does not cut {len(model.piece_bytes)} bytes into pieces")
+    if bad is not None:
+        raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
+
+
+class NoTokens:
+    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces themselves, and clash with none."""
+
+    n_ids = 0
+
+    def has(self, token_id: int) -> bool:
+        return False
+
+    def find(self, token: bytes) -> int | None:
+        return None

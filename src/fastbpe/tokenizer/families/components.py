@@ -1,0 +1,205 @@
+"""Objects that do the steps before merging: normalizer and splitter of a Model, and the trimmer of offsets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.normalize.text_steps import Front
+from fastbpe._core.split.splitter import Splitter
+from fastbpe.errors import FormatError, PatternError
+from fastbpe.model import Model, Spelling
+from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
+from fastbpe.splitting import make_splitter
+
+if TYPE_CHECKING:
+    from fastbpe._core.encode.trim_spans import SpanTrimmer
+    from fastbpe._core.merge.spelled_symbols import SpelledSymbols
+    from fastbpe._core.split.stages import Stage
+
+
+def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
+    """Make the core's options of a vocabulary of characters; None: it is another."""
+    if spelling is None:
+        return None
+    from fastbpe._core.merge.spelled_symbols import SpelledSymbols  # here: few tokenizers have them
+
+    return SpelledSymbols(
+        prefix=spelling.prefix.encode(),
+        suffix=spelling.suffix.encode(),
+        unknown_id=None if spelling.unknown_token is None else spelling.unknown,
+        fuses=spelling.fuses,
+        byte_ids=[*spelling.byte_ids] if spelling.byte_ids else None,
+    )
+
+
+def splitting(
+    model: Model, vocabulary: Vocabulary
+) -> tuple[Model, str | None, Pattern, Splitter, tuple[Stage | None, Stage | None]]:
+    """Make the splitter of a model, and the stages that change its pieces.
+
+    Args:
+        model: the model.
+        vocabulary: its tables.
+
+    Returns:
+        The model, with the split pattern itself in place of its name or its steps; the name of the pattern, if it
+        has one; the pattern; the splitter; the stages as `make_stages` gives them.
+    """
+    if model.spelling is not None:
+        from fastbpe.splitting.changing_steps import make_stages  # here: few tokenizers have them
+
+        splitter, *stages = make_stages(model.pre_tokenizers, mark=_mark_of_words(model, vocabulary))
+        return model, None, None, splitter, (stages[0], stages[1])
+    no_stages = None, None
+    if not model.pre_tokenizers:
+        name, pattern = resolve_pattern(model.pattern)
+        return model._replace(pattern=pattern), name, pattern, make_splitter(pattern), no_stages
+    from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
+    from fastbpe.splitting.to_regex import EmptyMatchError
+    from fastbpe.tokenizer.export import published_spelling
+
+    steps = [step_of(described) for described in model.pre_tokenizers]
+    is_regex, pattern = as_pattern(steps)
+    if not is_regex and published_spelling.is_cl100k(steps, vocabulary):
+        # The pieces are those of the file, which tells words from them; the pattern gives the same ids.
+        pattern = PATTERNS["cl100k"]
+        model = model._replace(pattern=pattern, pre_tokenizers=())
+        return model, "cl100k", pattern, make_splitter(published_spelling.CL100K), no_stages
+    if not is_regex:
+        return model._replace(pattern=None), None, None, make_sequence(steps), no_stages
+    pattern = published_spelling.as_named(pattern)
+    name = next((name for name, text in PATTERNS.items() if text == pattern), None)
+    try:
+        splitter = make_splitter(pattern)
+    except EmptyMatchError:  # as a pattern of fastbpe it would not get on
+        return model._replace(pattern=None), None, None, make_sequence(steps), no_stages
+    return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter, no_stages
+
+
+_MARKS = ("\u2581", " ")  # characters that may begin words
+
+
+def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
+    """Find a character that stands only at the start of tokens, once or several times. Returns "" without one.
+
+    No merge crosses the place before it, and an unknown character that waits for more of them does not either, for
+    it is a token. So pieces may be cut there, unless a whole piece is looked up or its ends are spelled otherwise.
+    """
+    spelling = model.spelling
+    assert spelling is not None
+    # Characters that are left out shift the places of all tokens behind them in their piece, as in tokenizers.
+    drops = spelling.unknown_token is None and not (spelling.byte_ids and min(spelling.byte_ids) >= 0)
+    if vocabulary.whole_piece_first or spelling.prefix or spelling.suffix or drops:
+        return ""
+    tables = vocabulary.sections()
+    data, starts = bytes(tables["token_bytes"]), {0, *tables["token_ends"].cast("I")}
+    for mark in _MARKS:
+        utf8 = re.escape(mark.encode())
+        if vocabulary.find(mark) is not None and all(
+            found.start() in starts for found in re.finditer(b"(?<!%s)%s" % (utf8, utf8), data)
+        ):
+            return mark
+    return ""
+
+
+def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
+    """Make the normalizer of texts, and a function that normalizes the text of a token; None: neither changes."""
+    if not model.normalizers and not model.prefix_space:
+        return None, None
+    from fastbpe.normalization.huggingface import make_change, make_front  # here: few tokenizers have them
+
+    return make_front(model.normalizers, prefix_space=model.prefix_space), make_change(model.normalizers)
+
+
+def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
+    """Make the trimmer of offsets that a tokenizer.json asks for; None: it asks for none.
+
+    Args:
+        model: the model.
+        tokens: function that gives the bytes of each id.
+    """
+    described = model.huggingface.get("post_processor")
+    if described is None:
+        return None
+    from fastbpe.tokenizer.families.trim_offsets import make_trimmer  # here: few tokenizers have one
+
+    return make_trimmer(described, tokens, shown=model.spelling is not None)
+
+
+def extras(model: Model) -> list[Any]:
+    """List what else decides ids, for the fingerprint; [] for most tokenizers."""
+    extras = [
+        model.pre_tokenizers,
+        model.normalizers,
+        model.prefix_space,
+        [*model.added_tokens],
+        *([] if model.spelling is None else [model.spelling]),
+    ]
+    if not any(extras):
+        return []
+    import json  # here: most tokenizers do not need it
+
+    return [json.dumps(extras)]
+
+
+def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[str, Any]]:
+    """Describe the splitting as a tokenizer.json does, named patterns as their publishers write them.
+
+    Args:
+        model: the model.
+        vocabulary: its tables.
+
+    Raises FormatError if a tokenizer.json has no term for it.
+    """
+    from fastbpe.splitting.to_oniguruma import to_oniguruma
+    from fastbpe.tokenizer.export import published_spelling
+
+    if model.pre_tokenizers:
+        return [*model.pre_tokenizers]
+    regexes = list((model.pattern,) if isinstance(model.pattern, str) else model.pattern or ())
+    if regexes == [PATTERNS["cl100k"]] and published_spelling.cl100k_keeps_ids(vocabulary):
+        return [
+            _split(published_spelling.CL100K, "Removed", invert=True),
+            {"type": "ByteLevel", "use_regex": False},
+        ]
+    use_regex = regexes[-1:] == [PATTERNS["gpt2"]]
+    if use_regex:
+        del regexes[-1]
+    _, pattern = resolve_pattern(model.pattern)
+    published = published_spelling.PUBLISHED.get(pattern)
+    try:
+        steps = [_split(regex) for regex in published or map(to_oniguruma, regexes)]
+    except PatternError as error:
+        raise FormatError(f"a tokenizer.json cannot hold how this tokenizer splits text: {error}") from None
+    return [*steps, {"type": "ByteLevel", "use_regex": use_regex}]
+
+
+def _split(regex: str, behavior: str = "Isolated", *, invert: bool = False) -> Mapping[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert}
+
+
+def check_plain(model: Model, what: str) -> None:
+    """Raise FormatError if a model has parts that decide ids and that a format without them would lose.
+
+    Args:
+        model: the model.
+        what: name of the format for the message.
+    """
+    lost = {
+        "normalizers": model.normalizers,
+        "pre-tokenizers": model.pre_tokenizers,
+        "space before a text": model.prefix_space,
+        "added tokens": model.added_tokens,
+    }
+    named = next((name for name, value in lost.items() if value), None)
+    if named is not None:
+        way_out = (
+            "; or leave it out, though ids of some texts change: drop=['normalizer'], convert --drop normalizer"
+        )
+        raise FormatError(
+            f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface"
+            + (way_out if model.normalizers else "")
+        )

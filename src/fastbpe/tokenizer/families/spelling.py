@@ -1,0 +1,117 @@
+"""Bytes of a token spelled by a vocabulary: merged as one piece, without splitting or normalizing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.model import METASPACE, CodePointModel, PieceType, Spelling
+
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.families.codepoint_tables import Parts
+
+
+def spell_bytes(token: bytes, vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
+    """Give the ids of a token's bytes, merged by merges that `may_make` allows; no id for an unknown byte."""
+    symbols = [vocabulary.find(bytes([byte])) for byte in token]
+    return _merge([symbol for symbol in symbols if symbol is not None], vocabulary, may_make)
+
+
+def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
+    """List the base symbols that a token of characters joins, as the vocabulary spells them.
+
+    >>> symbols_of(b"low</w>", Spelling(suffix="</w>"))
+    [b'l', b'o', b'w</w>']
+    """
+    text = token.decode()
+    first = spelling.prefix if text.startswith(spelling.prefix) else ""
+    last = spelling.suffix if text.endswith(spelling.suffix) else ""
+    characters = text[len(first) : len(text) - len(last)]
+    if not characters:  # the text of a mark itself
+        characters, first, last = text, "", ""
+    before, behind = [first, *[spelling.prefix] * (len(characters) - 1)], [""] * (len(characters) - 1) + [last]
+    return ["".join(one).encode() for one in zip(before, characters, behind, strict=True)]
+
+
+def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> list[int]:
+    """Give the ids of the symbols of a token of characters, merged; no id for an unknown one."""
+    symbols: list[int] = []
+    for symbol in symbols_of(token, spelling):
+        found = vocabulary.find(symbol)
+        if found is not None:
+            symbols.append(found)
+        elif spelling.byte_ids and min(in_bytes := [spelling.byte_ids[byte] for byte in symbol]) >= 0:
+            symbols += in_bytes
+    for _ in merge_steps(symbols, vocabulary):
+        pass
+    return symbols
+
+
+def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
+    """Give the ids of a text's characters, merged by merges that make usable ids only.
+
+    Args:
+        text: the text, with U+2581 or spaces for it.
+        parts: the tables of the model.
+        ids: id of each symbol, as `parts.symbol_ids()` gives them.
+        usable: ids that merges may make.
+    """
+    out: list[int] = []
+    run: list[int] = []  # consecutive symbols that are not merged yet
+
+    def end_run() -> None:
+        merged = _merge(run, parts.vocabulary, lambda symbol: ids[symbol] in usable)
+        out.extend(ids[symbol] for symbol in merged)
+        run.clear()
+
+    for character in text.replace(METASPACE, " ") if parts.marks_spaces else text:
+        data = character.encode()
+        symbol = parts.vocabulary.find(data)
+        if symbol is not None and ids[symbol] < parts.surfaces.n_ids and ids[symbol] != parts.unknown:
+            run.append(symbol)
+            continue
+        end_run()
+        out += [parts.unknown] if parts.byte_ids is None else [parts.byte_ids[byte] for byte in data]
+    end_run()
+    return out
+
+
+def merged_ids(model: CodePointModel) -> set[int]:
+    """Give the ids of pieces that merging may make."""
+    return {i for i, kind in enumerate(model.types) if kind in (PieceType.NORMAL, PieceType.USER_DEFINED)}
+
+
+def merge_steps(
+    symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool] | None = None
+) -> Iterator[tuple[int, int, int]]:
+    """Merge symbols in place, the best pair first and the leftmost of equals; yield each merge after it is done.
+
+    Args:
+        symbols: the symbols; they change.
+        vocabulary: the vocabulary with the pairs.
+        may_make: tells the symbols that merges may make; None: all.
+
+    Yields:
+        Index of the new symbol, the symbol, and the priority of the pair.
+    """
+    while True:
+        pairs = [
+            (*pair, at)
+            for at in range(len(symbols) - 1)
+            if (pair := vocabulary.pair(symbols[at], symbols[at + 1])) is not None
+            and (may_make is None or may_make(pair[1]))
+        ]
+        if not pairs:
+            return
+        priority, merged, at = min(pairs, key=lambda pair: (pair[0], pair[2]))
+        symbols[at : at + 2] = [merged]
+        yield at, merged, priority
+
+
+def _merge(symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
+    """Merge the pairs whose result `may_make` allows."""
+    symbols = [*symbols]
+    for _ in merge_steps(symbols, vocabulary, may_make):
+        pass
+    return symbols

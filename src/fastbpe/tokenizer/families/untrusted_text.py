@@ -1,0 +1,67 @@
+"""Ids that untrusted text must never become although merging may make them, and the ids to put in their places.
+
+A trained vocabulary may hold the text of an added token as a token of its own, or, in a sentencepiece model, as a
+user-defined symbol. `encode_parts` puts smaller pieces in their places. Three kinds of ids stay: white space, the
+unknown token, and base symbols (a byte, a character), because no other ids stand for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.model import METASPACE, CodePointModel, Model, PieceType
+from fastbpe.splitting.charset import blanks
+from fastbpe.tokenizer.families.spelling import merged_ids, spell_bytes, spell_characters
+
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.families.codepoint_tables import Parts
+
+
+def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
+    """Map ids of added tokens that the vocabulary has, too, to the ids of smaller pieces with the same bytes."""
+    guarded = {token_id for token_id in added if vocabulary.has(token_id)}
+    if not guarded:
+        return {}
+    tokens = vocabulary.tokens()
+    spelled = {}
+    for token_id in guarded:
+        token = tokens[token_id]
+        if len(token) > 1 and token.decode("utf-8", "replace").strip(blanks()):
+            spelled[token_id] = spell_bytes(token, vocabulary, lambda merged: merged not in guarded)
+    return spelled
+
+
+def spelled_symbols(model: Model, vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
+    """Map ids of added tokens that a vocabulary of characters has, too, to the ids of their base symbols."""
+    from fastbpe._core.merge.spelling import base_symbols  # here: few tokenizers have one
+
+    spelling = model.spelling
+    assert spelling is not None
+    tokens = vocabulary.tokens()
+    spelled = {}
+    for token_id in added:
+        if not vocabulary.has(token_id) or token_id == spelling.unknown:
+            continue
+        text = tokens[token_id].decode().removesuffix(spelling.suffix).removeprefix(spelling.prefix)
+        if len(text) > 1 and text.strip(blanks()):
+            spelled[token_id] = base_symbols(vocabulary, text.encode())
+    return spelled
+
+
+def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[int]]:
+    """Map ids of added tokens and user-defined symbols to the ids of smaller pieces with the same text."""
+    guarded = {token.id for token in model.added_tokens}
+    if model.conventions is None:
+        guarded.update(i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED)
+    ids = parts.symbol_ids()
+    usable = merged_ids(model) - guarded
+    symbol_of = {token_id: symbol for symbol, token_id in enumerate(ids)}
+    spelled = {}
+    for token_id in sorted(guarded & symbol_of.keys()):
+        text = model.piece(token_id).decode("utf-8", "replace")
+        if model.types[token_id] == PieceType.UNKNOWN or len(text) == 1 or not text.strip(blanks() + METASPACE):
+            continue
+        spelled[token_id] = spell_characters(text, parts, ids, usable)
+    return spelled

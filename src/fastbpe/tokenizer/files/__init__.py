@@ -1,0 +1,1 @@
+"""Files of ids that a tokenizer writes."""

@@ -1,0 +1,1 @@
+"""The tokenizer of sequences of integers."""

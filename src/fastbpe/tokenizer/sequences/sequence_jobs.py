@@ -1,0 +1,127 @@
+"""Files that a tokenizer of sequences writes: files of ids, and vocabularies of other formats."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from fastbpe._core.encode.sequence_merging import Merged
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.encode_sequences import encode_sequences
+from fastbpe.corpus.id_headers import check_header
+from fastbpe.corpus.remote import is_remote
+from fastbpe.corpus.sinks import SUFFIXES, TABLES, ids_path
+from fastbpe.errors import FormatError
+from fastbpe.tokenizer.files.file_jobs import job_of
+from fastbpe.tokenizer.sequences import sequence_files
+from fastbpe.tokenizer.sequences.sequence_batches import merge
+
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.export.verify_export import Verification
+
+_BYTES = 256  # symbols that can be bytes
+
+
+class Described(Protocol):
+    """Part of a `SequenceTokenizer` that its files need."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that decides ids."""
+
+    @property
+    def base_size(self) -> int:
+        """Number of symbols."""
+
+    @property
+    def n_vocab(self) -> int:
+        """Greatest id + 1."""
+
+    @property
+    def merges(self) -> list[tuple[int, int]]:
+        """Pairs of ids, in the order of merging."""
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Name to id."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the native file."""
+
+
+def encode_files(
+    tokenizer: Described,
+    vocabulary: SequenceVocabulary,
+    inputs: Any,
+    out: str | os.PathLike[str],
+    field: str,
+    job: Mapping[str, Any],
+    **options: Any,
+) -> FilesSummary:
+    """Encode the sequences of files; see `SequenceTokenizer.encode_files`.
+
+    Args:
+        tokenizer, vocabulary: the tokenizer and its merges.
+        inputs, out, field: as for `SequenceTokenizer.encode_files`.
+        job: its arguments that decide the bytes of the output.
+        options: its other arguments.
+    """
+    if is_remote(out):
+        raise FormatError(f"{os.fspath(out)}: ids of sequences are written on this machine; copy the result")
+    path = Path(out)
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the path of a file")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(path.parent))
+    if path.suffix in TABLES:
+        require_pyarrow(path)
+    check_header(job["header"], path)
+    made = job_of(tokenizer.fingerprint, tokenizer.n_vocab, tokenizer.special_tokens, text_field=field, **job)
+    files = sequence_files.files_of(inputs)
+    if (same := next((file for file in files if file.resolve() == ids_path(path).resolve()), None)) is not None:
+        raise ValueError(f"{same} is the output and one of the inputs; write to another place")
+
+    def merged(sequences: Sequences, n_threads: int) -> tuple[Any, Any]:
+        result = Merged(vocabulary)
+        merge(vocabulary, sequences, n_threads, result)
+        return result.arrays()
+
+    return encode_sequences(_each(files, field), files, path, made, tokenizer.base_size, merged, **options)
+
+
+def _each(files: Sequence[Path], field: str) -> Iterator[tuple[str, Any, int]]:
+    """Yield (place, sequence, bytes of the files read before the file that it is in)."""
+    n_before = 0
+    for file in files:
+        for where, sequence in sequence_files.read(file, field):
+            yield where, sequence, n_before
+        n_before += file.stat().st_size
+
+
+def export(
+    tokenizer: Described, path: str | os.PathLike[str], format: str | None, *, verify: bool
+) -> Verification | None:
+    """Write a tokenizer in a format; see `SequenceTokenizer.export`."""
+    from fastbpe.formats.endings import format_of
+    from fastbpe.tokenizer.tokenizer import Tokenizer
+
+    chosen = format or ("native" if Path(path).suffix in ("", ".fbpe") else format_of(path, "byte"))
+    if chosen == "native":
+        tokenizer.save(path)
+        return None
+    if tokenizer.base_size != _BYTES:
+        raise FormatError(
+            f"{os.fspath(path)}: {chosen} has bytes for symbols, and this tokenizer has {tokenizer.base_size} "
+            'integers; format="native" (.fbpe) holds them'
+        )
+    special = tokenizer.special_tokens
+    of_bytes = Tokenizer.from_merges(tokenizer.merges, pattern=None, special_tokens=special)
+    return of_bytes.export(path, format=cast("Any", chosen), verify=verify)

@@ -1,0 +1,665 @@
+"""SequenceTokenizer: sequences of integers to ids and back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fastbpe._core.encode.sequence_merging import Expanded
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS, SequenceVocabulary
+from fastbpe._utils.arguments import integer
+from fastbpe._utils.caching import cached_property
+from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.formats import sequences as file
+from fastbpe.formats.atomic_files import map_file, write
+from fastbpe.tokenizer.sequences.sequence_batches import each_sequence, merge_batch, merge_one
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from fastbpe._utils.progress import Progress
+    from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.tokenizer.export.verify_export import Verification
+    from fastbpe.vocabularies.id_map import IdMap
+
+MAX_BASE_SIZE = 1 << 20  # base symbols
+
+# A list, tuple, range, or anything with the buffer protocol or __array__ in one dimension.
+Integers = Any
+
+
+class SequenceTokenizer:
+    """BPE tokenizer of sequences of integers: image or audio codes, MIDI, DNA. Made by `train` with mode="ids".
+
+    The symbols of a sequence are integers from 0 to base_size - 1, and are their own ids. Merge i makes the id
+    base_size + i. Each sequence is one piece: no merge crosses from one to another, and no pattern cuts them.
+
+    A sequence is a list, a tuple, a range, bytes, or any array of integers in one dimension (numpy, array.array, a
+    tensor on the CPU). A batch is an iterable of sequences, or an array of two dimensions, whose rows they are.
+
+    A tokenizer never changes, so threads may share it. It can be pickled, equals any other with the same base size
+    and merges, and hashes like it.
+
+    >>> from fastbpe import train
+    >>> tokenizer = train([[3, 1, 3, 1, 2]], mode="ids", base_size=4, vocab_size=5)
+    >>> tokenizer.encode([3, 1, 3, 1, 2]), tokenizer.decode([4, 4, 2])
+    ([4, 4, 2], [3, 1, 3, 1, 2])
+    """
+
+    # Making a tokenizer
+
+    def __init__(self, model: file.SequenceModel) -> None:
+        """Make a tokenizer of a model. Use `train`, `load` or `SequenceTokenizer.from_merges` instead."""
+        if not isinstance(model, file.SequenceModel):
+            raise TypeError(
+                f"model must be a SequenceModel, not {type(model).__name__}; fastbpe.load reads a file"
+            )
+        self._model = model
+        self._vocabulary = SequenceVocabulary(check_base_size(model.base_size), model.merges)
+        self._special = checked_special(model.special_tokens, self._vocabulary.n_ids)
+
+    @classmethod
+    def from_merges(
+        cls,
+        merges: Iterable[tuple[int, int]],
+        *,
+        base_size: int,
+        special_tokens: Mapping[str, int] | Iterable[str] = (),
+    ) -> SequenceTokenizer:
+        """Make a tokenizer of merges: merge i makes the id base_size + i. The first in the list merges first.
+
+        Args:
+            merges: pairs of ids.
+            base_size: number of symbols.
+            special_tokens: as for `with_special_tokens`.
+
+        Raises:
+            VocabularyError: a merge names an id that no earlier merge makes, a pair stands twice, or base_size is
+                out of range.
+
+        >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).encode([0, 1, 2, 3, 0, 1])
+        [5, 3, 4]
+        """
+        base_size = check_base_size(base_size)
+        flat = array("I")
+        for i, pair in enumerate(merges):
+            left, right = (integer(f"an id of merge {i}", token_id) for token_id in pair)
+            for token_id in (left, right):
+                if not 0 <= token_id < base_size + i:
+                    raise VocabularyError(
+                        f"merge {i}: ({left}, {right}) -> {base_size + i} names an id that no earlier merge makes"
+                    )
+            flat.extend((left, right))
+        made = cls(file.SequenceModel(base_size, _little_endian(flat), {}))
+        return made.with_special_tokens(special_tokens) if special_tokens else made
+
+    @classmethod
+    def load(cls, path_or_bytes: str | os.PathLike[str] | bytes) -> SequenceTokenizer:
+        """Load a tokenizer from a file that `save` wrote. `fastbpe.load` does so for all kinds of tokenizers.
+
+        Args:
+            path_or_bytes: the file, or its bytes.
+
+        Raises:
+            FormatError: the file is damaged, or holds no tokenizer of sequences.
+            OSError: the file cannot be opened.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     SequenceTokenizer.from_merges([(0, 1)], base_size=4).save(f"{folder}/codes.fbpe")
+        ...     SequenceTokenizer.load(f"{folder}/codes.fbpe").encode([0, 1, 2])
+        [4, 2]
+        """
+        if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+            return cls._of_file(path_or_bytes, "<bytes>")
+        where = os.fspath(path_or_bytes)
+        return cls._of_file(map_file(where), where)
+
+    @classmethod
+    def _of_file(cls, data: Any, where: str) -> SequenceTokenizer:
+        try:
+            return cls(file.parse(data, where))
+        except VocabularyError as error:
+            raise FormatError(f"{where}: {error}") from error
+
+    # Encoding
+
+    def encode(self, sequence: Integers, *, num_threads: int | None = None) -> list[int]:
+        """Encode a sequence.
+
+        Args:
+            sequence: the symbols.
+            num_threads: most threads to use, for a long sequence. None: the environment's FASTBPE_NUM_THREADS, or
+                one for each core.
+
+        Raises:
+            ValueError: a symbol is negative, or not below base_size; the message has its position.
+            TypeError: the symbols are not integers, or not a sequence.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode([0, 1, 0, 2])
+        [4, 0, 2]
+        """
+        return merge_one(self._vocabulary, sequence, num_threads).lists()[0]
+
+    def encode_to_numpy(self, sequence: Integers, *, num_threads: int | None = None) -> npt.NDArray[np.uint32]:
+        """Encode a sequence into a new array of shape (n_ids,), dtype uint32.
+
+        Args:
+            sequence, num_threads: as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`.
+            ImportError: numpy is not installed.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_to_numpy([0, 1, 2])
+        array([4, 2], dtype=uint32)
+        """
+        numpy = require_numpy("encode_to_numpy")
+        ids, _ = merge_one(self._vocabulary, sequence, num_threads).arrays()
+        return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
+
+    def encode_batch(self, batch: Iterable[Integers], *, num_threads: int | None = None) -> list[list[int]]:
+        """Encode each sequence of a batch, in order.
+
+        Args:
+            batch: sequences, or an array of two dimensions, each row a sequence.
+            num_threads: as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`; the message also has the index of the sequence.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_batch([[0, 1], (2, 0, 1)])
+        [[4], [2, 4]]
+        """
+        return merge_batch(self._vocabulary, batch, num_threads).lists()
+
+    def encode_batch_to_numpy(
+        self, batch: Iterable[Integers], *, num_threads: int | None = None
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """Encode sequences into one array of ids, end to end.
+
+        Args:
+            batch, num_threads: as in `encode_batch`.
+
+        Returns:
+            (ids, offsets): uint32 of shape (n_ids,), int64 of shape (n_sequences + 1,). The ids of sequence i are
+            ids[offsets[i]:offsets[i + 1]].
+
+        Raises:
+            ValueError, TypeError: as in `encode_batch`.
+            ImportError: numpy is not installed.
+
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> ids, offsets = tokenizer.encode_batch_to_numpy([[0, 1], [2, 0, 1]])
+        >>> ids.tolist(), offsets.tolist()
+        ([4, 2, 4], [0, 1, 3])
+        """
+        numpy = require_numpy("encode_batch_to_numpy")
+        ids, offsets = merge_batch(self._vocabulary, batch, num_threads).arrays()
+        return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
+
+    def count(self, sequence: Integers, *, num_threads: int | None = None) -> int:
+        """Count the ids of a sequence.
+
+        Args:
+            sequence, num_threads: as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).count([0, 1, 2])
+        2
+        """
+        return merge_one(self._vocabulary, sequence, num_threads).n_ids
+
+    # Decoding
+
+    def decode(self, ids: Integers, *, skip_special_tokens: bool = False) -> list[int]:
+        """Decode ids to the symbols of a sequence.
+
+        Args:
+            ids: a sequence of ids, in the forms that `encode` takes.
+            skip_special_tokens: leave special tokens out; otherwise they are an error: they stand for no symbols.
+
+        Raises:
+            InvalidTokenError: an id has no token (a KeyError); the message has its position.
+            TypeError: ids are not integers.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode([4, 2])
+        [0, 1, 2]
+        """
+        return self._expanded(ids, skip_special_tokens=skip_special_tokens).lists()[0]
+
+    def decode_to_numpy(self, ids: Integers, *, skip_special_tokens: bool = False) -> npt.NDArray[np.uint32]:
+        """Decode ids into a new array of symbols, dtype uint32.
+
+        Takes the arguments and raises the errors of `decode`.
+
+        Raises ImportError if numpy is not installed.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_to_numpy([4, 2])
+        array([0, 1, 2], dtype=uint32)
+        """
+        numpy = require_numpy("decode_to_numpy")
+        symbols, _ = self._expanded(ids, skip_special_tokens=skip_special_tokens).arrays()
+        return numpy.frombuffer(symbols, dtype=numpy.uint32)  # type: ignore[no-any-return]
+
+    def decode_batch(self, batch: Iterable[Integers], *, skip_special_tokens: bool = False) -> list[list[int]]:
+        """Decode each sequence of ids of a batch, in order.
+
+        Args:
+            batch: sequences of ids, or an array of two dimensions.
+            skip_special_tokens: as in `decode`.
+
+        Raises:
+            InvalidTokenError, TypeError: as in `decode`; the message also has the index of the sequence.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_batch([[4], [2, 4]])
+        [[0, 1], [2, 0, 1]]
+        """
+        sequences = Sequences(self._vocabulary.n_ids, of_ids=True)
+        for ids in each_sequence(batch):
+            self._add(sequences, ids, skip_special_tokens)
+        return Expanded(self._vocabulary, sequences).lists()
+
+    def _expanded(self, ids: Integers, *, skip_special_tokens: bool) -> Expanded:
+        sequences = Sequences(self._vocabulary.n_ids, of_ids=True, is_one=True)
+        self._add(sequences, ids, skip_special_tokens)
+        return Expanded(self._vocabulary, sequences)
+
+    def _add(self, sequences: Sequences, ids: Integers, skip_special_tokens: bool) -> None:
+        """Read a sequence of ids, without its special tokens or with an error for them."""
+        if not self._special:
+            sequences.add(ids)
+            return
+        names = {token_id: name for name, token_id in self._special.items()}
+        if skip_special_tokens:
+            with contextlib.suppress(TypeError):  # no sequence, which adding it says
+                ids = [token_id for token_id in ids if token_id not in names]
+        try:
+            sequences.add(ids)
+        except InvalidTokenError as error:
+            found = next((token_id for token_id in map(int, ids) if token_id in names), None)
+            if found is None or skip_special_tokens:
+                raise
+            raise InvalidTokenError(
+                f"id {found} is the special token {names[found]!r}, which stands for no symbols; leave it out by "
+                "skip_special_tokens=True"
+            ) from error
+
+    # Tokens and ids
+
+    def id_to_token(self, token_id: int) -> tuple[int, ...]:
+        """Give the symbols of an id.
+
+        Args:
+            token_id: int – the id.
+
+        Raises:
+            InvalidTokenError: the id has no token (a KeyError).
+
+        >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).id_to_token(5)
+        (0, 1, 2)
+        """
+        return tuple(self.decode([token_id]))
+
+    def token_to_id(self, token: Integers | str) -> int | None:
+        """Find the id of a token by its symbols; None if there is none. If several have them, the lowest counts.
+
+        A str is the name of a special token.
+
+        Raises ValueError or TypeError for what can be in no sequence, as `encode` does.
+
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> tokenizer.token_to_id([0, 1]), tokenizer.token_to_id([1, 0])
+        (4, None)
+        """
+        if isinstance(token, str):
+            return self._special.get(token)
+        sequences = Sequences(self.base_size, is_one=True)
+        sequences.add(token)
+        symbols = Expanded(self._vocabulary, sequences).lists()[0]  # a symbol expands to itself
+        return next((i for i in self._vocabulary.ids_of_length(len(symbols)) if self.decode([i]) == symbols), None)
+
+    @property
+    def base_size(self) -> int:
+        """Number of symbols, whose ids are 0 to base_size - 1.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).base_size
+        4
+        """
+        return self._vocabulary.base_size
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens: symbols, merges and special tokens.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).vocab_size
+        5
+        """
+        return self._vocabulary.n_ids + len(self._special)
+
+    @property
+    def n_vocab(self) -> int:
+        """Greatest id + 1: number of rows of an embedding.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).n_vocab
+        5
+        """
+        return max((self._vocabulary.n_ids - 1, *self._special.values())) + 1
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """New dict of the special tokens, name to id.
+
+        >>> SequenceTokenizer.from_merges([], base_size=4, special_tokens=["<end>"]).special_tokens
+        {'<end>': 4}
+        """
+        return dict(self._special)
+
+    def is_special_token(self, token_id: int) -> bool:
+        """Tell whether an id is that of a special token.
+
+        >>> SequenceTokenizer.from_merges([], base_size=4, special_tokens=["<end>"]).is_special_token(4)
+        True
+        """
+        return integer("token_id", token_id) in self._special.values()
+
+    def with_special_tokens(self, special_tokens: Mapping[str, int] | Iterable[str]) -> SequenceTokenizer:
+        """Make a tokenizer with more special tokens. Their ids come after the merges; encoding never gives them.
+
+        Args:
+            special_tokens: names, which get the next free ids; or a mapping of names to ids.
+
+        Raises:
+            SpecialTokenError: a name is there already, or an id is taken or out of range (a ValueError).
+
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4).with_special_tokens(["<end>"])
+        >>> tokenizer.special_tokens, tokenizer.vocab_size, tokenizer.decode([4, 5], skip_special_tokens=True)
+        ({'<end>': 5}, 6, [0, 1])
+        """
+        if isinstance(special_tokens, str):
+            raise TypeError(f"special_tokens is a str: give a list of names, [{special_tokens!r}]")
+        given: Mapping[str, int]
+        if isinstance(special_tokens, Mapping):
+            given = special_tokens
+        else:
+            given = {name: self.n_vocab + i for i, name in enumerate(dict.fromkeys(special_tokens))}
+        if known := next((name for name in given if name in self._special), None):
+            raise SpecialTokenError(f"{known!r} is a special token already, with the id {self._special[known]}")
+        return SequenceTokenizer(self._model._replace(special_tokens={**self._special, **given}))
+
+    @property
+    def merges(self) -> list[tuple[int, int]]:
+        """New list of the merges, pairs of ids, in the order of merging.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).merges
+        [(0, 1)]
+        """
+        return self._vocabulary.merges()
+
+    @property
+    def mode(self) -> str:
+        """Kind of base symbols: "ids".
+
+        >>> SequenceTokenizer.from_merges([], base_size=4).mode
+        'ids'
+        """
+        return "ids"
+
+    @property
+    def training_report(self) -> dict[str, Any]:
+        """Options and findings of `train`; empty for a tokenizer that fastbpe did not train.
+
+        >>> SequenceTokenizer.from_merges([], base_size=4).training_report
+        {}
+        """
+        return dict(self._model.training)
+
+    @property
+    def training_options(self) -> dict[str, Any]:
+        """Options of sentencepiece's trainer: always {}.
+
+        >>> SequenceTokenizer.from_merges([], base_size=4).training_options
+        {}
+        """
+        return {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of all that decides ids: base size and merges.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).fingerprint[:12]
+        '3dcfceb194cf'
+        """
+        import hashlib  # here: importing it is slow
+
+        special = repr(sorted(self._special.items())).encode() if self._special else b""
+        return hashlib.sha256(repr(("ids", self.base_size)).encode() + self._model.merges + special).hexdigest()
+
+    def id_map(self, old: SequenceTokenizer) -> IdMap:
+        """Make the map from the ids of the tokenizer that this one extends, for its embedding rows.
+
+        All old ids stay. A new id starts its row from the old ids of its symbols, whose pairs its merge joins.
+
+        Args:
+            old: SequenceTokenizer – the base that was given to `train`, or any with the same symbols and the first
+                merges of this one.
+
+        Raises:
+            ValueError: this one does not extend it.
+            TypeError: it is not a SequenceTokenizer.
+
+        >>> old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> new = SequenceTokenizer.from_merges([(0, 1), (4, 4), (5, 2)], base_size=4)
+        >>> id_map = new.id_map(old)
+        >>> id_map, id_map.init_from[5:]
+        (<fastbpe.IdMap from 5 ids to 7: 5 kept, 0 removed, 2 new>, ((4, 4), (4, 4, 2)))
+        """
+        from fastbpe.vocabularies.id_map import NONE, IdMap  # here: few programs need it
+
+        if not isinstance(old, SequenceTokenizer):
+            raise TypeError(f"old must be a SequenceTokenizer, not {type(old).__name__}")
+        if self.base_size != old.base_size or not self._model.merges.startswith(old._model.merges):
+            raise ValueError(
+                f"old is {old!r}, which {self!r} does not extend: its merges are not the first of this one"
+            )
+        starts: dict[int, tuple[int, ...]] = {}
+        n_old = old._vocabulary.n_ids
+        for token_id, pair in enumerate(self.merges[n_old - old.base_size :], n_old):
+            left, right = (starts.get(part, (part,)) for part in pair)
+            starts[token_id] = left + right
+        new_to_old = [*range(n_old), *[NONE] * (self.n_vocab - n_old)]
+        for name, token_id in self._special.items():
+            new_to_old[token_id] = old._special.get(name, NONE)
+        return IdMap(old.n_vocab, new_to_old, starts)
+
+    # Writing, and being a value
+
+    def encode_files(
+        self,
+        inputs: Any,
+        out: str | os.PathLike[str],
+        *,
+        field: str = "input_ids",
+        document_start: str | None = None,
+        document_end: str | None = None,
+        dtype: str | None = None,
+        num_threads: int | None = None,
+        progress: Progress = None,
+        overwrite: bool = False,
+        header: str | None = None,
+    ) -> FilesSummary:
+        """Encode the sequences of files into one file of ids, each a document, in bounded memory.
+
+        The output appears whole or not at all; a run that was stopped begins again.
+
+        Args:
+            inputs: a path, a folder, a pattern, or an iterable of these. .npy: a sequence, or one a row; .bin and
+                .npy of `encode_files`: a sequence a document; .jsonl (also .gz, .zst): a list of integers a line,
+                or an object with one; .parquet, .arrow: a column of lists; other files: integers separated by
+                spaces, a sequence a line.
+            out, dtype, num_threads, progress, overwrite, header: as for `Tokenizer.encode_files`.
+            field: field of a line of JSON, or column of a table, that holds the sequence.
+            document_start, document_end: special tokens to put before and after each sequence.
+
+        Raises:
+            FormatError: an input holds something else than symbols; the message has the place, and nothing is
+                written.
+            FileExistsError, FileNotFoundError, SpecialTokenError, ValueError, ImportError: see the message.
+
+        >>> import fastbpe, pathlib, tempfile
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     codes, out = pathlib.Path(folder, "a.jsonl"), pathlib.Path(folder, "a.bin")
+        ...     _ = codes.write_text("[0, 1, 2]\\n[3]\\n")
+        ...     summary = tokenizer.encode_files(codes, out, progress=False)
+        ...     [ids.tolist() for ids in fastbpe.open_ids(out)]
+        [[4, 2], [3]]
+        """
+        from fastbpe.tokenizer.sequences.sequence_jobs import encode_files  # here: few programs encode files
+
+        job = {"document_start": document_start, "document_end": document_end, "dtype": dtype, "header": header}
+        options: dict[str, Any] = {"num_threads": num_threads, "progress": progress, "overwrite": overwrite}
+        return encode_files(self, self._vocabulary, inputs, out, field, job, **options)
+
+    def export(
+        self, path: str | os.PathLike[str], *, format: str | None = None, verify: bool = True
+    ) -> Verification | None:
+        """Write the tokenizer in a format.
+
+        Formats: "native", everything. With base_size=256 the symbols can be the bytes, and all formats of
+        `Tokenizer.export` that hold byte-level vocabularies are there; with other sizes, no format but the native
+        one has such symbols.
+
+        Args:
+            path, format, verify: as for `Tokenizer.export`.
+
+        Returns:
+            As `Tokenizer.export`; None for the native format.
+
+        Raises:
+            FormatError: the format cannot hold this tokenizer; nothing is written.
+
+        >>> import tempfile
+        >>> from fastbpe import load
+        >>> tokenizer = SequenceTokenizer.from_merges([(97, 98)], base_size=256)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = tokenizer.export(f"{folder}/ab.json")
+        ...     load(f"{folder}/ab.json").encode("ab")
+        [256]
+        """
+        from fastbpe.tokenizer.sequences.sequence_jobs import export  # here: it imports all formats
+
+        return export(self, path, format, verify=verify)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tokenizer into a file, for `fastbpe.load` to read. The file appears whole or not at all.
+
+        >>> import pathlib, tempfile
+        >>> from fastbpe import load
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "codes.fbpe")
+        ...     tokenizer.save(path)
+        ...     load(path) == tokenizer
+        True
+        """
+        write(path, file.dump(self._model))
+
+    def __reduce__(self) -> tuple[Callable[[bytes], SequenceTokenizer], tuple[bytes]]:
+        return _unpickle, (zlib.compress(file.dump(self._model), 1),)
+
+    def __copy__(self) -> SequenceTokenizer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SequenceTokenizer:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SequenceTokenizer):
+            return NotImplemented
+        return self is other or self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash(self._value()[:2])
+
+    def _value(self) -> tuple[int, bytes, dict[str, int]]:
+        return self.base_size, self._model.merges, self._special
+
+    def __repr__(self) -> str:
+        return (
+            f"<fastbpe.SequenceTokenizer {self.base_size} symbols, {len(self._model.merges) // 8} merges, "
+            f"{f'{len(self._special)} special tokens, ' if self._special else ''}{self.fingerprint[:12]}>"
+        )
+
+
+def check_base_size(base_size: object) -> int:
+    """Return base_size as an int.
+
+    Raises:
+        VocabularyError: it is below 1 or above MAX_BASE_SIZE (a ValueError).
+        TypeError: it is not an integer.
+    """
+    size = integer("base_size", base_size)
+    if not 1 <= size <= MAX_BASE_SIZE:
+        raise VocabularyError(f"base_size={size}: give the number of symbols, 1 to {MAX_BASE_SIZE}")
+    return size
+
+
+def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, int]:
+    """Return special tokens, checked.
+
+    Args:
+        special_tokens: name to id.
+        n_ids: int – number of symbols and merges.
+
+    Raises:
+        SpecialTokenError: a name is empty or no str, an id is no int, taken, or out of range.
+    """
+    taken: dict[int, str] = {}
+    for name, token_id in special_tokens.items():
+        if not isinstance(name, str) or not name:
+            raise SpecialTokenError(f"the special token {name!r}: give a name, a str that is not empty")
+        token_id = integer(f"the id of the special token {name!r}", token_id)
+        if not n_ids <= token_id < MAX_SEQUENCE_IDS:
+            raise SpecialTokenError(
+                f"special token {name!r} has the id {token_id}: not in {n_ids}..{MAX_SEQUENCE_IDS - 1}, which lie "
+                "after the symbols and merges"
+            )
+        if token_id in taken:
+            raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
+        taken[token_id] = name
+    return {name: token_id for token_id, name in taken.items()}
+
+
+def model_of_merges(
+    base_size: int,
+    merges: Sequence[tuple[int, int, int]],
+    training: Mapping[str, Any],
+    before: bytes = b"",
+    special_tokens: Iterable[str] = (),
+) -> file.SequenceModel:
+    """Make a model of learned merges, (left id, right id, count) each, after the packed merges `before`."""
+    flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
+    packed = before + _little_endian(flat)
+    special = {name: base_size + len(packed) // 8 + i for i, name in enumerate(special_tokens)}
+    return file.SequenceModel(base_size, packed, training, special)
+
+
+def _little_endian(ids: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        ids.byteswap()
+    return ids.tobytes()
+
+
+def _unpickle(state: bytes) -> SequenceTokenizer:
+    return SequenceTokenizer(file.parse(zlib.decompress(state), "<pickle>"))

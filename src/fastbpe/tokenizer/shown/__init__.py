@@ -1,0 +1,1 @@
+"""Answers about what a tokenizer does to a text, for people to look at."""

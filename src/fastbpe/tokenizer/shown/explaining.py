@@ -1,0 +1,306 @@
+"""An encode, step by step: `Tokenizer.explain`.
+
+`encode_with_offsets` gives ids and places. The bytes of the ids are the normalized text again, which the splitter
+divides into pieces, and each piece is merged once more, slowly, to note the merges.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple, Protocol
+
+from fastbpe._core.text.utf8_text import n_valid, to_utf8
+from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
+from fastbpe.display.shown_tokens import Viewed
+from fastbpe.tokenizer.families.family import Family
+from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+
+_N_SHOWN = 50  # pieces, merges of a piece, and changes that `print` shows
+
+Spans = list[tuple[int, int]]
+
+
+class Explained(Viewed, Protocol):
+    """A tokenizer, as much of it as explaining needs."""
+
+    @property
+    def _merged_tokens(self) -> MergedTokens: ...
+    @property
+    def _family(self) -> Family: ...
+    def decode(self, ids: list[int]) -> str: ...
+
+
+class Merge(NamedTuple):
+    """One merge: the bytes of two neighbours, and the priority of the pair, lowest first."""
+
+    left: bytes
+    right: bytes
+    priority: int
+
+
+class Piece(NamedTuple):
+    """Piece of a text.
+
+    text: str – the piece after normalization; U+FFFD for bytes that are not UTF-8.
+    start, end: int – its place in the text, in characters.
+    kind: str – "text"; "special" or "added" for such a token, "unknown" for characters without a token, "bytes"
+        for characters that fall back to bytes, "symbol" for a user-defined symbol.
+    merges: the merges of its symbols, in order. In a vocabulary that looks up whole pieces first, a piece that is
+        a token becomes that token, even if its merges make other ids.
+    ids: its ids.
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    merges: tuple[Merge, ...]
+    ids: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
+
+
+class Change(NamedTuple):
+    """Part of a text that decoding does not give back: text[start:end] becomes `decoded`."""
+
+    start: int
+    end: int
+    text: str
+    decoded: str
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Steps of an encode. Made by `Tokenizer.explain`.
+
+    text: the text.
+    pieces: its pieces in order, special and added tokens among them.
+    changes: what decoding the ids changes; empty: it gives the text back.
+    """
+
+    text: str
+    pieces: tuple[Piece, ...]
+    changes: tuple[Change, ...]
+
+    __repr__ = fields_repr
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
+
+    @property
+    def normalized(self) -> str:
+        """The text after normalization: the text of the pieces, joined."""
+        return "".join([piece.text for piece in self.pieces])
+
+    @property
+    def ids(self) -> list[int]:
+        """New list of the ids."""
+        return [token_id for piece in self.pieces for token_id in piece.ids]
+
+    def __str__(self) -> str:
+        lines = [f"text        {short_repr(self.text)}", f"normalized  {short_repr(self.normalized)}"]
+        for piece in self.pieces[:_N_SHOWN]:
+            kind = "" if piece.kind == "text" else f"  {piece.kind}"
+            ids = short_repr([*piece.ids])
+            lines.append(f"piece       {short_repr(piece.text)}{kind}  {piece.start}:{piece.end}  ids {ids}")
+            lines += [
+                f"  merge     {_shown(one.left)} + {_shown(one.right)}  ({one.priority})"
+                for one in piece.merges[:_N_SHOWN]
+            ]
+            if len(piece.merges) > _N_SHOWN:
+                lines.append(f"  ... {len(piece.merges):,} merges in all")
+        if len(self.pieces) > _N_SHOWN:
+            lines.append(f"... {len(self.pieces):,} pieces in all: see .pieces")
+        for one in self.changes[:_N_SHOWN]:
+            lines.append(f"lost        {short_repr(one.text)} at {one.start} becomes {short_repr(one.decoded)}")
+        if len(self.changes) > _N_SHOWN:
+            lines.append(f"... {len(self.changes):,} changes in all: see .changes")
+        return "\n".join(lines)
+
+
+def explain(
+    tokenizer: Explained,
+    text: str | bytes,
+    allowed_special: str | Collection[str],
+    disallowed_special: str | Collection[str],
+) -> Explanation:
+    """Explain how a text is encoded. See `Tokenizer.explain`."""
+    characters = joined(text)
+    ids, spans = tokenizer.encode_with_offsets(
+        characters, allowed_special=allowed_special, disallowed_special=disallowed_special
+    )
+    merged = tokenizer._merged_tokens
+    words = ids if merged.words is None else merged.words(characters, allowed_special)
+    pieces: list[Piece] = []
+    at = 0
+    for n, kind in _runs(tokenizer, ids, merged):
+        if kind == "text":
+            pieces += _pieces(merged, ids[at : at + n], spans[at : at + n], words[at : at + n])
+        else:
+            start, end = spans[at][0], spans[at + n - 1][1]
+            pieces.append(
+                Piece(to_utf8(characters[start:end]).decode(), start, end, kind, (), tuple(ids[at : at + n]))
+            )
+        at += n
+    return Explanation(characters, tuple(pieces), tuple(_changes(tokenizer, characters, ids, spans)))
+
+
+def joined(text: str | bytes) -> str:
+    """Give a text as str, with the characters of surrogate pairs; lone surrogates stay."""
+    if not isinstance(text, str):
+        return to_utf8(text).decode()
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _runs(tokenizer: Explained, ids: list[int], merged: MergedTokens) -> Iterator[tuple[int, str]]:
+    """Give the number of ids of each run, and its kind: one id, or all consecutive ones of text, or of bytes."""
+    added = {token.id for token in tokenizer.added_tokens}
+    special = {*tokenizer.special_tokens.values()}
+    run, n = "", 0
+    for token_id in ids:
+        if token_id not in merged.apart:
+            kind = "text"
+        elif token_id in merged.fallback:
+            kind = "bytes"
+        elif token_id in special:
+            kind = "special"
+        elif token_id in added:
+            kind = "added"
+        else:
+            kind = "unknown" if token_id == tokenizer.unk_token_id else "symbol"
+        if n and (kind != run or kind not in ("text", "bytes")):
+            yield n, run
+            n = 0
+        run, n = kind, n + 1
+    if n:
+        yield n, run
+
+
+def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[int]) -> Iterator[Piece]:
+    """Give the pieces of a run of ids that merging made."""
+    first = 0
+    for end in _ends_by_words(words) if merged.spelling is not None else _ends(merged, ids):
+        tokens = [merged.tokens[token_id] for token_id in ids[first:end]]
+        merges = tuple(_merges(merged, tokens if merged.spelling is not None else [b"".join(tokens)]))
+        text = merged.text_of(tokens).decode("utf-8", "replace")
+        yield Piece(text, spans[first][0], spans[end - 1][1], "text", merges, tuple(ids[first:end]))
+        first = end
+
+
+def _ends_by_words(words: Sequence[int]) -> Iterator[int]:
+    """Give the ends of the pieces among ids, whose words are known."""
+    for n in range(1, len(words)):
+        if words[n] != words[n - 1]:
+            yield n
+    yield len(words)
+
+
+def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
+    """Give the ends of the pieces among ids, whose bytes are the text."""
+    data = b"".join([merged.tokens[token_id] for token_id in ids])
+    # A vocabulary without all bytes leaves bytes out of the pieces: then a piece here ends where an id does.
+    ends = {*merged.splitter.ends(data)} if n_valid(data) == len(data) else set()
+    at = 0
+    for n, token_id in enumerate(ids, 1):
+        at += len(merged.tokens[token_id])
+        if at in ends or n == len(ids):
+            yield n
+
+
+def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
+    """Merge a piece: the best pair first, the leftmost of equals. Give the merges in order.
+
+    wholes: the piece, or with a spelling its tokens.
+    """
+    vocabulary = merged.vocabulary
+    parts = [part for whole in wholes for part in merged.symbols_of(whole)]
+    symbols = [vocabulary.find(part) for part in parts]
+    n = len(parts)
+    before, after = [*range(-1, n - 1)], [*range(1, n + 1)]
+
+    def pair(left: int) -> tuple[int, int, int, int, int] | None:
+        """Give (priority, place, both symbols, merged symbol) of the pair that begins at a place."""
+        a, b = symbols[left], symbols[after[left]] if after[left] < n else None
+        found = None if a is None or b is None else vocabulary.pair(a, b)
+        return None if found is None or a is None or b is None else (found[0], left, a, b, found[1])
+
+    heap = [found for left in range(n) if (found := pair(left)) is not None]
+    heapify(heap)
+    while heap:
+        priority, left, a, b, symbol = heappop(heap)
+        right = after[left]
+        if symbols[left] != a or right == n or symbols[right] != b:
+            continue  # another merge took one of the two
+        yield Merge(parts[left], parts[right], priority)
+        parts[left] = parts[left] + parts[right] if merged.spelling is None else merged.tokens[symbol]
+        symbols[left], symbols[right] = symbol, None
+        after[left] = after[right]
+        if after[left] < n:
+            before[after[left]] = left
+        for place in (before[left], left):
+            if place >= 0 and (found := pair(place)) is not None:
+                heappush(heap, found)
+
+
+def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> Iterator[Change]:
+    """Compare a text with the decoded ids, between the places that both have in common."""
+    decoded = tokenizer.decode(ids)
+    if decoded == text:
+        return
+    start = at = 0
+    last: tuple[int, int, int, int] | None = None  # change before, as yet without its neighbours
+    for end, stop in [*_common_places(tokenizer, decoded, ids, spans), (len(text), len(decoded))]:
+        if end < start or stop < at:
+            continue
+        change = _trimmed(text, decoded, start, end, at, stop)
+        if change is not None and last is not None and (last[1], last[3]) == (change[0], change[2]):
+            last = last[0], change[1], last[2], change[3]
+        elif change is not None:
+            if last is not None:
+                yield Change(last[0], last[1], text[last[0] : last[1]], decoded[last[2] : last[3]])
+            last = change
+        start, at = end, stop
+    if last is not None:
+        yield Change(last[0], last[1], text[last[0] : last[1]], decoded[last[2] : last[3]])
+
+
+def _common_places(tokenizer: Explained, decoded: str, ids: list[int], spans: Spans) -> Iterator[tuple[int, int]]:
+    """Give positions in a text, and in its decoded ids, between which tokens stand."""
+    shown, positions = tokenizer._family.surfaces.decode_with_offsets(ids)
+    if shown != decoded or not ids:
+        return  # decoding by rules that need the whole
+    following = [*spans[1:], (sys.maxsize, 0)]
+    for (start, end), (next_start, _), at, stop in zip(
+        spans, following, positions, [*positions[1:], len(decoded)], strict=True
+    ):
+        yield start, at
+        if end <= next_start:  # else the next token holds bytes of the same character
+            yield end, stop
+
+
+def _trimmed(
+    text: str, decoded: str, start: int, end: int, at: int, stop: int
+) -> tuple[int, int, int, int] | None:
+    """Leave out the characters that text[start:end] and decoded[at:stop] share at their ends; None: all."""
+    while start < end and at < stop and text[start] == decoded[at]:
+        start, at = start + 1, at + 1
+    while start < end and at < stop and text[end - 1] == decoded[stop - 1]:
+        end, stop = end - 1, stop - 1
+    return (start, end, at, stop) if start < end or at < stop else None
+
+
+def _shown(data: bytes) -> str:
+    """Show bytes: as text if they are UTF-8."""
+    try:
+        return repr(data.decode())
+    except UnicodeDecodeError:
+        return repr(data)

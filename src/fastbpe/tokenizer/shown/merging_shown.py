@@ -1,0 +1,116 @@
+"""Merges of a text, one after another, for people to watch: the slow way to its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.tokenizer.families.codepoints import CodePointFamily
+from fastbpe.tokenizer.families.spelling import merge_steps
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+
+class Merge(NamedTuple):
+    """One merge of two neighbours.
+
+    at: int – index of the left one, and of the token that they become.
+    token: bytes – the token.
+    id: int or None – its id; None for a symbol that stands for several ids.
+    priority: int – position of the pair in the order of merging; the lowest of all neighbours merges first.
+    """
+
+    at: int
+    token: bytes
+    id: int | None
+    priority: int
+
+
+class MergedPiece(NamedTuple):
+    """Merges of one piece of a text; no merge crosses pieces.
+
+    symbols: list of bytes – the base symbols: bytes, or characters.
+    merges: list of Merge – the merges, in their order.
+    whole: int or None – id of the piece itself, if encoding looks it up before merging; merging may end elsewhere.
+    """
+
+    symbols: list[bytes]
+    merges: list[Merge]
+    whole: int | None
+
+
+def merged_pieces(tokenizer: Tokenizer, text: str) -> list[MergedPiece]:
+    """Merge a short text step by step. Special and added tokens are text like any other here.
+
+    Time grows with the square of a piece's length.
+
+    Args:
+        tokenizer: the tokenizer.
+        text: the text.
+
+    >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+    >>> for merge in merged_pieces(tokenizer, "abcab")[0].merges:
+    ...     print(merge.at, merge.token, merge.id)
+    0 b'ab' 256
+    2 b'ab' 256
+    0 b'abc' 257
+    """
+    text = to_utf8(text).decode()  # without surrogates
+    family = tokenizer._family
+    if isinstance(family, CodePointFamily):
+        return _merged_characters(family, text)
+    vocabulary = family.vocabulary
+    found = []
+    for start, end in _apart(tokenizer.pieces(text)):
+        piece = text[start:end].encode()
+        symbols = [(byte, vocabulary.find(byte)) for byte in (bytes([value]) for value in piece)]
+        known = [(byte, symbol) for byte, symbol in symbols if symbol is not None]  # other bytes are left out
+        whole = vocabulary.find(piece) if vocabulary.whole_piece_first else None
+        found.append(_merged(known, vocabulary, range(vocabulary.n_ids), whole))
+    return found
+
+
+def _apart(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join the spans that have a character in common: some splitters cut characters in bytes."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if found and start < found[-1][1]:
+            start, _ = found.pop()
+        found.append((start, end))
+    return found
+
+
+def _merged_characters(family: CodePointFamily, text: str) -> list[MergedPiece]:
+    parts = family.parts
+    ids = [token_id if token_id < parts.surfaces.n_ids else None for token_id in parts.symbol_ids()]
+    found: list[MergedPiece] = []
+    run: list[tuple[bytes, int]] = []
+
+    def end_run() -> None:
+        if run:
+            found.append(_merged(run, parts.vocabulary, ids, None))
+            run.clear()
+
+    for character in family.normalizer.normalize(text.encode()).decode():
+        data = character.encode()
+        symbol = parts.vocabulary.find(data)
+        if symbol is not None:
+            run.append((data, symbol))
+        else:  # no piece has this character: it becomes bytes, or unknown
+            end_run()
+            found.append(MergedPiece([data], [], None))
+    end_run()
+    return found
+
+
+def _merged(
+    base: list[tuple[bytes, int]], vocabulary: Vocabulary, ids: Sequence[int | None], whole: int | None
+) -> MergedPiece:
+    tokens = [data for data, _ in base]
+    symbols = [symbol for _, symbol in base]
+    merges = []
+    for at, merged, priority in merge_steps(symbols, vocabulary):
+        tokens[at : at + 2] = [tokens[at] + tokens[at + 1]]
+        merges.append(Merge(at, tokens[at], ids[merged], priority))
+    return MergedPiece([data for data, _ in base], merges, whole)

@@ -1,0 +1,1 @@
+"""Texts that come, grow or are asked about in parts, and their ids."""

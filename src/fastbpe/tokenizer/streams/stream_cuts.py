@@ -1,0 +1,138 @@
+"""Cuts of a text that grows: places before which no later text changes ids.
+
+Most split patterns have safe cuts (`_core/text/safe_cuts` has the proof). Where they have none, the vocabulary may
+have some: between two bytes that stand side by side in no token. Let x and y be such bytes.
+
+- A merge makes a token, and a token across this place would hold x and y side by side. So none is ever made there,
+  and the text before it is merged as if it were alone, and so is the text after it.
+- A special or added token across it would hold them, too. `PairCuts.without` takes these into account.
+- The piece is another one when it ends at the cut. That changes nothing but the look-up of whole pieces: the part
+  of a piece might be a token that no merge makes. So there are no such cuts if the vocabulary has such a token.
+- No other piece may change: the text is one piece (no pattern), or two characters decide where a piece ends (a
+  pattern that is a run of a set, as `[a-z]+`; Splitter.by_neighbours). Other patterns may look at any text before
+  and after a place, so no cut is known for these.
+
+The same holds in code-point mode, where merging makes pieces, and no whole piece is looked up before. Spaces are
+U+2581 in pieces: they stand for both here. A text that follows an added token may be given a space, which a text
+that follows a cut is not, so there are no such cuts where added tokens are found.
+
+Two characters beside a position decide whether it is a cut, in either case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fastbpe._core.encode.text_cuts import cut_near, may_cut
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8
+from fastbpe.tokenizer.families.merges_as_ranks import made_by, unmade
+
+if TYPE_CHECKING:
+    from fastbpe._core.encode.pipeline import Pipeline
+    from fastbpe.model import CodePointModel, Model
+
+NEARBY_CHARACTERS = 1 << 12  # where cuts are rarer, looking for them would take longer than encoding the text
+Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
+
+
+class PairCuts:
+    """Cuts between bytes that stand side by side in none of some tokens.
+
+    tokens: bytes of each.
+    """
+
+    def __init__(self, tokens: Iterable[bytes], _inside: bytes = bytes(1 << 16)) -> None:
+        inside = bytearray(_inside)  # 1 for each pair of bytes in a token
+        for token in tokens:
+            for left, right in pairwise(token):
+                inside[left << 8 | right] = 1
+        self._inside = bytes(inside)
+
+    def without(self, tokens: Iterable[bytes]) -> PairCuts:
+        """Leave out the cuts inside of further tokens."""
+        return PairCuts(tokens, self._inside)
+
+    def near(self, text: str, start: int, near: int) -> int:
+        """Find the last cut in (start, near], or else the next one nearby, or else the text's length.
+
+        Nearby: among the NEARBY_CHARACTERS places after the later of start and near.
+
+        >>> PairCuts([b"ab", b"bc"]).near("abcabc", 0, 5)
+        3
+        """
+        last = min(near, len(text) - 1)
+        first_behind = max(last, start) + 1
+        behind = range(first_behind, min(first_behind + NEARBY_CHARACTERS, len(text)))
+        for places in (range(last, start, -1), behind):
+            for at in places:
+                if self._is_cut(text[at - 1], text[at]):
+                    return at
+        return len(text)
+
+    def _is_cut(self, before: str, after: str) -> bool:
+        if before < "\x80" and after < "\x80":
+            return not self._inside[ord(before) << 8 | ord(after)]
+        if "\ud800" <= before <= "\udfff" or "\ud800" <= after <= "\udfff":
+            return False  # a pair of them is one character
+        return not self._inside[before.encode()[-1] << 8 | after.encode()[0]]
+
+
+def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts | None:
+    """Make the cuts of a byte-level vocabulary; None if no cuts are known.
+
+    Args:
+        pipeline: the steps of its tokenizer.
+        model: its model.
+        with_flags: some added token takes white space along, or looks at the characters beside it.
+    """
+    splitter, vocabulary = pipeline.splitter, pipeline.vocabulary
+    if pipeline.front is not None or vocabulary.drops_bytes or with_flags:
+        return None
+    if type(splitter) is not Splitter and not splitter.by_neighbours():
+        return None
+    if model.whole_piece_first and unmade(vocabulary, made_by(vocabulary, model)):
+        return None
+    return PairCuts(vocabulary.tokens())
+
+
+def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | None:
+    """Make the cuts of a code-point vocabulary; None if no cuts are known.
+
+    Args:
+        pipeline: the steps of its tokenizer.
+        model: its model.
+    """
+    normalizing = pipeline.normalizing
+    if normalizing is None or normalizing.normalizer is not None or normalizing.symbols is not None:
+        return None
+    pieces = model.pieces
+    return PairCuts([*pieces, *(piece.replace(METASPACE_UTF8, b" ") for piece in pieces)])
+
+
+def near_of(
+    pipeline: Pipeline, pairs: Callable[[], PairCuts | None], allowed: SpecialMatcher | None
+) -> Near | None:
+    """Return a function that finds cuts as PairCuts.near does; None if no cuts are known.
+
+    Args:
+        pipeline: the steps of the tokenizer.
+        pairs: function that gives the cuts of its vocabulary.
+        allowed: matcher of the special and added tokens to find.
+    """
+    if may_cut(pipeline, allowed, None):
+        near: Near = partial(cut_near, pipeline)
+        return near
+    found = pairs()
+    if found is None:
+        return None
+    finder = pipeline.always if allowed is None else allowed
+    if finder is None:
+        return found.near
+    if finder.then is not None or pipeline.normalizing is not None:
+        return None
+    return found.without(finder.tokens).near

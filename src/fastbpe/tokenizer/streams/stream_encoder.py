@@ -1,0 +1,153 @@
+"""Streams that encode text as it comes: `Tokenizer.encoder`.
+
+Held back is the text after the last cut: no later text changes the ids before it (`stream_cuts` says why). Two
+characters beside a position decide whether it is a cut, so each push looks only at its own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.text_cuts import encode_part
+from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.short_reprs import short_repr
+from fastbpe.errors import SpecialTokenError
+from fastbpe.tokenizer.streams.stream_cuts import PairCuts, near_of
+
+_BEFORE = "a"  # takes the place of the text before a cut, which no step reads
+_UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
+
+
+class StreamEncoder:
+    """Stream that turns text into ids as it comes. Made by `Tokenizer.encoder`.
+
+    One thread may use a stream at a time. `copy.copy` gives an independent stream that goes on from the same text.
+    A stream cannot be pickled.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Encoder,
+        pairs: Callable[[], PairCuts | None],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+    ) -> None:
+        self._pipeline = tokenizer._pipeline
+        self._allowed, self._disallowed = allowed, disallowed
+        # Disallowed tokens are looked for in each push: cuts may lie inside them.
+        self._near = near_of(self._pipeline, pairs, self._allowed)
+        tokens = [] if self._disallowed is None else self._disallowed.tokens
+        self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
+        self._reset()
+
+    def __copy__(self) -> StreamEncoder:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _held=[*self._held])
+        return made
+
+    def __deepcopy__(self, memo: object) -> StreamEncoder:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a StreamEncoder cannot be pickled: pickle its Tokenizer and the text so far, and push it into a new "
+            "encoder()"
+        )
+
+    def _reset(self) -> None:
+        self._held: list[str] = []  # text without ids yet
+        self._end = ""  # last characters of it: a special token or a cut may begin there
+        self._partial = b""  # bytes of a character that is not complete
+        self._is_first = True  # nothing was encoded yet
+        self._after_fused = False
+
+    def __repr__(self) -> str:
+        """Tell how much text has no ids yet."""
+        held = "".join(self._held)
+        partial = f" and {self._partial!r} of a character" if self._partial else ""
+        return f"<fastbpe.StreamEncoder that holds {short_repr(held) if held else 'no text'}{partial}>"
+
+    def push(self, text: str | bytes) -> list[int]:
+        """Take more text; return the ids that no later text can change.
+
+        Args:
+            text: str, or bytes of UTF-8. It may end within a character's bytes, or between two surrogates.
+
+        Raises:
+            SpecialTokenError: the text so far holds a disallowed special token (a ValueError).
+            ValueError: the bytes are not UTF-8, or a str follows half a character.
+            TypeError: the text is neither str nor bytes.
+            An error leaves the stream unchanged.
+        """
+        new, partial = self._decoded(text)
+        self._check(new)
+        cut = self._cut(new)
+        ids: list[int] = []
+        if cut is None:
+            self._held.append(new)
+        else:
+            before = "" if self._is_first else _BEFORE
+            held = "".join([before, *self._held])
+            whole = held + new
+            cut += len(held)
+            ids, self._after_fused = encode_part(
+                self._pipeline, whole, len(before), cut, self._allowed, self._after_fused
+            )
+            self._held = [whole[cut:]]
+            self._is_first = False
+        self._end = (self._end + new if len(new) < self._overlap else new)[-self._overlap :]
+        self._partial = partial
+        return ids
+
+    def finish(self) -> list[int]:
+        """Return the ids of the rest, and begin a new text.
+
+        Raises ValueError, and leaves the stream unchanged, if the bytes end within a character.
+        """
+        if self._partial:
+            raise ValueError(f"the text ends within a character: its bytes {self._partial!r} are not UTF-8")
+        before = "" if self._is_first else _BEFORE
+        whole = "".join([before, *self._held])
+        ids, _ = encode_part(self._pipeline, whole, len(before), len(whole), self._allowed, self._after_fused)
+        self._reset()
+        return ids
+
+    def _decoded(self, text: str | bytes) -> tuple[str, bytes]:
+        """Return text as str, and the bytes at its end that begin a character."""
+        if isinstance(text, str):
+            if self._partial:
+                raise ValueError(f"a str follows bytes that end within a character: {self._partial!r}")
+            return text, b""
+        if not isinstance(text, (bytes, bytearray, memoryview)):
+            raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
+        data = self._partial + bytes(text)
+        try:
+            return data.decode(), b""
+        except UnicodeDecodeError as error:
+            if error.reason != "unexpected end of data":
+                raise
+            return data[: error.start].decode(), data[error.start :]
+
+    def _check(self, new: str) -> None:
+        """Raise SpecialTokenError if a disallowed special token ends in the new text."""
+        if self._disallowed is None:
+            return
+        text = self._end + new
+        found = self._disallowed.search(text)
+        if found is not None:
+            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode(), self._disallowed.every)
+
+    def _cut(self, new: str) -> int | None:
+        """Find the last cut, as an index into the new text; None if there is none.
+
+        A cut at 0 has the last character of the text before beside it. The new text, perhaps long, is not copied.
+        """
+        if self._near is None or not new:
+            return None
+        if len(new) > 1 and (cut := self._near(new, 0, len(new) - 1)) < len(new):
+            return cut
+        around = self._end[-1:] + new[:1]
+        return 0 if len(around) == 2 and self._near(around, 0, 1) == 1 else None

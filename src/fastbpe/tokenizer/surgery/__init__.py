@@ -1,0 +1,1 @@
+"""Tokenizers made of others: tokens added, removed, joined; ids before and after."""

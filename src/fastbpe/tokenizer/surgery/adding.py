@@ -1,0 +1,282 @@
+"""Tokens that a caller adds to a tokenizer: their ids, their flags, and the models with them.
+
+A byte-level model holds a special token without flags as a name, and all others as AddedToken. A sentencepiece
+model holds pieces: control symbols are its special tokens, user-defined pieces the tokens found in any text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from struct import pack
+
+from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
+from fastbpe._utils.arguments import integer
+from fastbpe.errors import SpecialTokenError
+from fastbpe.model import METASPACE, NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
+from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens, check_names, checked_id
+
+Tokens = Mapping[str, int] | Sequence[str | AddedToken]
+
+_FLAGS = ("special", "normalized", "lstrip", "rstrip", "single_word")
+_MAX_RESERVED = 1 << 20
+
+
+def new_tokens(
+    tokens: Tokens,
+    argument: str,
+    known: Mapping[str, AddedToken],
+    vocabulary: Ordinary,
+    first_free: int,
+    *,
+    special: bool,
+) -> list[AddedToken]:
+    """Give the tokens of a caller that the tokenizer does not have yet, with their ids.
+
+    Args:
+        tokens: text to id; or a list of texts and AddedTokens.
+        argument: name of the argument, for errors.
+        known: the special and added tokens of the tokenizer, by name.
+        vocabulary: its ordinary tokens.
+        first_free: id for the first token without one; the others get the ids after it that are free.
+        special: all tokens are special.
+
+    Raises:
+        SpecialTokenError: a token cannot be found in text, stands twice, clashes with another, has another id
+            already, or its id is taken.
+        TypeError: tokens is neither a list, a tuple nor a mapping, or a flag is not a bool.
+    """
+    listed = _listed(tokens, argument, special)
+    new = []
+    for token in listed:
+        if token.content in known:
+            _check_known(token, known[token.content])
+        else:
+            new.append(token)
+    taken = {token.id: token.content for token in known.values()}
+    for token in new:
+        if token.id != NEXT:
+            _check_id(token, taken, vocabulary)
+            taken[token.id] = token.content
+        ordinary = vocabulary.find(token.content.encode())
+        if ordinary is not None and (special or ordinary != token.id):
+            shares = isinstance(vocabulary, Vocabulary)
+            raise SpecialTokenError.is_ordinary(token.content, ordinary, special=token.special, may_share=shares)
+    return [*_numbered(new, taken, vocabulary, first_free)]
+
+
+def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) -> dict[str, AddedToken]:
+    """Give the special and added tokens of a tokenizer, by name.
+
+    Args:
+        special: the tokenizer's special tokens.
+        model: its code-point model, whose user-defined pieces are found in any text, too; None: byte mode.
+    """
+    known = {name: AddedToken(name, i, special=True) for name, i in special.ids.items()}
+    known |= {token.content: token for token in special.added}
+    if model is not None and model.conventions is None:
+        from fastbpe.tokenizer.families.codepoint_tables import pieces_of  # here: byte level does not need it
+
+        for i, piece in pieces_of(model, PieceType.USER_DEFINED).items():
+            text = piece.decode("utf-8", "replace")
+            known |= {name: AddedToken(name, i) for name in (text.replace(METASPACE, " "), text)}
+    return known
+
+
+def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
+    """List the tokens that a caller gives. Texts stand for tokens without flags."""
+    if isinstance(tokens, Mapping):
+        listed = [AddedToken(name, checked_id(name, i), special=special) for name, i in tokens.items()]
+    elif isinstance(tokens, (list, tuple)) and not isinstance(tokens, AddedToken):
+        listed = [
+            token._replace(special=token.special or special, id=checked_id(token.content, token.id))
+            if isinstance(token, AddedToken)
+            else AddedToken(token, special=special)
+            for token in tokens
+        ]
+    else:
+        raise TypeError(
+            f"{argument} must be a list of texts, or texts with their ids, not {type(tokens).__name__}"
+        )
+    check_names([token.content for token in listed])
+    for token in listed:
+        for flag in _FLAGS:
+            if not isinstance(getattr(token, flag), bool):
+                raise TypeError(f"{flag} of the added token {token.content!r} must be a bool")
+        if token.id == NEXT and isinstance(tokens, Mapping):
+            raise SpecialTokenError(f"special token {token.content!r} has the id {NEXT}: ids begin with 0")
+    return listed
+
+
+def _check_known(token: AddedToken, known: AddedToken) -> None:
+    """Raise an error if a token that is there already would have to change."""
+    name = token.content
+    if token.special and not known.special:
+        raise SpecialTokenError(
+            f"special token {name!r} is a token already, with the id {known.id}, that is found in any "
+            "text; choose another name"
+        )
+    if known.special and not token.special:
+        raise SpecialTokenError(
+            f"token {name!r} is a special token already, with the id {known.id}, that is found only where it is "
+            "allowed; choose another name"
+        )
+    if token.id not in (NEXT, known.id):
+        raise SpecialTokenError(f"special token {name!r} has the id {known.id} already")
+    asked = token._replace(id=known.id)
+    if any(asked[2:]) and asked != known and any(asked[3:]):
+        raise SpecialTokenError(f"token {name!r} has the id {known.id} already, and other flags: {known}")
+
+
+def _check_id(token: AddedToken, taken: Mapping[int, str], vocabulary: Ordinary) -> None:
+    """Raise SpecialTokenError for an id that is out of range or taken."""
+    name = token.content
+    if not 0 <= token.id < MAX_IDS:
+        raise SpecialTokenError(f"special token {name!r} has the id {token.id}: not in 0..{MAX_IDS - 1}")
+    if token.id in taken:
+        raise SpecialTokenError(f"special tokens {taken[token.id]!r} and {name!r} have the same id {token.id}")
+    if vocabulary.has(token.id) and vocabulary.find(name.encode()) != token.id:
+        raise SpecialTokenError(
+            f"special token {name!r} has the id {token.id}, which the vocabulary gives to another "
+            f"token; the first free id is {max([vocabulary.n_ids - 1, *taken]) + 1}"
+        )
+
+
+def _numbered(
+    tokens: Sequence[AddedToken], taken: Mapping[int, str], vocabulary: Ordinary, first_free: int
+) -> Iterator[AddedToken]:
+    for token in tokens:
+        if token.id != NEXT:
+            yield token
+            continue
+        while first_free in taken or vocabulary.has(first_free):
+            first_free += 1
+        yield token._replace(id=first_free)
+        first_free += 1
+
+
+def with_reserved(
+    new: Sequence[AddedToken],
+    known: SpecialTokens,
+    n_vocab: int,
+    *,
+    reserved: int,
+    reserved_name: str,
+    pad_to_multiple_of: int | None,
+) -> list[AddedToken]:
+    """Put reserved special tokens after the new ones.
+
+    Args:
+        new: the new tokens.
+        known: the special and added tokens of the tokenizer.
+        n_vocab: one more than its greatest id.
+        reserved: number of reserved tokens.
+        reserved_name: their name, with {} for their number. They are numbered from 0, without the names there are.
+        pad_to_multiple_of: add as many more as make n_vocab a multiple of this.
+
+    Raises:
+        ValueError: a number is out of range, or reserved_name has no {}.
+    """
+    reserved = integer("reserved", reserved)
+    if not 0 <= reserved <= _MAX_RESERVED:
+        raise ValueError(f"reserved={reserved}: not in 0..{_MAX_RESERVED}")
+    n_vocab = max([n_vocab, *(token.id + 1 for token in new)])
+    n_added = reserved
+    if pad_to_multiple_of is not None:
+        multiple = integer("pad_to_multiple_of", pad_to_multiple_of)
+        if not 1 <= multiple <= _MAX_RESERVED:
+            raise ValueError(f"pad_to_multiple_of={multiple}: not in 1..{_MAX_RESERVED}")
+        n_added += -(n_vocab + reserved) % multiple
+    if not isinstance(reserved_name, str):
+        raise TypeError(f"reserved_name must be a str, not {type(reserved_name).__name__}")
+    if reserved_name.count("{}") != 1:
+        raise ValueError(f"reserved_name={reserved_name!r}: give a name with one {{}}, for the number")
+    names = known.set | {token.content for token in (*known.added, *new)}
+    out, number = list(new), 0
+    while n_added:
+        name = reserved_name.replace("{}", str(number))
+        number += 1
+        if name not in names:
+            out.append(AddedToken(name, n_vocab, special=True))
+            n_vocab += 1
+            n_added -= 1
+    return out
+
+
+def add_to_bytes(model: Model, new: Sequence[AddedToken]) -> Model:
+    """Give a byte-level model with more tokens."""
+    special = {token.content: token.id for token in new if token.special}
+    with_rules = [token for token in new if not token.special or any(token[3:])]
+    return model._replace(
+        special_tokens={**model.special_tokens, **special},
+        added_tokens=sorted((*model.added_tokens, *with_rules), key=attrgetter("id")),
+        fingerprint="",
+    )
+
+
+def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argument: str) -> CodePointModel:
+    """Give a code-point model with more pieces.
+
+    Raises:
+        SpecialTokenError: the ids leave a gap, a text is a piece already, or the model cannot hold a flag.
+    """
+    for token in new:
+        _check_flags(token, model)
+    pieces = model.pieces
+    known = {piece: i for i, piece in enumerate(pieces)}
+    behind = sorted((token for token in new if not _is_piece(token, known, model)), key=attrgetter("id"))
+    if [token.id for token in behind] != list(range(len(pieces), len(pieces) + len(behind))):
+        raise SpecialTokenError(
+            f"new {argument} have the ids {[token.id for token in behind]}: a code-point vocabulary has no gaps, "
+            f"so give them {len(pieces)} and those that follow"
+        )
+    texts = [_piece_of(token, model) for token in behind]
+    for token, text in zip(behind, texts, strict=True):
+        if text in known:
+            raise SpecialTokenError.is_ordinary(token.content, known[text], special=token.special)
+    piece_bytes, piece_ends = pack_pieces([*pieces, *texts])
+    kinds = bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED for token in behind])
+    with_rules = [] if model.conventions is None else [t for t in new if not t.special or any(t[3:])]
+    return model._replace(
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=model.scores + pack("<f", 0.0) * len(behind),
+        types=model.types + kinds,
+        added_tokens=sorted((*model.added_tokens, *with_rules), key=attrgetter("id")),
+        serialized=b"",
+    )
+
+
+def _is_piece(token: AddedToken, known: Mapping[bytes, int], model: CodePointModel) -> bool:
+    """Tell whether an added token names the id of a piece with its text, to be found as a whole."""
+    has = known.get(token.content.encode())
+    is_normal = has is not None and model.types[has] == PieceType.NORMAL
+    return model.conventions is not None and is_normal and has == token.id and not token.special
+
+
+def _piece_of(token: AddedToken, model: CodePointModel) -> bytes:
+    """Give the piece of an added token."""
+    if model.conventions is not None or token.special or not model.normalizer["escape_whitespaces"]:
+        return token.content.encode()
+    return token.content.replace(" ", METASPACE).encode()
+
+
+def _check_flags(token: AddedToken, model: CodePointModel) -> None:
+    """Raise SpecialTokenError for flags that do not go together with the model."""
+    if model.conventions is not None:
+        trims = model.normalizer["remove_extra_whitespaces"] or model.trainer["treat_whitespace_as_suffix"]
+        prefixes = model.normalizer["add_dummy_prefix"] and model.conventions.prefix
+        strips = model.conventions.escapes and (token.lstrip or token.rstrip)
+        if token.normalized and (trims or prefixes or strips):
+            raise SpecialTokenError(
+                f"added token {token.content!r} is normalized, which does not go together with "
+                f"{'lstrip and rstrip' if strips else 'the normalizer'} of this tokenizer, whose spaces are "
+                "U+2581 by then; give normalized=False"
+            )
+        return
+    flags = [flag for flag in _FLAGS[1:] if getattr(token, flag)]
+    if flags:
+        raise SpecialTokenError(
+            f"added token {token.content!r} has the flag {flags[0]}, which a sentencepiece model cannot hold; "
+            "export it as a tokenizer.json, load that, and add the token there"
+        )

@@ -1,0 +1,100 @@
+"""Entries of a tokenizer, by which `Tokenizer.id_map` finds the tokens that two tokenizers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import compress
+
+from fastbpe._core.merge.merge_piece import merge_pieces
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.text.utf8_text import n_valid
+from fastbpe.model import CodePointModel, PieceType, Spelling
+from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts
+from fastbpe.tokenizer.families.spelling import merged_ids, spell_characters, spell_token
+from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.vocabularies.between import Entry, Speller
+
+_KINDS = {
+    PieceType.NORMAL: "text",
+    PieceType.UNUSED: "text",
+    PieceType.USER_DEFINED: "name",
+    PieceType.CONTROL: "name",
+    PieceType.UNKNOWN: "name",
+    PieceType.BYTE: "byte",
+}
+
+#: (mode of the new tokenizer, mode of the old one) → change of the bytes of a token, for entries and for spelling.
+TRANSLATIONS: dict[tuple[str, str], Callable[[bytes], bytes]] = {
+    ("codepoint", "byte"): lambda token: token.replace(METASPACE_UTF8, b" "),
+    ("byte", "codepoint"): lambda token: token.replace(b" ", METASPACE_UTF8),
+}
+
+
+def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
+    """Give the id and the entry of each token."""
+    for token_id, token in enumerate(vocabulary.tokens()):
+        if token:
+            yield token_id, ("text", token)
+    yield from _named(special)
+
+
+def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
+    """Give the id and the entry of each piece."""
+    names = {token.id for token in special.added}
+    for piece_id, (piece, number) in enumerate(zip(model.pieces, model.types, strict=True)):
+        kind = _KINDS[PieceType(number)]
+        if number == PieceType.USER_DEFINED and not model.finds_symbols and piece_id not in names:
+            kind = "text"  # a piece that no merge makes
+        yield piece_id, (kind, bytes([int(piece[1:-1], 16)]) if kind == "byte" else piece)  # from <0x0A>
+    yield from _named(special)
+
+
+def _named(special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
+    tokens = {(token.content, token.id) for token in special.added} | {*special.ids.items()}
+    for name, token_id in sorted(tokens, key=lambda token: token[1]):
+        yield token_id, ("name", name.encode())
+
+
+def byte_level_speller(vocabulary: Vocabulary) -> Speller:
+    """Make the function that spells the bytes of tokens by a byte-level vocabulary."""
+
+    def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
+        merged = merge_pieces(vocabulary, tokens)
+        found = map(vocabulary.find, tokens)
+        return [ids if whole is None else (whole,) for ids, whole in zip(merged, found, strict=True)]
+
+    return spell
+
+
+def character_speller(vocabulary: Vocabulary, spelling: Spelling) -> Speller:
+    """Make the function that spells tokens by a vocabulary of characters, with the marks of their places."""
+    return lambda tokens: [tuple(spell_token(token, vocabulary, spelling)) for token in tokens]
+
+
+def codepoint_speller(model: CodePointModel, parts: Parts) -> Speller:
+    """Make the function that spells the bytes of tokens by the pieces of a code-point model.
+
+    Its ids are never the unknown one: a row for characters that are not known says nothing of a token.
+    """
+    usable = merged_ids(model)
+    merges_all = PieceType.UNUSED not in model.types
+    symbol_ids = parts.symbol_ids()
+
+    def spell_one(token: bytes) -> list[int]:
+        try:
+            return spell_characters(token.decode(), parts, symbol_ids, usable)
+        except UnicodeDecodeError:
+            return [] if parts.byte_ids is None else [parts.byte_ids[byte] for byte in token]
+
+    def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
+        as_one = [merges_all and n_valid(token) == len(token) for token in tokens]
+        merged = iter(merge_pieces(parts.vocabulary, [*compress(tokens, as_one)]))
+        spelled = [
+            next(merged) if is_text else tuple(spell_one(token))
+            for token, is_text in zip(tokens, as_one, strict=True)
+        ]
+        if parts.byte_ids is not None:
+            return spelled
+        return [tuple([i for i in ids if i != parts.unknown]) for ids in spelled]
+
+    return spell

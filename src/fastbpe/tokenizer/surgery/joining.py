@@ -1,0 +1,110 @@
+"""merge_vocabularies: one tokenizer of two."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from fastbpe._core.merge.vocabulary import MAX_IDS
+from fastbpe.errors import SpecialTokenError, VocabularyError
+from fastbpe.model import NEXT, AddedToken
+from fastbpe.tokenizer.internals import code_point_model_of, extended, family_of, remade, vocabulary_of
+from fastbpe.tokenizer.surgery.joining_bytes import ByteJoining
+from fastbpe.tokenizer.surgery.joining_characters import CharacterJoining
+from fastbpe.tokenizer.surgery.joining_pieces import PieceJoining
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.vocabularies.changes import Change, MergeReport
+
+
+def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeReport]:
+    """Make one tokenizer with the tokens of two. Neither changes.
+
+    The ids of `a` stay. The tokens that only `b` has get the ids from a.n_vocab on: first its ordinary tokens in
+    the order of b, then its special and added tokens. The model of a gives all other rules: split pattern,
+    normalizer, template, byte fallback. Merging still makes every token of a of its own bytes. No token stands
+    twice. A token of b that no text could produce is left out, unless another one is made of it: merging does not
+    make it together with a's tokens, nor is it found as a whole piece; or a's split pattern or normalizer cuts or
+    changes its text, and b's did not.
+
+    - Byte level: new tokens merge after the tokens of a, in b's order. If a list of merges decides in one of the
+      two, the lists follow each other, and a token that they leave in two parts gets a merge after them.
+    - Characters: as with bytes and lists of merges; the ends of words must be marked alike, and no prefix may mark
+      what follows in a word. An unknown character of a may be a token of b, and no longer unknown.
+    - Code points: a longest run of pieces that both have in the same order are anchors, and b's pieces stand
+      between them as late as that allows. If a piece of a would no longer be made, the pieces of b in its way go
+      after all of a's. New scores are 0, -1, -2, … in that order; pieces of the same score keep one score.
+
+    Args:
+        a: Tokenizer – the first one.
+        b: Tokenizer – the second one, of the same mode.
+
+    Returns:
+        The tokenizer and the `IdMap` from a's ids, a pair with the attributes tokenizer, id_map and report. The
+        map from b is tokenizer.id_map(b).
+
+    Raises:
+        ValueError: the modes differ, characters are spelled otherwise, or there would be too many ids
+            (VocabularyError); a special or added token of one is another token of the other (SpecialTokenError).
+        TypeError: an argument is not a Tokenizer.
+
+    >>> import fastbpe
+    >>> a = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
+    >>> b = fastbpe.Tokenizer.from_merges([(98, 99), (97, 256)], pattern=None)
+    >>> merged, id_map = fastbpe.merge_vocabularies(a, b)
+    >>> merged.vocab[256:], merged.encode("abc bc")
+    ([b'ab', b'bc', b'abc'], [258, 32, 257])
+    """
+    for name, tokenizer in (("a", a), ("b", b)):
+        if not isinstance(tokenizer, Tokenizer):
+            raise TypeError(f"{name} must be a Tokenizer, not {type(tokenizer).__name__}")
+    if a.mode != b.mode:
+        raise VocabularyError(f"a is of {a.mode} mode and b of {b.mode} mode: only two of one mode can be merged")
+    if a.n_vocab + b.n_vocab > MAX_IDS:
+        raise VocabularyError(f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: {MAX_IDS}")
+    names = _new_names(a, b)
+    joining: ByteJoining | PieceJoining
+    if a.mode == "codepoint":
+        models = code_point_model_of(a), code_point_model_of(b)
+        own = family_of(a).known_tokens()
+        joining = PieceJoining(*models, own, [token.content for token in names], lambda model: remade(a, model))
+    else:
+        make = CharacterJoining if a.mode == "character" else ByteJoining
+        joining = make(a, b, lambda model: remade(a, model))
+    joined, added, dropped = joining.joined()
+    reordered = joining.reordered(joined, added)
+    with_names = extended(joined, [token._replace(id=NEXT) for token in names])
+    ids = {token.content: token.id for token in _names(with_names)}
+    added = {
+        token.id: ids[token.content] for token in names
+    } | added  # an id of b may be a name and an ordinary token
+    n_common = len({*joining.common, *(token.id for token in _names(b))} - added.keys())
+    report = MergeReport(dict(sorted(added.items())), n_common, tuple(dropped), tuple(reordered))
+    return Change(with_names, with_names.id_map(a), report)
+
+
+def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
+    """List the special and added tokens that only b has.
+
+    Raises SpecialTokenError: a token is special in one and not in the other, or another ordinary token.
+    """
+    known = {token.content: token for token in _names(a)}
+    new = []
+    for token in _names(b):
+        same = known.get(token.content)
+        if same is None:
+            found = vocabulary_of(a).find(token.content) if a.mode == "byte" else a.token_to_id(token.content)
+            if found is None:
+                new.append(token)
+            elif token.special:
+                raise SpecialTokenError.is_ordinary(token.content, found)
+        elif same.special != token.special:
+            raise SpecialTokenError(
+                f"token {token.content!r} is special in one of the vocabularies only: it would be found where it "
+                "is not allowed; remove it from one of them first"
+            )
+    return new
+
+
+def _names(tokenizer: Tokenizer) -> list[AddedToken]:
+    """List the special and added tokens of a tokenizer by id, each once."""
+    tokens = sorted(family_of(tokenizer).known_tokens().values(), key=attrgetter("id"))
+    return [*{token.id: token for token in reversed(tokens)}.values()][::-1]

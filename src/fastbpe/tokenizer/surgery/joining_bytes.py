@@ -1,0 +1,171 @@
+"""Two byte-level vocabularies made one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.errors import SpecialTokenError
+from fastbpe.model import Model, pack_merges
+from fastbpe.tokenizer.families.merges_as_ranks import made_by
+from fastbpe.tokenizer.internals import model_of, vocabulary_of
+from fastbpe.tokenizer.surgery.makers import decided_by_ranks, each_byte
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.vocabularies.listed import ListedMerges, Pair
+from fastbpe.vocabularies.makers import Makers, with_makers
+from fastbpe.vocabularies.orders import displaced
+
+
+class ByteJoining:
+    """Ordinary tokens of two byte-level tokenizers with their ids: first the tokens of `a`.
+
+    Args:
+        a, b: the tokenizers.
+        make: makes a tokenizer like a of a model.
+    """
+
+    def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:
+        self._a, self._b, self._make = a, b, make
+        self._model = model_of(a)
+        self._tokens = vocabulary_of(a).tokens()
+        self._of_b = vocabulary_of(b).tokens()
+        own = {token: i for i, token in reversed([*enumerate(self._tokens)]) if token}
+        added = {token.content.encode(): token.id for token in a.added_tokens if not token.special}
+        own |= {token: i for token, i in added.items() if token not in own}
+        names = {name.encode(): name for name in a.special_tokens}
+        self.common = {i: own[token] for i, token in enumerate(self._of_b) if token in own}
+        self._new: dict[bytes, int] = {}  # token → id in b
+        for i, token in enumerate(self._of_b):
+            if token and token not in own:
+                if token in names:
+                    raise SpecialTokenError.is_ordinary(names[token], i)
+                self._new.setdefault(token, i)
+        self._by_ranks = all(self._ranks_decide(each) for each in (a, b))
+
+    def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
+        """Make the tokenizer; also map the new ids of b to ids in it, and list the ids of b that are left out."""
+        tokens = [*self._new]
+        tokenizer, made = self._made(tokens)
+        kept = self._reachable(tokenizer, tokens, made)
+        if len(kept) < len(tokens):
+            tokenizer, _ = self._made(kept)
+        added = {self._new[token]: self._a.n_vocab + number for number, token in enumerate(kept)}
+        left = {*tokens} - {*kept}
+        return tokenizer, added, [i for i, token in enumerate(self._of_b) if token in left]
+
+    def _ranks_decide(self, tokenizer: Tokenizer) -> bool:
+        return decided_by_ranks(vocabulary_of(tokenizer), model_of(tokenizer))
+
+    def _makers(self, tokenizer: Tokenizer) -> Makers:
+        """Map the tokens that merging makes to the two tokens that make each, the best first."""
+        return made_by(vocabulary_of(tokenizer), model_of(tokenizer))
+
+    def _symbols(self, token: bytes) -> Sequence[bytes]:
+        """Cut a token into the symbols that merging begins with."""
+        return each_byte(token)
+
+    def _text(self, token: bytes) -> str | None:
+        """Give a whole piece that may become the token; None if no piece can."""
+        try:
+            return token.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def _encode(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Give the ids of each text; no ids where a character has none."""
+        return tokenizer.encode_ordinary_batch(texts)
+
+    def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
+        """Give the ids of b of the fewest tokens without which the others merge in b's order."""
+        if self._by_ranks:
+            new_ids = {i: new for i, new in {**self.common, **added}.items() if len(self._of_b[i]) > 1}
+            ranked = sorted(new_ids)
+            return sorted(ranked[position] for position in displaced([new_ids[i] for i in ranked]))
+        place: dict[bytes, int] = {}
+        for number, (left, right) in enumerate(self._pairs(joined)):
+            place.setdefault(left + right, number)
+        own = {token: i for i, token in reversed([*enumerate(self._of_b)])}
+        tokens = dict.fromkeys(left + right for left, right in self._pairs(self._b) if left + right in place)
+        listed = [*tokens]
+        return sorted(own[listed[position]] for position in displaced([place[token] for token in listed]))
+
+    def _made(self, new: Sequence[bytes]) -> tuple[Tokenizer, dict[int, tuple[int, int]]]:
+        """Make a tokenizer with these new tokens; also give the makers of each token."""
+        gap = [b""] * (self._a.n_vocab - len(self._tokens))
+        tokens = [*self._tokens, *gap, *new] if new else self._tokens
+        model = self._model
+        merges = None
+        if self._by_ranks:
+            tables = build_tables(tokens)
+            vocabulary = Vocabulary(
+                **tables,
+                whole_piece_first=model.whole_piece_first,
+                code_points=None,
+                spelled=None,
+                drops_bytes=model.drops_bytes,
+            )
+            made = recover_merges(vocabulary)
+            if model.merges_rule == "merges":
+                merges = pack_merges((*pair, i) for i, pair in made.items())
+        else:
+            merges, made = self._listed(tokens, new)
+        if merges is not None:
+            tables = build_tables(tokens, merges, affixed=model.spelling is not None)
+        full = model._replace(
+            tables=tables,
+            merges=merges or b"",
+            merges_rule="ranks" if merges is None else "merges",
+            special_tokens=self._a.special_tokens,
+            name=None,
+            fingerprint="",
+            training={},
+        )
+        return self._make(full), made
+
+    def _listed(self, tokens: Sequence[bytes], new: Sequence[bytes]) -> tuple[bytes, dict[int, tuple[int, int]]]:
+        """Give the merges of a, then b's, then one for each new token that these leave in two parts."""
+        has = {*tokens}
+        makers = self._makers(self._a)
+        ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token}
+        ids |= {tokens[i]: i for i in makers}
+        pairs = [
+            pair for pair in (*self._pairs(self._a), *self._pairs(self._b)) if {*pair, pair[0] + pair[1]} <= has
+        ]
+        rules = ListedMerges(pairs, self._symbols)
+        remade = rules.remake(token for token in new if has.issuperset(self._symbols(token)))
+        made = dict(makers) | {ids[token]: (ids[left], ids[right]) for token, (left, right) in remade.items()}
+        listed = [(ids[left], ids[right], ids[left + right]) for left, right in rules.pairs]
+        return pack_merges(listed), made
+
+    def _reachable(
+        self, tokenizer: Tokenizer, new: Sequence[bytes], made: dict[int, tuple[int, int]]
+    ) -> list[bytes]:
+        """Give the new tokens that some text makes, and those that they are made of."""
+        first = self._a.n_vocab
+        texts = {i: text for i, token in enumerate(new, first) if (text := self._text(token)) is not None}
+        found = self._encode(tokenizer, [*texts.values()])
+        split = {i: text for (i, text), ids in zip(texts.items(), found, strict=True) if ids != [i]}
+        before = self._encode(self._b, [*split.values()])
+        bad = {
+            i for i, ids in zip(split, before, strict=True) if i not in made or ids == [self._new[new[i - first]]]
+        }
+        single = {i for i, token in enumerate(new, first) if len(self._symbols(token)) == 1}
+        good = [
+            i for i in range(first, first + len(new)) if i not in bad and (i in made or i in texts or i in single)
+        ]
+        return [new[i - first] for i in sorted(with_makers(good, made)) if i >= first]
+
+    def _pairs(self, tokenizer: Tokenizer) -> list[Pair]:
+        """List the merges of a tokenizer by the bytes of their parts, best first."""
+        tokens, makers = vocabulary_of(tokenizer).tokens(), self._makers(tokenizer)
+        if self._ranks_decide(tokenizer):
+            return [(tokens[left], tokens[right]) for left, right in makers.values()]
+        ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token} | {tokens[i]: i for i in makers}
+        merges = model_of(tokenizer).merge_list() or ()
+        return [
+            (tokens[left], tokens[right])
+            for left, right, merged in merges
+            if all(ids[tokens[i]] == i for i in (left, right, merged))
+        ]

@@ -1,0 +1,182 @@
+"""Two code-point vocabularies made one: pieces, and scores that keep both orders as far as one order can."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
+
+from fastbpe.errors import SpecialTokenError, VocabularyError
+from fastbpe.model import CodePointModel, PieceType, pack_pieces
+from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, build, by_scores, make_normalizer
+from fastbpe.tokenizer.surgery.makers import characters, mergeable, piece_makers
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.vocabularies.makers import with_makers
+from fastbpe.vocabularies.orders import Levels, displaced, join, moved_behind
+
+
+class PieceJoining:
+    """Pieces of two models with their ids: first the pieces of `a`.
+
+    Args:
+        a, b: the models.
+        own, theirs: special and added tokens of a and of b. Those of b are left to the caller.
+        make: makes a tokenizer of a model.
+    """
+
+    def __init__(
+        self,
+        a: CodePointModel,
+        b: CodePointModel,
+        own: Iterable[str],
+        theirs: Iterable[str],
+        make: Callable[[CodePointModel], Tokenizer],
+    ) -> None:
+        self._a, self._b, self._make = _scored(a), _scored(b), make
+        known = {piece: i for i, piece in enumerate(a.pieces)}
+        special, left_to_caller = {name.encode() for name in own}, {name.encode() for name in theirs}
+        kinds = mergeable(self._b)
+        self._of_b = {piece: i for i, piece in enumerate(b.pieces)}
+        self._places: dict[bytes, int] = {}  # level of each piece in the merged order
+        self.common: dict[int, int] = {}
+        self.left_out: list[int] = []
+        self._new: dict[bytes, int] = {}  # piece → id in b
+        for i, (piece, kind) in enumerate(zip(b.pieces, self._b.types, strict=True)):
+            is_text = kind in kinds and kind != PieceType.UNUSED and piece not in left_to_caller
+            if piece in known:
+                if is_text and (piece in special or a.types[known[piece]] == PieceType.CONTROL):
+                    raise SpecialTokenError.is_ordinary(piece.decode("utf-8", "replace"), i)
+                self.common[i] = known[piece]
+            elif is_text and kind == PieceType.NORMAL:
+                self._new[piece] = i
+            elif kind == PieceType.UNKNOWN:
+                unknown = self._a.types.find(PieceType.UNKNOWN)
+                if unknown >= 0:
+                    self.common[i] = unknown
+            elif piece not in left_to_caller and kind != PieceType.CONTROL:
+                self.left_out.append(i)
+
+    def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
+        """Make the tokenizer; also map the new ids of b to ids in it, and list the ids of b that are left out."""
+        a, new = self._a, [*self._new]
+        levels = join(_levels(a), _levels(self._b, {*new} | {*a.pieces}))
+        makers = piece_makers(a, build(a))
+        while True:
+            model = _with(a, new, levels)
+            parts = build(model)
+            made = piece_makers(model, parts)
+            broken = [a.piece(i) for i in makers if i not in made]
+            if not broken:
+                break
+            in_way = _in_way(broken, levels, {*new}, parts.marks_spaces)
+            levels = moved_behind(levels, in_way)
+        kept = self._reachable(model, made, new)
+        if len(kept) < len(new):
+            there = {*kept} | {*a.pieces}
+            levels = [level for each in levels if (level := [piece for piece in each if piece in there])]
+            model = _with(a, kept, levels)
+        added = {self._new[piece]: a.n_pieces + number for number, piece in enumerate(kept)}
+        left = [self._new[piece] for piece in new if self._new[piece] not in added]
+        self._places = {piece: number for number, level in enumerate(levels) for piece in level}
+        return self._make(model), added, sorted((*self.left_out, *left))
+
+    def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
+        """Give the ids of b of the fewest pieces without which the others merge in b's order."""
+        listed = [self._of_b[piece] for level in _levels(self._b) for piece in level]
+        pieces = self._b.pieces
+        listed = [i for i in listed if i in added or i in self.common]
+        listed = [i for i in listed if len(characters(pieces[i])) > 1 and pieces[i] in self._places]
+        return sorted(listed[position] for position in displaced([self._places[pieces[i]] for i in listed]))
+
+    def _reachable(
+        self, model: CodePointModel, made: Mapping[int, tuple[int, int]], new: Sequence[bytes]
+    ) -> list[bytes]:
+        """Give the new pieces that merging makes of normalized text, and those they are made of."""
+        normalizer = make_normalizer(model, add_dummy_prefix=False)
+        first = self._a.n_pieces
+        good = []
+        for i, piece in enumerate(new, first):
+            text = b"." + piece.replace(METASPACE_UTF8, b" ") + b"."
+            is_made = i in made or len(characters(piece)) == 1
+            if is_made and normalizer.normalize(text).replace(METASPACE_UTF8, b" ") == text:
+                good.append(i)
+        return [new[i - first] for i in sorted(with_makers(good, made)) if i >= first]
+
+
+def _scored(model: CodePointModel) -> CodePointModel:
+    """Give a model whose scores decide. Raises VocabularyError if they cannot say what its merges say."""
+    scored = by_scores(model)
+    symbols = model.conventions is not None and model.conventions.symbols
+    if scored.merges or (symbols and scored.types != model.types):
+        raise VocabularyError(
+            "the merges of this tokenizer.json cannot be said by scores, so its pieces cannot be put in one order "
+            "with others"
+        )
+    return scored
+
+
+def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[bytes]:
+    """List the pieces that merging makes by score, the best first; pieces of the same score are one level.
+
+    Pieces of one character, which nothing makes, stand after all others. among: leave others out.
+    """
+    kinds = mergeable(model)
+    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    order = []
+    for i, piece in enumerate(model.pieces):
+        if model.types[i] in kinds and (among is None or piece in among):
+            score = scores[i]
+            order.append((len(characters(piece)) == 1, -score, -math.copysign(1, score), piece))
+    order.sort(key=lambda entry: entry[:3])
+    return [[entry[3] for entry in level] for _, level in groupby(order, key=lambda entry: entry[:3])]
+
+
+def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> CodePointModel:
+    """Give a model with more pieces, and scores by levels: 0 for the first, -1 for the second, and so on."""
+    piece_bytes, piece_ends = pack_pieces([*a.pieces, *new])
+    scores = [*struct.unpack(f"<{a.n_pieces}f", a.scores), *[0.0] * len(new)]
+    ids = {piece: i for i, piece in enumerate((*a.pieces, *new))}
+    for number, level in enumerate(levels):
+        for piece in level:
+            scores[ids[piece]] = float(-number)
+    values = dict(a.trainer.values)
+    if "vocab_size" in values:
+        values["vocab_size"] = len(ids)
+    return a._replace(
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=struct.pack(f"<{len(scores)}f", *scores),
+        types=a.types + bytes([PieceType.NORMAL]) * len(new),
+        trainer=a.trainer.with_values(values),
+        self_test_data=None,
+        serialized=b"",
+        name=None,
+        training={},
+    )
+
+
+def _in_way(broken: Iterable[bytes], levels: Levels[bytes], new: set[bytes], marks_spaces: bool) -> set[bytes]:
+    """Give the new pieces that merging makes on the way, where it no longer makes a piece."""
+
+    def shown(piece: bytes) -> bytes:
+        return piece.replace(METASPACE_UTF8, b" ") if marks_spaces else piece
+
+    names = {shown(piece): piece for level in levels for piece in level}
+    priorities = {shown(piece): number for number, level in enumerate(levels) for piece in level}
+    found = set()
+    for piece in broken:
+        parts = characters(shown(piece))
+        while True:
+            pairs = [
+                (priorities[pair[0] + pair[1]], at)
+                for at, pair in enumerate(pairwise(parts))
+                if pair[0] + pair[1] in priorities
+            ]
+            if not pairs:
+                break
+            _, at = min(pairs)
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+            if names[parts[at]] in new:
+                found.add(names[parts[at]])
+    return found

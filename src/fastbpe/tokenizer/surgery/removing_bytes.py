@@ -1,0 +1,209 @@
+"""Byte-level models with fewer tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.arguments import integer
+from fastbpe._utils.caching import cached_property
+from fastbpe.errors import VocabularyError
+from fastbpe.formats.huggingface import templates
+from fastbpe.model import Model, pack_merges
+from fastbpe.tokenizer.families.merges_as_ranks import made_by
+from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.surgery.makers import decided_by_ranks, each_byte
+from fastbpe.vocabularies.listed import ListedMerges
+from fastbpe.vocabularies.makers import Makers, made_of
+
+Renumber = Callable[[Collection[int]], Mapping[int, int]]  # ids that go → new ids of the others
+
+
+class ByteRemoval:
+    """Removal of tokens from a byte-level vocabulary: which others go, and the model of the rest.
+
+    Args:
+        model: the model.
+        vocabulary: its tokens and merges.
+        special: its special and added tokens.
+        is_whole: tells whether a token that merging does not make is found as a whole piece.
+    """
+
+    has_gaps = True
+
+    def __init__(
+        self, model: Model, vocabulary: Vocabulary, special: SpecialTokens, is_whole: Callable[[int, bytes], bool]
+    ) -> None:
+        self._model = model
+        self._special = special
+        self._is_whole = is_whole
+        self._find = vocabulary.find
+        self._tokens = vocabulary.tokens()
+        self._by_ranks, self.makers = self._rules(model, vocabulary)
+        self._names = {token.content: token.id for token in special.added} | special.ids
+        self.n_vocab = max(len(self._tokens), *(i + 1 for i in self._names.values()), 0)
+
+    @cached_property
+    def ranked(self) -> list[int]:
+        """Ids of all tokens, the best priority first."""
+        ids = [i for i, token in enumerate(self._tokens) if token]
+        if not self._by_ranks:
+            base = self._base()
+            ids = [*(i for i in ids if i in base and i not in self.makers), *self.makers, *ids]
+        return [*dict.fromkeys((*ids, *sorted(self._names.values())))]
+
+    @cached_property
+    def kept(self) -> dict[int, str]:
+        """Ids that are never removed, with the reason."""
+        before, behind = self._model.template
+        around = dict.fromkeys((*before, *behind, *self._model.pair_template), "part of the template around texts")
+        around = {i: reason for i, reason in around.items() if i >= 0}
+        return around | self._base()
+
+    @cached_property
+    def special(self) -> Collection[int]:
+        """Ids of special and added tokens, and of tokens that alone hold a byte."""
+        return {*self._names.values(), *self._uncovered}
+
+    @cached_property
+    def _uncovered(self) -> set[int]:
+        """Ids of tokens with a byte that is not a token: without them, it would be left out of text."""
+        if not self._model.drops_bytes:
+            return set()
+        base = {*b"".join([token for token in self._tokens if len(token) == 1])}
+        texts = [(token.id, token.content.encode()) for token in self._special.added if not token.special]
+        return {i for i, token in (*enumerate(self._tokens), *texts) if not base.issuperset(token)}
+
+    def _rules(self, model: Model, vocabulary: Vocabulary) -> tuple[bool, Makers]:
+        """Tell whether ranks decide what merges, and which two tokens make each other one."""
+        return decided_by_ranks(vocabulary, model), made_by(vocabulary, model)
+
+    def _base(self) -> dict[int, str]:
+        """Map the tokens that merging begins with to the reason why they stay."""
+        return {i: "a byte, and bytes are the base" for i, token in enumerate(self._tokens) if len(token) == 1}
+
+    def _symbols(self, token: bytes) -> Sequence[bytes]:
+        """Cut a token into the symbols that merging begins with."""
+        return each_byte(token)
+
+    def find(self, token: int | str | bytes) -> int | None:
+        """Find the id of a token by its id, its text or its bytes; None: there is none."""
+        if isinstance(token, str):
+            return self._names[token] if token in self._names else self._find(token)
+        if isinstance(token, bytes):
+            return self._find(token)
+        token = integer("a token", token)
+        has = 0 <= token < len(self._tokens) and self._tokens[token] != b""
+        return token if has or token in self._names.values() else None
+
+    def without(
+        self, drop: Collection[int], renumber: Renumber
+    ) -> tuple[Model, list[int], dict[int, tuple[int, int]]]:
+        """Give the model without tokens, the further ids that go, and the makers of tokens, in old ids."""
+        kept = [b"" if i in drop else token for i, token in enumerate(self._tokens)]
+        if self._by_ranks:
+            made: Mapping[int, tuple[int, int]] = recover_merges(self._vocabulary(kept))
+            pairs = [(*pair, i) for i, pair in made.items()]
+        else:
+            pairs, made = self._relisted(kept, made_of(drop, self.makers))
+        lost = [i for i in self.makers if kept[i] and i not in made and not self._is_whole(i, kept[i])]
+        bad = next((i for i in (*drop, *lost) if i in self._uncovered), None)
+        if bad is not None:
+            raise VocabularyError(
+                f"the token {bad} has a byte that is not a token of this vocabulary: without it, that byte would "
+                "be left out of text"
+            )
+        new_ids = renumber({*drop, *lost})
+        for i in lost:
+            kept[i] = b""
+        listed = None
+        if self._model.merges_rule == "merges":
+            listed = pack_merges(
+                (new_ids[left], new_ids[right], new_ids[i])
+                for left, right, i in pairs
+                if kept[left]
+                and kept[right]
+                and kept[i]  # a pair with a token that merging does not make never is
+            )
+        return self._built(kept, new_ids, listed), lost, dict(made)
+
+    def _vocabulary(self, tokens: list[bytes]) -> Vocabulary:
+        return Vocabulary(
+            **build_tables(tokens),
+            whole_piece_first=self._model.whole_piece_first,
+            code_points=None,
+            spelled=None,
+            drops_bytes=self._model.drops_bytes,
+        )
+
+    def _relisted(
+        self, kept: Sequence[bytes], orphans: Sequence[int]
+    ) -> tuple[list[tuple[int, int, int]], dict[int, tuple[int, int]]]:
+        """Give the merges that are left, with new ones that remake orphans; and the makers of each token."""
+        ids = {token: i for i, token in reversed([*enumerate(kept)]) if token}
+        ids |= {kept[i]: i for i in self.makers if kept[i]}  # of equal tokens, the one that is made
+        merges = self._model.merge_list() or ()
+        pairs = [(kept[left], kept[right]) for left, right, i in merges if _are_in(ids, kept, (left, right, i))]
+        rules = ListedMerges(pairs, self._symbols)
+        remade = rules.remake([kept[i] for i in orphans])
+        made = {i: pair for i, pair in self.makers.items() if kept[i] and i not in {*orphans}}
+        made |= {ids[token]: (ids[left], ids[right]) for token, (left, right) in remade.items()}
+        return [(ids[left], ids[right], ids[left + right]) for left, right in rules.pairs], made
+
+    def _built(self, kept: Sequence[bytes], new_ids: Mapping[int, int], merges: bytes | None) -> Model:
+        ordinary = {new_ids[i]: token for i, token in enumerate(kept) if token}
+        tokens = [ordinary.get(i, b"") for i in range(max(ordinary) + 1)]
+        model = renumbered(self._model, self._special.ids, new_ids)
+        tables = build_tables(tokens, merges, affixed=model.spelling is not None)
+        return model._replace(tokens=None, tables=tables, merges=merges or b"")
+
+
+def _are_in(ids: Mapping[bytes, int], tokens: Sequence[bytes], some: Iterable[int]) -> bool:
+    """Tell whether these ids are the ids of their tokens: not of tokens that go, or that no merge makes."""
+    return all(ids.get(tokens[i]) == i for i in some)
+
+
+def renumbered(model: Model, special_tokens: Mapping[str, int], new_ids: Mapping[int, int]) -> Model:
+    """Give a model whose special tokens and templates have new ids. Tokens without one are left out.
+
+    Raises VocabularyError if a template has an id without a new one.
+    """
+    names = {name for name, i in special_tokens.items() if i not in new_ids}
+    names |= {token.content for token in model.added_tokens if token.id not in new_ids}
+    before, behind = model.template
+
+    def new(ids: Sequence[int]) -> tuple[int, ...]:
+        bad = next((i for i in ids if i >= 0 and i not in new_ids), None)
+        if bad is not None:
+            raise VocabularyError(
+                f"the template around texts has the id {bad}, which has no token: no id can take its place"
+            )
+        return tuple(i if i < 0 else new_ids[i] for i in ids)
+
+    return model._replace(
+        special_tokens={name: new_ids[i] for name, i in special_tokens.items() if i in new_ids},
+        added_tokens=[token._replace(id=new_ids[token.id]) for token in model.added_tokens if token.id in new_ids],
+        template=(new(before), new(behind)),
+        pair_template=new(model.pair_template),
+        roles={role: name for role, name in model.roles.items() if name not in names},
+        huggingface=_renumbered_parts(model.huggingface, new_ids),
+        name=None,
+        fingerprint="",
+        training={},
+    )
+
+
+def _renumbered_parts(parts: Mapping[str, Any], new_ids: Mapping[int, int]) -> dict[str, Any]:
+    """Give parts of a tokenizer.json with new ids. Padding with a token that goes goes, too."""
+    made = dict(parts)
+    if isinstance(made.get("post_processor"), dict):
+        made["post_processor"] = templates.renumbered(made["post_processor"], new_ids)
+    padding = made.get("padding")
+    if isinstance(padding, dict) and "pad_id" in padding:
+        pad = new_ids.get(padding["pad_id"])
+        made["padding"] = None if pad is None else {**padding, "pad_id": pad}
+    made.pop("empty_token", None)  # its id has no token
+    return made

@@ -1,0 +1,59 @@
+"""Models of characters with fewer tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.model import Model, Spelling
+from fastbpe.tokenizer.families.spelling import symbols_of
+from fastbpe.tokenizer.surgery.makers import spelled_makers
+from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval, Renumber
+from fastbpe.vocabularies.makers import Makers
+
+
+class CharacterRemoval(ByteRemoval):
+    """Removal of tokens from a vocabulary of characters. Takes what `ByteRemoval` takes.
+
+    With continuing_subword_prefix, a token whose makers go is not remade: it goes, too.
+    """
+
+    @property
+    def _spelling(self) -> Spelling:
+        assert self._model.spelling is not None
+        return self._model.spelling
+
+    def _symbols(self, token: bytes) -> Sequence[bytes]:
+        return symbols_of(token, self._spelling)
+
+    def _rules(self, model: Model, vocabulary: Vocabulary) -> tuple[bool, Makers]:
+        return False, spelled_makers(vocabulary, model)  # symbols are not bytes, so ranks do not tell what merges
+
+    def _base(self) -> dict[int, str]:
+        alone = (i for i, token in enumerate(self._tokens) if token and len(self._symbols(token)) == 1)
+        base = {i: "a character, and characters are the base" for i in alone if i not in self.makers}
+        base |= {i: "a byte of the byte fallback" for i in self._spelling.byte_ids if i >= 0}
+        return base if self._spelling.unknown < 0 else base | {self._spelling.unknown: "the unknown token"}
+
+    def _relisted(
+        self, kept: Sequence[bytes], orphans: Sequence[int]
+    ) -> tuple[list[tuple[int, int, int]], dict[int, tuple[int, int]]]:
+        if not self._spelling.prefix:
+            return super()._relisted(kept, orphans)
+        gone = {*orphans}
+        made = {i: pair for i, pair in self.makers.items() if kept[i] and i not in gone}
+        there = {i for i, token in enumerate(kept) if token and (i in made or i not in self.makers)}
+        merges = self._model.merge_list() or ()
+        return [merge for merge in merges if there.issuperset(merge)], made
+
+    def without(
+        self, drop: Collection[int], renumber: Renumber
+    ) -> tuple[Model, list[int], dict[int, tuple[int, int]]]:
+        """Give the model without tokens, the further ids that go, and the makers of tokens, in old ids."""
+        model, lost, made = super().without(drop, renumber)
+        new_ids: Mapping[int, int] = renumber({*drop, *lost})
+        spelling = self._spelling._replace(
+            unknown=new_ids.get(self._spelling.unknown, -1),
+            byte_ids=tuple(new_ids.get(i, -1) for i in self._spelling.byte_ids),
+        )
+        return model._replace(spelling=spelling), lost, made
