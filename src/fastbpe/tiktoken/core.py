@@ -21,6 +21,7 @@ from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 _BYTE = Struct("B")
+_BLANKS = b" \n\t"
 _EVERY = "enc.special_tokens_set"  # expression for all special tokens, in errors
 _CHECKED = 1 << 16  # ids that are checked in one call of max()
 _CHECKED_LISTS = 1 << 6  # and lists
@@ -143,10 +144,8 @@ class Encoding(Methods):
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         data = to_utf8(text)
         allowed, _ = self._special_matchers.choose(allowed_special, ())
-        from fastbpe.tiktoken.unstable import n_unstable  # here, as below: few programs need it
-
         last = last_piece(self._splitter, allowed, data)
-        n = n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
+        n = _n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
         return (ids[:-n], self._completions.of(self.decode_bytes(ids[-n:]))) if n else (ids, [])
 
     @cached_property
@@ -234,10 +233,8 @@ class Encoding(Methods):
         ids = self.encode_ordinary(sound)
         if len(sound) == len(text):
             return ids
-        from fastbpe.tiktoken.unstable import n_unstable
-
         last = last_piece(self._splitter, None, sound)
-        n_stable = len(ids) - n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
+        n_stable = len(ids) - _n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
         rest = self.decode_bytes(ids[n_stable:]) + text[len(sound) :]
         return ids[:n_stable] + self._encode_single_piece(rest)
 
@@ -429,3 +426,22 @@ def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
 def raise_disallowed_special_token(token: str) -> NoReturn:
     """Raise the ValueError for a special token in a text that must not hold it."""
     raise SpecialTokenError.disallowed(token, _EVERY)
+
+
+def _n_unstable(ids: Sequence[int], last: bytes, token: Callable[[int], bytes], apart: Collection[int]) -> int:
+    """Count the ids that more text may change: those of the last piece, and of white space before it.
+
+    Args:
+        ids: ids of the text.
+        last: bytes of the text's last piece; b"" without one.
+        token: gives the bytes of an id.
+        apart: ids that no later text changes, such as special tokens.
+    """
+    n = n_bytes = 0
+    while n_bytes < len(last):
+        n += 1
+        n_bytes += len(token(ids[-n]))
+    if n and not token(ids[-n]).strip(_BLANKS):
+        while n < len(ids) and ids[-n - 1] not in apart and not token(ids[-n - 1]).strip(_BLANKS):
+            n += 1
+    return n

@@ -2,6 +2,9 @@
 
 `families` knows what differs between vocabularies of bytes, characters and code points. Modules beside this one
 hold the longer work, as functions. The compiled core encodes and decodes.
+
+Methods that are marked `@_compiled` are declarations: signature and help for readers, editors and `help()`. Their
+compiled code takes the place of their bodies, because a Python frame would cost as much as a short text does.
 """
 
 from __future__ import annotations
@@ -110,10 +113,6 @@ class Tokenizer(Encoder):
     origin     `name` `mode` `pattern` `training_report` `training_options` `fingerprint`
     files      `save` `export` `encode_files`
     ========== ==================================================================================================
-
-    Methods below that are marked `@_compiled` are declarations: signature and help for readers, editors and
-    `help()`. Their compiled code takes the place of their bodies, because a Python frame would cost as much as a
-    short text does.
 
     >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256, b"abc": 257}
     >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
@@ -352,6 +351,9 @@ class Tokenizer(Encoder):
         If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
         tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
         offsets, they leave out the white space of tokens. For bytes, offsets count the characters of their UTF-8.
+
+        A sentencepiece model gives an empty span to a space that it puts before the text, and to all byte ids of a
+        character but the last, as sentencepiece does.
 
         Args:
             text, allowed_special, disallowed_special: as in `encode`.
@@ -1048,10 +1050,10 @@ class Tokenizer(Encoder):
         True
         """
         n = integer("max_tokens", max_tokens)
-        return (
-            self.count(text, max_tokens=n, allowed_special=allowed_special, disallowed_special=disallowed_special)
-            <= n
+        n_ids = self.count(
+            text, max_tokens=n, allowed_special=allowed_special, disallowed_special=disallowed_special
         )
+        return n_ids <= n
 
     @overload
     def truncate(
@@ -1237,6 +1239,10 @@ class Tokenizer(Encoder):
     ) -> str:
         """Decode ids to text, special tokens included.
 
+        Control symbols of a sentencepiece model decode to nothing. errors="replace" follows the original: one
+        U+FFFD for each byte of a sentencepiece model that belongs to no character; with a tokenizer.json of code
+        points, one for each of consecutive byte ids that are not UTF-8 together.
+
         Args:
             ids: a list, an array or any sequence of integers.
             errors: treatment of bytes that are not UTF-8: "replace" (by U+FFFD), "strict", "ignore", or the name
@@ -1303,13 +1309,15 @@ class Tokenizer(Encoder):
 
         Its `push` takes an id or several and gives the text that they complete; its `finish` gives the rest. A
         model with more rows than its tokenizer has tokens may sample an id without a token: with
-        unknown_ids="skip" or "replace" the stream continues.
+        unknown_ids="skip" or "replace" the stream continues. A stream cannot take back text: if the first byte ids
+        of a run made characters, and all together are not UTF-8, only the ids after them become U+FFFD.
 
         Args:
             errors, unknown_ids, skip_special_tokens: as in `decode`.
 
         Raises:
-            ValueError: unknown_ids has another value.
+            ValueError: unknown_ids has another value, or a sentencepiece model changes decoded text by rules,
+                which need the whole text.
             LookupError: no error handler has the name `errors`.
 
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
@@ -1350,7 +1358,8 @@ class Tokenizer(Encoder):
     def token_to_id(self, token: bytes | str) -> int | None:
         """Find the id of a token, ordinary or special, by its bytes or its text; None if there is none.
 
-        If several tokens have these bytes, the lowest id counts.
+        If several tokens have these bytes, the lowest id counts. In a piece of code points a space stands for
+        U+2581, too.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.token_to_id("ab"), tokenizer.token_to_id(b"abc")
@@ -1360,7 +1369,7 @@ class Tokenizer(Encoder):
 
     @_compiled(tokenizer_methods.id_to_token)
     def id_to_token(self, token_id: int) -> bytes:
-        """Give the bytes of an id.
+        """Give the bytes of an id; for control symbols and the unknown piece, their text in the model.
 
         Args:
             token_id: int – the id.
@@ -1376,6 +1385,8 @@ class Tokenizer(Encoder):
     @property
     def vocab(self) -> list[bytes]:
         """New list of the bytes of every id below n_vocab, b"" for an id without a token. Making it is slow.
+
+        Code points: the bytes that each id adds to a decoded text, b"" for control symbols.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).vocab[254:]
         [b'\\xfe', b'\\xff', b'ab']
@@ -1580,12 +1591,14 @@ class Tokenizer(Encoder):
         """Make a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
 
         All ids stay. Text becomes an added token before it is split and merged, as in the library tokenizers: the
-        leftmost, and the longest of those. `encode_parts` never makes one of untrusted text.
+        leftmost, and the longest of those. `encode_parts` never makes one of untrusted text. In a sentencepiece
+        model they are user-defined pieces, without flags, which sentencepiece finds too.
 
         Args:
-            tokens: text to id. Or a list of texts and `AddedToken`s, which have flags: those that are added tokens
-                already keep their ids, new ones get the ids from n_vocab on, in order. One with
-                special=True becomes a special token. An id may belong to the ordinary token with this very text.
+            tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of texts and
+                `AddedToken`s, which have flags: those that are added tokens already keep their ids, new ones get
+                the ids from n_vocab on, in order. One with special=True becomes a special token. An id may belong
+                to the ordinary token with this very text.
 
         Raises:
             SpecialTokenError: a text is empty, a special token or an ordinary one, an id is taken, or an added
@@ -1612,8 +1625,9 @@ class Tokenizer(Encoder):
         """Make a tokenizer with more special tokens. This tokenizer does not change.
 
         Args:
-            special_tokens: text to id. Or a list of texts and `AddedToken`s, which have flags: those that are
-                special tokens already keep their ids, new ones get the ids from n_vocab on, in order.
+            special_tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of
+                texts and `AddedToken`s, which have flags: those that are special tokens already keep their ids,
+                new ones get the ids from n_vocab on, in order.
             reserved: int – number of further special tokens, without a use yet.
             reserved_name: str – their name, with {} for their number: from 0 on, without the names that are taken.
             pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number. None: reserve

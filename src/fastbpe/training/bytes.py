@@ -21,10 +21,9 @@ from fastbpe.training.base_vocabulary import (
     byte_vocabulary,
     vocabulary_of_base,
 )
-from fastbpe.training.options import ByteOptions, ReadingOptions, check_special_tokens
+from fastbpe.training.options import ByteOptions, ReadingOptions, Run, check_special_tokens, number_of_ids
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
-from fastbpe.training.run import Run, number_of_ids
 
 _CALLER = 4  # stacklevel of warnings from a function that `train_bytes` calls: the line that calls `train`
 

@@ -29,9 +29,8 @@ from fastbpe.training.codepoint_counting import (
 )
 from fastbpe.training.codepoint_model import check_number, make_model
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.options import ReadingOptions
+from fastbpe.training.options import ReadingOptions, Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, facts_of
-from fastbpe.training.run import Run, number_of_ids
 from fastbpe.training.word_counting import code_point_base, counted_words, sentences_of, with_format_of
 
 _CALLER = 3  # stacklevel of warnings: the line that calls `train`

@@ -18,7 +18,7 @@ from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.tokenizer.internals import vocabulary_of_sequences
 from fastbpe.tokenizer.sequences.sequence_batches import dimensions, each_sequence
 from fastbpe.tokenizer.sequences.sequence_tokenizer import MAX_BASE_SIZE, SequenceTokenizer, model_of_merges
-from fastbpe.training.run import Run, number_of_ids
+from fastbpe.training.options import Run, number_of_ids
 
 _TIES = ("pair", "first")
 _CALLER = 4  # stacklevel of warnings: the line that calls `train`

@@ -20,11 +20,11 @@ from fastbpe.training.options import (
     ByteRun,
     CodePointRun,
     ReadingOptions,
+    Run,
     SequenceRun,
     TrainingKeywords,
 )
 from fastbpe.training.piece_counts import PieceCounts
-from fastbpe.training.run import Run
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.sequences.sequence_batches import SequenceSource

@@ -10,6 +10,7 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.tokenizer_methods import TokenFinder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import pieces
+from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
@@ -17,7 +18,7 @@ from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import TEXT, AddedToken, Model, Templates
 from fastbpe.patterns import shown_pattern
 from fastbpe.tokenizer import own_tokens
-from fastbpe.tokenizer.families import components, properties
+from fastbpe.tokenizer.families import components
 from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
 from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
 from fastbpe.tokenizer.surgery import adding
@@ -160,10 +161,17 @@ class ByteFamily(Family):
         return self._decoder.n_ids
 
     def vocab(self) -> list[bytes]:
-        return properties.vocab_of(self._vocabulary, self.special, self.n_ids)
+        tokens = self._vocabulary.tokens()
+        tokens += [b""] * (self.n_ids - len(tokens))
+        for token_id, token in self.special.encoded:
+            tokens[token_id] = token
+        return tokens
 
     def merges(self) -> list[tuple[int, int]]:
-        return properties.merges_of(self._own, self._vocabulary)
+        listed = self._own.merge_list()
+        if listed is not None:
+            return [(left, right) for left, right, _ in listed]
+        return list(recover_merges(self._vocabulary).values())
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
         from fastbpe.tokenizer.families.merged_tokens import of_bytes
@@ -207,7 +215,20 @@ class ByteFamily(Family):
 
     @cached_property
     def fingerprint(self) -> str:
-        return properties.fingerprint_of(self._own, self._vocabulary, self.pattern, self.special)
+        model = self._own
+        if model.fingerprint:  # a native file brings it along
+            return model.fingerprint
+        import hashlib  # here: importing it is slow
+
+        rule = (model.merges_rule, self._vocabulary.whole_piece_first, self.pattern)
+        ids = list(self.special.ids.items())
+        digest = hashlib.sha256(repr(("byte", *rule, ids, *components.extras(model))).encode())
+        tables = self._vocabulary.sections()
+        for part in (tables["token_ends"], tables["token_bytes"]):
+            digest.update(part)
+        if model.merges_rule == "merges":
+            digest.update(model.merges)
+        return digest.hexdigest()
 
     def normalizers(self) -> list[dict[str, Any]]:
         return [dict(step) for step in self._own.normalizers]

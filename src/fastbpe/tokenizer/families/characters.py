@@ -7,7 +7,8 @@ library before and after. Tokens are as the file spells them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fastbpe._core.encode.encoder import Encoder
@@ -92,10 +93,8 @@ class CharacterFamily(ByteFamily):
         return of_spelled(self._vocabulary, self.splitter, self._named, self.spelling, numbers)
 
     def sorted_tokens(self) -> SortedTokens:
-        from fastbpe.tokenizer.families.spelled_tokens import SpelledTokens
-
         named, token = self._named, self._steps.token
-        return SpelledTokens({i: token(i) for i, has in enumerate(self.vocab()) if has and i not in named})
+        return _SpelledTokens({i: token(i) for i, has in enumerate(self.vocab()) if has and i not in named})
 
     def material(self) -> Material:
         from fastbpe.tokenizer.families.material import spelled_material
@@ -119,3 +118,21 @@ class CharacterFamily(ByteFamily):
         from fastbpe.tokenizer.export.export import dump_characters
 
         return dump_characters(tokenizer, format)
+
+
+class _SpelledTokens:
+    """Ordinary tokens of a tokenizer of characters, in the order of their bytes.
+
+    Args:
+        surfaces: id of each ordinary token → the bytes that it adds to a text.
+    """
+
+    def __init__(self, surfaces: Mapping[int, bytes]) -> None:
+        self._ids = sorted(surfaces, key=lambda token_id: (surfaces[token_id], token_id))
+        self._surfaces = [surfaces[token_id] for token_id in self._ids]
+
+    def beginning_with(self, prefix: bytes) -> list[int]:
+        """Give the ids of the tokens that begin with a prefix, as they decode."""
+        first = bisect_left(self._surfaces, prefix)
+        n = bisect_left(self._surfaces, True, first, key=lambda surface: not surface.startswith(prefix))
+        return self._ids[first:n]
