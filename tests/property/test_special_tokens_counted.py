@@ -100,7 +100,7 @@ def test_disallowed_tokens_are_refused() -> None:
             call("a<|y|>b", allowed_special={"<|x|>"}, disallowed_special="all")
         with pytest.raises(SpecialTokenError, match=r"disallowed special token '<\|x\|>'"):
             call("a<|x|>b<|y|>", disallowed_special={"<|x|>"})
-        with pytest.raises(ValueError, match="allowed_special='x'"):
+        with pytest.raises(ValueError, match="allowed_special='x'"):  # no set of names
             call("a", allowed_special="x")
 
 
@@ -132,3 +132,14 @@ def with_both() -> Tokenizer:
     )
     model = plain._family.model
     return Tokenizer(model._replace(template=((256, 257), (258,))))  # type: ignore[union-attr]
+
+
+def test_a_note_tells_which_text_of_a_batch_holds_the_disallowed_token() -> None:
+    tokenizer = Tokenizer.from_merges([], pattern="gpt2", special_tokens={"<|x|>": 256})
+    for call in (
+        lambda: tokenizer.count_batch(["a", "<|x|>"], disallowed_special="all"),
+        lambda: tokenizer.truncate_batch(["a", "<|x|>"], 3, disallowed_special="all"),
+    ):
+        with pytest.raises(SpecialTokenError) as raised:
+            call()
+        assert "texts[1]" in str(getattr(raised.value, "__notes__", raised.value))

@@ -429,7 +429,7 @@ def raise_disallowed_special_token(token: str) -> NoReturn:
 
 
 def _n_unstable(ids: Sequence[int], last: bytes, token: Callable[[int], bytes], apart: Collection[int]) -> int:
-    """Count the ids that more text may change: those of the last piece, and of white space before it.
+    """Count the last ids of a text that may change when text is added to it.
 
     Args:
         ids: ids of the text.

@@ -238,7 +238,7 @@ class Tokenizer(Encoder):
                 tokenizers, code points the rule of sentencepiece. Special and added tokens stay whole.
             seed: seed of the random numbers for dropout, 0 to 2**64 - 1; a seed always gives the same ids. None: a
                 seed from the operating system.
-            with_template: put the ids of `template` around, such as those of `<s>` and `</s>`.
+            with_template: add the ids of `template` before and after, such as `<s>` and `</s>`.
 
         Raises:
             SpecialTokenError: the text holds a disallowed special token (a ValueError).
@@ -455,11 +455,11 @@ class Tokenizer(Encoder):
         A normalizer, unknown characters, or bytes without a token may change it.
 
         Args:
-            allowed_special, disallowed_special: as in `count`.
             text: as in `encode`. A surrogate pair in a str equals its character; a lone surrogate is lost.
+            allowed_special, disallowed_special: as in `count`.
 
         Raises:
-            ValueError, TypeError: as in `encode`, but never because of a special token.
+            SpecialTokenError, ValueError, TypeError: as in `count`.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> tokenizer.is_lossless("any text"), tokenizer.is_lossless(chr(0xD800))

@@ -1,4 +1,4 @@
-"""Names of options: those of each mode, and suggestions for a name that no mode has."""
+"""Check of the names of options. An error suggests the nearest name."""
 
 from __future__ import annotations
 

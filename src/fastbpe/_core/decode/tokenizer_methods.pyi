@@ -56,4 +56,4 @@ class TokenFinder:
 
     def __init__(self, vocabulary: Vocabulary, special: _HasIds) -> None: ...
     def find(self, token: bytes | str) -> int | None:
-        """Find the id of a token; None if there is none."""
+        """Find the id of a token, or return None."""

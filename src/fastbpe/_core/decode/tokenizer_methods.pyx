@@ -57,7 +57,7 @@ cdef class TokenFinder:
         self._special = special
 
     def find(self, token):
-        """Find the id of a token; None if there is none."""
+        """Find the id of a token, or return None."""
         found = self._vocabulary.find(token)
         if found is not None:
             return found

@@ -30,7 +30,7 @@ from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_numpy
-from fastbpe.errors import SpecialTokenError
+from fastbpe.errors import SpecialTokenError, note_place
 
 cdef size_t MAX_SIZE = <size_t> 1 << 62  # ids or bytes: larger arguments are clipped to it
 cdef object NOTHING = frozenset()
@@ -279,7 +279,7 @@ cdef class Encoder:
     def _finding(self, texts, allowed_special, disallowed_special):
         """Return an encoder that finds the allowed special tokens in any text, and shares the caches of this one.
 
-        Raises SpecialTokenError if one of the texts holds a disallowed one.
+        Raises SpecialTokenError if one of the texts holds a disallowed one; in a list, a note tells which.
         """
         cdef SpecialMatcher allowed, disallowed
         cdef Encoder made
@@ -287,11 +287,14 @@ cdef class Encoder:
             return self
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         if disallowed is not None:
-            for text in texts:
+            for i, text in enumerate(texts):
                 found = disallowed.search(text) if isinstance(text, (str, bytes)) else None
                 if found is not None:
                     token = to_utf8(text)[found[0] : found[1]].decode()
-                    raise SpecialTokenError.disallowed(token, disallowed.every)
+                    error = SpecialTokenError.disallowed(token, disallowed.every)
+                    if isinstance(texts, list):
+                        note_place(error, f"texts[{i}]")
+                    raise error
         if allowed is None or allowed is self._ready().always:
             return self
         made = Encoder.__new__(Encoder)
