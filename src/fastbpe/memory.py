@@ -16,7 +16,6 @@ CACHES = {
     "fastbpe.minbpe.tokenizers": ("_splitter",),
     "fastbpe.normalization.huggingface": ("_precompiled",),
     "fastbpe.normalization.sentencepiece_rules": ("_cached_charsmap",),
-    "fastbpe.sentencepiece._handing_over": ("_subclass",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
     "fastbpe.splitting.firsts": ("first_bytes",),
     "fastbpe.splitting.make": ("_compiled",),

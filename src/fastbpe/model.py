@@ -100,6 +100,8 @@ class AddedToken(NamedTuple):
 class Spelling(NamedTuple):
     """Spelling of base symbols that are characters: options of a tokenizer.json under shorter names.
 
+    With a kind other than "BPE", tokens are cut out of pieces, not merged, and a few options have a meaning.
+
     prefix: str – stands before each character but the first one of a piece: continuing_subword_prefix.
     suffix: str – stands behind the last character of a piece: end_of_word_suffix.
     unknown_token: str or None – unk_token, for characters without a token. None: they are left out.
@@ -107,6 +109,8 @@ class Spelling(NamedTuple):
     fuses: bool – unknown characters in a row are one token: fuse_unk.
     byte_ids: sequence of int – byte_fallback: ids of the tokens of all bytes, -1 for a byte without one; empty:
         no byte fallback.
+    kind: str – type of the model: "BPE", "Unigram", "WordPiece" or "WordLevel".
+    longest: int – max_input_chars_per_word of WordPiece: a longer piece is unknown.
     """
 
     prefix: str = ""
@@ -115,6 +119,8 @@ class Spelling(NamedTuple):
     unknown: int = -1
     fuses: bool = False
     byte_ids: Sequence[int] = ()
+    kind: str = "BPE"
+    longest: int = 0
 
 
 class Model(NamedTuple):
@@ -145,6 +151,7 @@ class Model(NamedTuple):
         fingerprint: str – as the file gives it; "": it gives none.
         training: the training report; {}: not trained here.
         spelling: base symbols are characters, spelled so; None: they are bytes.
+        scores: bytes – score of each id, float64, of a spelling of the kind "Unigram".
     """
 
     tokens: list[bytes] | None
@@ -168,6 +175,7 @@ class Model(NamedTuple):
     fingerprint: str = ""
     training: Mapping[str, Any] = _NONE
     spelling: Spelling | None = None
+    scores: Buffer = b""
 
     def __repr__(self) -> str:
         return fields_repr(self)

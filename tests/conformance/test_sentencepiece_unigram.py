@@ -1,4 +1,4 @@
-"""Unigram models in fastbpe.sentencepiece: sentencepiece runs and trains them; without it, the error."""
+"""Unigram models in fastbpe.sentencepiece: loaded, run and trained as sentencepiece does, and without it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_results_equal_sentencepieces(options: dict[str, Any]) -> None:
     assert ours.encode(TEXTS, thread_pool=spm.ThreadPool(2)) == theirs.encode(TEXTS)
 
 
-def test_all_ways_to_load_hand_over(tmp_path: Path) -> None:
+def test_all_ways_to_load_give_the_same_ids(tmp_path: Path) -> None:
     (tmp_path / "a.model").write_bytes(model("unigram"))
     expected = both()[1].encode("the lowest")
     loaded = spm.SentencePieceProcessor()
@@ -86,7 +86,7 @@ def test_all_ways_to_load_hand_over(tmp_path: Path) -> None:
         assert processor.encode("the lowest") == expected
 
 
-def test_other_model_takes_the_processor_back() -> None:
+def test_processor_takes_models_of_both_types() -> None:
     processor = spm.SentencePieceProcessor(model_proto=model("unigram"), out_type=str)
     processor.load(model_proto=model("bpe"))
     assert type(processor) is spm.SentencePieceProcessor
@@ -100,7 +100,7 @@ def test_other_model_takes_the_processor_back() -> None:
         processor.encode("a")
 
 
-def test_pickles_copies_and_subclasses_hand_over() -> None:
+def test_pickles_copies_and_subclasses_give_the_same() -> None:
     for kind in (spm.SentencePieceProcessor, Mine):
         processor = kind(model_proto=model("unigram"), add_bos=True, out_type=str)
         processor.note = "kept"  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def test_pickles_copies_and_subclasses_hand_over() -> None:
     assert mine.shout("a") == both()[1].encode("A")
 
 
-def test_errors_of_the_original_are_errors_of_fastbpe() -> None:
+def test_errors_are_those_of_the_original() -> None:
     ours, theirs = both()
     for call in (lambda p: p.id_to_piece(10**6), lambda p: p.encode(3), lambda p: p.encode("a", out_type="x")):
         with pytest.raises(Exception) as expected:  # noqa: PT011
@@ -122,6 +122,20 @@ def test_errors_of_the_original_are_errors_of_fastbpe() -> None:
             call(ours)
         assert isinstance(info.value, fastbpe.FastbpeError)
         assert str(info.value) == str(expected.value)
+
+
+def test_time_of_n_best_encoding_is_bounded_in_milliseconds() -> None:
+    text = "lowest" * 9_000
+    try:
+        for processor, module in zip(both(), (spm, sentencepiece), strict=True):
+            assert len(processor.nbest_encode(text, nbest_size=10)) == 10
+            module.set_nbest_timeout(1)
+            assert processor.nbest_encode(text, nbest_size=10) == [processor.encode(text)]
+            module.SetNBestTimeout(0)
+            assert len(processor.nbest_encode(text, nbest_size=10)) == 10
+    finally:
+        for module in (spm, sentencepiece):
+            module.set_nbest_timeout(30_000)
 
 
 @pytest.mark.parametrize("options", [{"model_type": "unigram"}, {}, {"model_type": "UNIGRAM"}])
@@ -143,7 +157,7 @@ def test_training_gives_sentencepieces_file(options: dict[str, Any], tmp_path: P
     assert isinstance(info.value, fastbpe.FastbpeError)
 
 
-def test_installed_face_hands_over_to_the_original(tmp_path: Path) -> None:
+def test_installed_face_runs_the_model(tmp_path: Path) -> None:
     (tmp_path / "a.model").write_bytes(model("unigram"))
     printed = run_python(
         f"""
@@ -162,7 +176,7 @@ print(sentencepiece.ThreadPool is fastbpe.sentencepiece.ThreadPool)
 
 
 @pytest.mark.parametrize("installs", [True, False])
-def test_without_sentencepiece_the_error_names_the_default_and_the_cure(installs: bool, tmp_path: Path) -> None:
+def test_sentencepiece_is_not_needed(installs: bool, tmp_path: Path) -> None:
     (tmp_path / "a.model").write_bytes(model("unigram"))
     printed = run_python(
         f"""
@@ -173,22 +187,30 @@ import fastbpe.sentencepiece as spm
 if {installs}:
     fastbpe.install("sentencepiece")
     import sentencepiece as spm
+processor = spm.SentencePieceProcessor(model_file={str(tmp_path / "a.model")!r})
+print(processor.encode("the lowest"), processor.nbest_encode("the lowest", nbest_size=3, out_type=str))
+print(processor.encode("the low", enable_sampling=True, alpha=0.1, nbest_size=-1) != [])
+file = io.BytesIO()
+spm.SentencePieceTrainer.train(
+    sentence_iterator=iter({LINES}), model_writer=file, model_type="unigram", vocab_size=22
+)
+print(file.getvalue() == processor.serialized_model_proto())
 for call in (
-    lambda: spm.SentencePieceProcessor(model_file={str(tmp_path / "a.model")!r}),
     lambda: spm.SentencePieceTrainer.train(sentence_iterator=iter(["a"]), model_writer=io.BytesIO(), vocab_size=8),
     lambda: spm.SentencePieceTrainer.train("--input=a.txt --model_prefix=m --model_type=unigram"),
 ):
     try:
         call()
-    except RuntimeError as error:
+    except (RuntimeError, OSError) as error:
         print(isinstance(error, fastbpe.FastbpeError), error)
 """
     )
-    lines = printed.splitlines()
-    assert len(lines) == 3
-    for line in lines:
-        assert line.startswith("True INTERNAL: ")
-        assert "unigram" in line
-        assert "pip install sentencepiece" in line
-        assert """say 'model_type="bpe"'""" in line or 'say model_type="bpe", since sentencepiece' in line
-    assert "a.model: not a BPE model, but one of type unigram" in lines[0]
+    theirs = both()[1]
+    best = theirs.nbest_encode("the lowest", nbest_size=3, out_type=str)
+    assert printed.splitlines() == [
+        f"{theirs.encode('the lowest')} {best}",
+        "True",
+        "True",
+        "True INTERNAL: Vocabulary size too high (8). Please set it to a value <= 5.",
+        'True NOT_FOUND: "a.txt": No such file or directory',
+    ]

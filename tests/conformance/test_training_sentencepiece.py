@@ -159,6 +159,7 @@ def test_models_of_hard_lines_equal_sentencepiece(options: dict[str, Any], tmp_p
 def test_models_of_random_corpora_equal_sentencepiece(first: int) -> None:
     for seed in range(first, first + 40):
         assert difference(seed) is None
+        assert difference(seed, model_type="unigram") is None
 
 
 def save(folder: Path, lines: list[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import logging
 import random
 import subprocess
 import sys
@@ -131,14 +130,31 @@ def test_methods_of_tokenizers_are_stock_again_without_accelerated_ones(tmp_path
     assert done.stdout == "False\nTrue\n", done.stderr
 
 
-def test_other_models_stay_stock(caplog: pytest.LogCaptureFixture) -> None:
-    backend = tokenizers.Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
-    words = transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
-    with caplog.at_level(logging.DEBUG, "fastbpe.transformers"):
-        assert door.accelerate(words) is words
-    assert "its model is WordLevel" in caplog.text
-    assert type(words) is transformers.PreTrainedTokenizerFast
-    assert door.status(words)["reason"] == "its model is WordLevel, not BPE"
+@pytest.mark.parametrize(
+    "model",
+    [
+        models.WordLevel({"a": 0, "[UNK]": 1, "ab": 2}, unk_token="[UNK]"),
+        models.WordPiece({"a": 0, "[UNK]": 1, "##b": 2}, unk_token="[UNK]"),
+        models.Unigram([("<unk>", 0.0), ("a", -1.0), ("ab", -1.5), ("b", -2.0)], unk_id=0),
+    ],
+    ids=["WordLevel", "WordPiece", "Unigram"],
+)
+def test_models_of_other_types_answer_like_stock(model: Any) -> None:
+    backend = tokenizers.Tokenizer(model)
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    stock = transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
+    made = door.accelerate(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))
+    assert is_accelerated(made)
+    for text in ("a ab", "b abab", "", "\u4e16 a"):
+        assert made(text).data == stock(text).data
+        assert made.tokenize(text) == stock.tokenize(text)
+        assert made.decode(made.encode(text)) == stock.decode(stock.encode(text))
+        offsets = [tokenizer(text, return_offsets_mapping=True).data for tokenizer in (made, stock)]
+        assert offsets[0] == offsets[1]
+    assert door.status(made)["reason"] == door.status(door.accelerate(make("small_bytes")))["reason"]
+
+
+def test_accelerate_leaves_what_is_no_tokenizer() -> None:
     assert door.accelerate("no tokenizer") == "no tokenizer"
 
 

@@ -154,7 +154,12 @@ DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
     "an id far away": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 4_000_000_000}),
     "an id again": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 1, "b": 1}),
     "a merge of what is not a token": lambda llama: tokenizer_json(llama, model__merges=["a b", "a zz"]),
-    "a unigram model": lambda llama: tokenizer_json(llama, model={"type": "Unigram", "vocab": [["a", -1.0]]}),
+    "a unigram model without scores": lambda llama: tokenizer_json(
+        llama, model={"type": "Unigram", "vocab": ["a"]}
+    ),
+    "a unigram model of one name": lambda llama: tokenizer_json(
+        llama, model={"type": "Unigram", "vocab": {"a": -1}}
+    ),
     "a WordPiece model": lambda llama: tokenizer_json(llama, model={"type": "WordPiece", "vocab": {"a": 0}}),
     "a pre-tokenizer nobody knows": lambda llama: tokenizer_json(llama, pre_tokenizer={"type": "Odd"}),
     "a normalizer nobody knows": lambda llama: tokenizer_json(llama, normalizer={"type": "Odd"}),

@@ -349,11 +349,12 @@ def vocab(**tokens: Any) -> dict[str, Any]:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "unigram": (model(type="Unigram"), r"model\.type: 'Unigram' is not supported"),
-    "wordpiece": (model(type="WordPiece"), r"model\.type: 'WordPiece'"),
+    "a type nobody knows": (model(type="Bigram"), r"model\.type: 'Bigram' is not supported"),
+    "unigram": (model(type="Unigram"), r"model\.vocab: must be a list"),
+    "wordpiece": (model(type="WordPiece"), "model: it has no 'unk_token'"),
     "no type, no merges": (
         changed(lambda made: (made["model"].pop("type"), made["model"].pop("merges"))),
-        "model.type: 'without a type'",
+        "model: it has no 'unk_token'",
     ),
     "dropout": (model(dropout=1.1), r"model\.dropout: must be a number from 0 to 1, or null, not 1\.1"),
     "dropout as a text": (model(dropout="0.1"), r"model\.dropout: must be a number from 0 to 1"),

@@ -110,7 +110,7 @@ METASPACE_STEPS = [
         ({"model__merges": ["a b", "a c"]}, r"model\.merges\[1\]: 'a' and 'c': 'c' is not a token"),
         ({"model__merges": ["b a"]}, r"model\.merges\[0\]: 'b' and 'a': 'ba' is not a token"),
         ({"model__merges": ["a"]}, r"model\.merges\[0\]: must be two tokens"),
-        ({"model__type": "Unigram"}, r"model\.type: 'Unigram' is not supported"),
+        ({"model__type": "Unigram"}, r"model\.vocab: must be a list"),
         ({"model__dropout": -0.1}, r"model\.dropout: must be a number from 0 to 1, or null, not -0\.1"),
     ],
 )

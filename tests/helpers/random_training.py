@@ -12,7 +12,7 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType, Spec
 from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
-from fastbpe.training import codepoints
+from fastbpe.training import codepoints, unigram
 from fastbpe.training.codepoint_counting import SentenceSource
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions
@@ -102,6 +102,20 @@ def random_options(rng: random.Random, sentences: Sentences) -> Options:
     return options
 
 
+def random_unigram_options(rng: random.Random) -> Options:
+    options: Options = {"model_type": "unigram", "vocab_size": rng.choice([12, 20, 30, 60, 300])}
+    options["hard_vocab_limit"] = rng.random() < 0.3
+    for name, values in (
+        ("num_threads", (1, 2, 3, 16)),
+        ("seed_sentencepiece_size", (0, 5, 50, 500)),
+        ("shrinking_factor", (0.5, 0.6, 0.9)),
+        ("num_sub_iterations", (1, 3)),
+    ):
+        if rng.random() < 0.4:
+            options[name] = rng.choice(values)
+    return options
+
+
 def random_part(rng: random.Random, text: str) -> str:
     text = text.replace("\0", "").replace("▅", "") + "x"
     at = rng.randrange(len(text))
@@ -122,10 +136,11 @@ def peer_trained(sentences: Sentences, options: Options) -> bytes | str:
 
 def trained(sentences: Sentences, options: Options, num_threads: int = 1) -> bytes | str:
     """Train with fastbpe: return the file, or the end of the error that sentencepiece raises."""
+    learn = unigram.learn_unigram if options.get("model_type") == "unigram" else codepoints.learn_model
     try:
-        model, _ = codepoints.learn_model(
+        model, _ = learn(
             SentenceSource(texts=[sentence.rstrip(b"\r\n") for sentence in sentences], are_sentences=True),
-            CodePointOptions.of(options),
+            CodePointOptions.of(options, model_types=("bpe", "unigram")),
             ReadingOptions(num_threads=num_threads),
             Reporter(False),
         )
@@ -201,11 +216,16 @@ def _twin(
 _rules_of = lru_cache(reference.rules_of)
 
 
-def difference(seed: int, *, with_twin: bool = False) -> str | None:
-    """List the differences for the corpus and the options of a seed."""
+def difference(seed: int, *, model_type: str = "bpe", with_twin: bool = False) -> str | None:
+    """List the differences for the corpus and the options of a seed.
+
+    with_twin: compare with the slow twin of "bpe", too.
+    """
     rng = random.Random(seed)
     sentences = random_sentences(rng)
     options = random_options(rng, sentences)
+    if model_type == "unigram":
+        options |= random_unigram_options(rng)
     expected, found = peer_trained(sentences, options), trained(sentences, options, rng.choice([1, 3]))
     where = f"seed {seed}: {options} {sentences}"
     if isinstance(expected, str) or isinstance(found, str):

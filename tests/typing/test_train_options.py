@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM
 from fastbpe.training.codepoint_options import NAMES
-from fastbpe.training.options import ByteKeywords, ByteOptions, CodePointKeywords
+from fastbpe.training.options import ByteKeywords, ByteOptions, CodePointKeywords, UnigramKeywords
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLS = """
@@ -37,3 +38,4 @@ def test_mypy_refuses_misspelt_names_and_wrong_types_of_options(tmp_path: Path) 
 def test_typed_keywords_are_the_options_of_each_mode() -> None:
     assert ByteKeywords.__annotations__.keys() == ByteOptions.__dataclass_fields__.keys() - {"vocab_size"}
     assert CodePointKeywords.__annotations__.keys() == NAMES
+    assert UnigramKeywords.__annotations__.keys() == {*NAMES, *OF_UNIGRAM}

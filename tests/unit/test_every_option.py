@@ -21,7 +21,7 @@ import pytest
 import fastbpe
 from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, StoredIds, Tokenizer
 from fastbpe.display.shown_text import ShownText
-from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER, WITHOUT_EFFECT
+from fastbpe.formats.sentencepiece.specs import NORMALIZER, OF_UNIGRAM, TRAINER, WITHOUT_EFFECT
 from fastbpe.id_files.parts import Part, read_part
 from fastbpe.tokenizer.streams.conversation import Conversation
 from fastbpe.tokenizer.streams.stream_encoder import StreamEncoder
@@ -763,7 +763,7 @@ def code_points(**options: Any) -> Any:
     """Train in code-point mode and return what the model does; for a TrainingError its text."""
     try:
         made = fastbpe.train(
-            ["\n".join(LINES)], mode="codepoint", **{"vocab_size": 120, "progress": False, **options}
+            ["\n".join(LINES)], **{"mode": "codepoint", "vocab_size": 120, "progress": False, **options}
         )
     except fastbpe.TrainingError as error:
         return str(error)
@@ -806,7 +806,6 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "eos_piece": "<E>",
         "pad_piece": WithArguments(pad_id=3, value="<P>"),
         "pretokenization_delimiter": "|",
-        "seed_sentencepieces_file": "a",
         "auto_character_coverage": True,
         "name": "identity",
         "normalization_rule_name": "identity",
@@ -817,10 +816,38 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "denormalization_rule_tsv": str(tmp_path / "rules.tsv"),
     }
     assert values.keys() == NAMES
+    check_each_changes(values)
+
+
+def check_each_changes(values: dict[str, Any], **common: Any) -> None:
+    """Check that each option, with its value, gives another model or another error."""
     for name, value in values.items():
         base = dict(value) if isinstance(value, WithArguments) else {"value": value}
+        base = common | base
         value = base.pop("value")
         assert code_points(**base) != code_points(**base | {name: value}), name
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+def test_every_option_of_unigram_training_changes_the_model_or_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "seeds.tsv").write_text("ab\t9\n")
+    values: dict[str, Any] = {
+        "seed_sentencepiece_size": 30,
+        "shrinking_factor": 0.3,
+        "num_sub_iterations": 5,
+        "seed_sentencepieces_file": str(tmp_path / "seeds.tsv"),
+    }
+    assert values.keys() == {*OF_UNIGRAM}
+    values |= {
+        "character_coverage": 0.98,
+        "max_sentencepiece_length": 2,
+        "split_by_whitespace": False,
+        "treat_whitespace_as_suffix": True,
+        "allow_whitespace_only_pieces": WithArguments(remove_extra_whitespaces=False, value=True),
+        "pretokenization_delimiter": "b",
+        "use_all_vocab": True,
+    }
+    check_each_changes(values, mode="unigram", vocab_size=40)
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))

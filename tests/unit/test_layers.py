@@ -25,7 +25,7 @@ LAYERS = (
     {"known_vocabularies"},
     {"_core/common"},
     {"_core/text"},
-    {"_core/normalize"},
+    {"_core/normalize", "_core/segment"},
     {"_core/merge", "_core/ids"},
     {"_core/split"},
     {"_core/cache"},

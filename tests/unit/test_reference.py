@@ -11,10 +11,21 @@ import regex
 from helpers.shared_data import BYTES, OVERLAPS, data_file
 from reference import STAND_IN_ORDER, decode, encode, merge_pairs, merge_ranks, train
 
+TWINS_WITH_EXAMPLES = [
+    "encoding",
+    "longest_match",
+    "measuring",
+    "normalization",
+    "numbers",
+    "sentencepiece",
+    "splitting",
+    "training",
+    "unigram",
+    "unigram_training",
+]
 
-@pytest.mark.parametrize(
-    "module", ["encoding", "measuring", "normalization", "sentencepiece", "splitting", "training"]
-)
+
+@pytest.mark.parametrize("module", TWINS_WITH_EXAMPLES)
 def test_doctests_of_the_slow_twin_pass(module: str) -> None:
     results = doctest.testmod(importlib.import_module(f"reference.{module}"))
     assert results.attempted > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-Mode: TypeAlias = Literal["byte", "codepoint", "ids"]
+Mode: TypeAlias = Literal["byte", "codepoint", "unigram", "ids"]
 TextMode: TypeAlias = Literal["byte", "codepoint"]
 Ties: TypeAlias = Literal["pair", "huggingface", "first"]
 BaseSpecial: TypeAlias = Literal["keep", "end"]

@@ -59,6 +59,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
         "file": path,
         "name": tokenizer.name,
         "mode": tokenizer.mode,
+        "model_type": tokenizer.model_type,
         "vocab_size": tokenizer.vocab_size,
         "n_vocab": tokenizer.n_vocab,
         "special_tokens": tokenizer.special_tokens,
@@ -87,6 +88,7 @@ def _facts_of_sequences(path: str, tokenizer: SequenceTokenizer) -> dict[str, An
         "file": path,
         "name": "",
         "mode": tokenizer.mode,
+        "model_type": "BPE",
         "base_size": tokenizer.base_size,
         "vocab_size": tokenizer.vocab_size,
         "n_vocab": tokenizer.n_vocab,
@@ -116,7 +118,10 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "vocabulary", f"{facts['vocab_size']:,} tokens, ids 0 to {facts['n_vocab'] - 1}"
     if facts["mode"] == "ids":
         yield "symbols", f"{facts['base_size']:,}"
-    yield "merges", f"{facts['n_merges']:,}"
+    if facts["model_type"] == "BPE":
+        yield "merges", f"{facts['n_merges']:,}"
+    else:
+        yield "model", facts["model_type"]
     if facts["mode"] == "byte":
         yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
     yield "fingerprint", facts["fingerprint"]

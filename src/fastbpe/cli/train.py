@@ -36,6 +36,8 @@ examples:
   more.fbpe: 262 tokens, learned from 12 bytes
   $ fastbpe train words.txt -o words.model --mode codepoint --vocab-size 18 --option byte_fallback=false
   words.model: 18 tokens, learned from 17 bytes
+  $ fastbpe train words.txt -o unigram.model --mode unigram --vocab-size 12
+  unigram.model: 12 tokens, learned from 17 bytes
   $ printf '0 1 2 3 0 1 2\n3 0 1 2\n' > codes.txt
   $ fastbpe train codes.txt -o codes.fbpe --mode ids --base-size 4 --vocab-size 6
   codes.fbpe: 6 tokens, learned from 11 symbols in 2 sequences
@@ -77,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--mode",
-        choices=("byte", "codepoint", "ids"),
-        help="byte, codepoint (sentencepiece's BPE) or ids (sequences of integers); default: the base's, or byte",
+        choices=("byte", "codepoint", "unigram", "ids"),
+        help="byte, codepoint and unigram (sentencepiece's) or ids (of integers); default: the base's, or byte",
     )
     counting.add_arguments(parser)
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
@@ -103,7 +105,9 @@ def run(args: argparse.Namespace) -> None:
     counts = _counts_of(args)
     if args.mode is None and counts is not None:
         args.mode = counts.mode
-    format = format_of(args.output, args.mode or "byte")  # raises for a bad ending before hours of training
+    of_pieces = args.mode in ("codepoint", "unigram")
+    # This raises an error for a bad ending before hours of training.
+    format = format_of(args.output, "codepoint" if of_pieces else "byte")
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
     source = counting.sources_of(args, separator) if counts is None else counts
@@ -112,10 +116,11 @@ def run(args: argparse.Namespace) -> None:
     options["roles"] = roles_of(args)
     if base is not None:  # it has the pattern: a .tiktoken file, which holds none, was loaded with it
         options |= {"base": base, "pattern": None}
-    if args.mode == "codepoint":
+    if of_pieces:
         options |= counting.code_point_options(args)
     elif args.option:
-        raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
+        name = args.option[0][0]
+        raise TrainingError(f"--option {name}=...: only --mode codepoint and unigram have such options")
     elif args.special or not isinstance(source, PieceCounts):  # counts know their special tokens
         options["special_tokens"] = args.special
     tokenizer = train(

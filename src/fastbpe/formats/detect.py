@@ -210,6 +210,12 @@ def _read_huggingface(
         return None
     if pattern is not None:
         raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+    from fastbpe.formats.huggingface import read_segmented
+
+    if read_segmented.recognise(data):
+        segmented = read_segmented.parse(data, where, special_tokens=special_tokens, named=named)
+        if segmented is not None:
+            return segmented
     is_llama = _is_llama_kind(data)
     if named is not None and named.settings is not None and is_llama != (not named.settings.pattern):
         named = named._replace(settings=None)  # transformers takes the file as it is

@@ -9,7 +9,9 @@ layout: then the tables are built from the tokens.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
@@ -49,6 +51,8 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
     assert model.tables is not None
     parts: dict[str, Buffer] = {name: model.tables[name] for name in _TOKENS}
     parts["merges"] = model.merges
+    if model.scores:
+        parts["scores"] = model.scores
     if look_ups:
         parts |= {name: model.tables[name] for name in _LOOK_UPS if name in model.tables}
     header = {
@@ -117,7 +121,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: {n_special} special tokens: the limit is {limits.MAX_SPECIAL_TOKENS}")
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
-    check_sections(sections, {*_TOKENS, "merges"}, where, (*_LOOK_UPS, _FORMER))
+    check_sections(sections, {*_TOKENS, "merges"}, where, ("scores", *_LOOK_UPS, _FORMER))
     if header["merges_rule"] == "ranks" and len(sections["merges"]):
         raise FormatError(f"{where}: it has merges that its merges_rule 'ranks' does not use")
     if header["merges_rule"] == "merges":
@@ -130,6 +134,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     if "spelling" not in header:
         _check_merges(sections, where)
     extras = {}
+    scores = sections.pop("scores", None)
     if {"extras", "own_tokens", "chat", "spelling"} & header.keys():
         from fastbpe.formats import native_extras
 
@@ -137,7 +142,12 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         if "extras" in header:
             extras = native_extras.read(header["extras"], where, has_spelling=spelling is not None)
         extras["spelling"] = spelling
+        if spelling is not None and spelling.kind == "Unigram":
+            extras["scores"] = _checked_scores(scores, sections, where)
+            scores = None
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
+    if scores is not None:
+        raise FormatError(f"{where}: it has a section 'scores' that its model does not use")
     return Model(
         tokens=None,
         pattern=header["pattern"],
@@ -151,6 +161,14 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         training=header["training"],
         **extras,
     )
+
+
+def _checked_scores(scores: Buffer | None, sections: Mapping[str, Buffer], where: str) -> bytes:
+    """Return the scores of a Unigram model: a float64 for each id, none of them NaN."""
+    data = b"" if scores is None else bytes(scores)
+    if len(data) != 2 * len(sections["token_ends"]) or any(map(isnan, array("d", data))):
+        raise FormatError(f"{where}: its section 'scores' does not hold a number for each token")
+    return data
 
 
 def _check_merges(sections: Mapping[str, Buffer], where: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
-from fastbpe.formats.huggingface import parts, templates
+from fastbpe.formats.huggingface import parts, read_segmented, templates
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import PAIR, ROLES, TEXT, AddedToken, Chat, Model, Spelling
 
@@ -79,8 +79,18 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
     ):
         top.fail(f"ids must lie in -1..{_MAX_IDS - 1}, and byte_ids must hold 0 or 256 of them")
     name = top.get("unknown_token", str, None)
+    kind, longest = top.get("kind", str), top.get("longest", int)
+    if kind not in ("BPE", *read_segmented.TYPES) or not 0 <= longest < 1 << 63:
+        top.fail(f"kind {kind!r:.60} and longest {longest} are not known to this fastbpe")
     return Spelling(
-        top.get("prefix", str), top.get("suffix", str), name, unknown, top.get("fuses", bool), byte_ids
+        top.get("prefix", str),
+        top.get("suffix", str),
+        name,
+        unknown,
+        top.get("fuses", bool),
+        byte_ids,
+        kind,
+        longest,
     )
 
 

@@ -1,25 +1,23 @@
-"""sentencepiece's interface (version 0.2.3) over fastbpe: it runs BPE, word and char models.
+"""sentencepiece's interface (version 0.2.3) over fastbpe: it runs models of every type.
 
 Write `import fastbpe.sentencepiece as spm`.
 
-Ids, pieces, offsets and errors equal sentencepiece's; random samples do not. Unigram models run on sentencepiece
-itself; where it is not installed, they are a RuntimeError.
+Ids, pieces, offsets, scores and errors equal sentencepiece's; random samples do not, but have the same law.
 """
 
 from fastbpe.sentencepiece._module import (
     ConvertToFlatbuffer,
     SetDataDir,
     SetMinLogLevel,
-    SetNBestTimeout,
     convert_to_flatbuffer,
     set_data_dir,
     set_min_log_level,
-    set_nbest_timeout,
 )
 from fastbpe.sentencepiece._normalizer import SentencePieceNormalizer
 from fastbpe.sentencepiece._processor import SentencePieceProcessor
 from fastbpe.sentencepiece._random import SetRandomGeneratorSeed, set_random_generator_seed
 from fastbpe.sentencepiece._threads import ThreadPool
+from fastbpe.sentencepiece._time_limit import SetNBestTimeout, set_nbest_timeout
 from fastbpe.sentencepiece._trainer import SentencePieceTrainer
 
 __version__ = "0.2.3"  # of the interface

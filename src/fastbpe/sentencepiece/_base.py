@@ -11,7 +11,6 @@ from fastbpe.formats.sentencepiece import model_file as model_format
 from fastbpe.sentencepiece._dropped import raise_missing
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError, not_loaded
 from fastbpe.sentencepiece._files import proto_bytes, read_model
-from fastbpe.sentencepiece._handing_over import UNIGRAM_WAY_OUT, hand_over, original, take_back
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._model import MODEL_TYPES, LoadedModel
 from fastbpe.sentencepiece._threads import n_threads
@@ -103,15 +102,8 @@ class Base(Methods):
         return True
 
     def _load(self, data: bytes, where: str) -> None:
-        take_back(self)
         self._use(None)  # after a failed load there is no model, as in sentencepiece
-        try:
-            self._use(_model_of(data, where))
-        except model_format.OtherTypeError as error:
-            theirs = original()
-            if theirs is None:
-                raise ModelError(f"INTERNAL: {error}: {UNIGRAM_WAY_OUT}") from error
-            hand_over(self, theirs, data)
+        self._use(_model_of(data, where))
 
     def _loaded(self) -> LoadedModel:
         if self._model is None:
@@ -160,7 +152,5 @@ def _model_of(data: bytes, where: str) -> LoadedModel:
     try:
         model = model_format.parse(data, where, model_types=MODEL_TYPES)
         return WordModel(model) if model.trainer["model_type"] == "word" else LoadedModel(model)
-    except model_format.OtherTypeError:
-        raise
     except FastbpeError as error:
         raise ModelError(f"INTERNAL: {error}") from error

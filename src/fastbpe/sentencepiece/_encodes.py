@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 from fastbpe._utils import optional_imports
+from fastbpe.formats.sentencepiece.protobuf import bytes_field, fixed32_field
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._base import Base
@@ -15,6 +17,7 @@ from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
+_NBESTS, _SCORE = 1, 3  # fields of NBestSentencePieceText, and of SentencePieceText
 _PLAIN = ("serialized_proto", "proto", "offset_mapping")  # types that allow no <s>, </s>, reversal or <unk>
 
 
@@ -109,7 +112,7 @@ class Encodes(Base):
     def sample_encode_as_pieces(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to pieces, with BPE dropout."""
+        """Encode as `encode` does, to pieces of a random segmentation."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=str, enable_sampling=True, **kwargs
         )
@@ -117,7 +120,7 @@ class Encodes(Base):
     def sample_encode_as_ids(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to ids, with BPE dropout."""
+        """Encode as `encode` does, to ids of a random segmentation."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=int, enable_sampling=True, **kwargs
         )
@@ -125,7 +128,7 @@ class Encodes(Base):
     def sample_encode_as_numpy(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to an array, with BPE dropout."""
+        """Encode as `encode` does, to an array of a random segmentation."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="numpy", enable_sampling=True, **kwargs
         )
@@ -133,7 +136,7 @@ class Encodes(Base):
     def sample_encode_as_proto(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to a message of the protobuf package, with BPE dropout."""
+        """Encode as `encode` does, to a message of the protobuf package, of a random segmentation."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="proto", enable_sampling=True, **kwargs
         )
@@ -149,20 +152,41 @@ class Encodes(Base):
         return_type: Any = None,
         out_type: Any = None,
     ) -> Any:
-        """Raise RuntimeError: only unigram models have n-best segmentations."""
+        """Encode a text, or each of a list, in the n best ways that a unigram model finds, the best first.
+
+        Models of other types have one way, and raise RuntimeError.
+        """
         return_type = self._resolve_return_type(return_type, out_type)
         if return_type == "offset_mapping":
             raise ArgumentError(f"unknown return_type={return_type}")
-        texts = input if isinstance(input, list) else [input]
-        for text in texts:
+        of_pieces = return_type is str or return_type is bytes
+        is_plain = return_type in ("serialized_proto", "proto")
+        n = max(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 1)
+        outs = []
+        for text in input if isinstance(input, list) else [input]:
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
-            of_pieces = return_type is str or return_type is bytes
-            _Frame(self, add_bos, add_eos, reverse, emit_unk_piece if of_pieces else False, return_type)
-            self._loaded()
-            Sampling(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 0)
-            raise ModelError("INTERNAL: NBestEncode is not available for the current model.")
-        return []
+            unknown = emit_unk_piece if of_pieces or is_plain else False
+            frame = _Frame(self, add_bos, add_eos, reverse, unknown, return_type)
+            outs.append(self._best_of_one(text, n, return_type, frame))
+        return outs if isinstance(input, list) else outs[0]
+
+    def _best_of_one(self, text: Text, n: int, return_type: Any, frame: _Frame) -> Any:
+        model = self._loaded()
+        if return_type in ("serialized_proto", "proto"):
+            found = model.best(text, n, offsets=True)
+            texts = [model.serialized(text, tokens) + _score_field(score) for tokens, score in found]
+            message = b"".join(bytes_field(_NBESTS, one) for one in texts)
+            if return_type == "serialized_proto":
+                return message
+            return _texts.parse(message, "NBestSentencePieceText")
+        ways = [tokens for tokens, _ in model.best(text, n)]
+        if return_type is int:
+            return [frame.around(tokens.ids()) for tokens in ways]
+        if return_type == "numpy":
+            return [frame.around_array(memoryview(tokens.to_array()).cast("B").cast("i")) for tokens in ways]
+        as_bytes = return_type is bytes
+        return [frame.around_pieces(model.pieces(tokens, as_bytes), model, as_bytes) for tokens in ways]
 
     def nbest_encode_as_pieces(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
         """Call `nbest_encode` for pieces."""
@@ -244,7 +268,7 @@ class Encodes(Base):
         if enable_sampling is True and (nbest_size in (None, 0, 1) or alpha is None):
             raise ArgumentError(
                 'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
-                'and "alpha"; BPE models have dropout alone, so that nbest_size=-1 says all'
+                'and "alpha"; of a BPE model nbest_size has no effect'
             )
         return Sampling(*_check_sampling(nbest_size, alpha))
 
@@ -352,6 +376,10 @@ class _Frame:
             piece if (piece if isinstance(piece, bytes) else piece.encode()) in known else unknown
             for piece in pieces
         ]
+
+
+def _score_field(score: float) -> bytes:
+    return fixed32_field(_SCORE, struct.pack("<f", score))
 
 
 def _element(text: Any) -> Text:

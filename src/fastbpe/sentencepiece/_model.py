@@ -19,6 +19,7 @@ from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._facts import Facts
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
 from fastbpe.sentencepiece._random import draw_seed
+from fastbpe.sentencepiece._time_limit import nbest_milliseconds
 from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_encoder
 from fastbpe.tokenizer.internals import denormalizer_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -26,26 +27,36 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 Text = str | bytes
 Name = TypeVar("Name", str, bytes)
 
-MODEL_TYPES = ("bpe", "word", "char")  # that this face runs and trains
+MODEL_TYPES = ("unigram", "bpe", "word", "char")  # that this face runs and trains
 
 _MAX_NBEST = 512
 
 
 class Sampling:
-    """BPE dropout: skip each merge with probability alpha."""
+    """Random choice of a segmentation.
+
+    A BPE model leaves out each merge with probability alpha. A unigram model draws a segmentation by exp(alpha *
+    score), of all if nbest_size < 0, else of that number of best ones.
+    """
 
     def __init__(self, nbest_size: int, alpha: float) -> None:
         if not math.isfinite(alpha) or alpha < 0:
-            raise ModelError(f"INTERNAL: alpha={alpha}: the probability to leave a merge out is 0 or more")
-        if nbest_size > _MAX_NBEST:
-            raise ModelError(f"INTERNAL: nbest_size must be nbest_size <= {_MAX_NBEST}")
+            raise ModelError(f"INTERNAL: alpha={alpha}: give 0 or more")
+        check_nbest(nbest_size)
+        self.nbest_size = nbest_size
         self.alpha = float(alpha)
 
 
-class LoadedModel(Facts):
-    """Model of type bpe or char, which the same engine runs: no characters of a char model merge.
+def check_nbest(nbest_size: int) -> None:
+    """Raise ModelError for more segmentations than sentencepiece gives."""
+    if nbest_size > _MAX_NBEST:
+        raise ModelError(f"INTERNAL: nbest_size must be nbest_size <= {_MAX_NBEST}")
 
-    The methods that read texts are for bpe and char; `WordModel` has its own.
+
+class LoadedModel(Facts):
+    """Model of type unigram, bpe or char: no characters of a char model merge.
+
+    The methods that read texts are for these; `WordModel` has its own.
 
     Raises:
         VocabularyError: the model contradicts itself.
@@ -89,11 +100,31 @@ class LoadedModel(Facts):
 
     def tokens(self, text: Text, sampling: Sampling | None, *, offsets: bool = False) -> Tokens:
         data = to_bytes(text)
-        if sampling is not None and self.model.trainer["model_type"] != "bpe":
+        model_type = self.model.trainer["model_type"]
+        if sampling is not None and model_type not in ("bpe", "unigram"):
             raise ModelError("INTERNAL: SampleEncode is not available for the current model.")
+        if sampling is not None and model_type == "unigram":
+            if sampling.nbest_size in (0, 1):
+                return self._tokens.encode(data, offsets=offsets)
+            n = max(sampling.nbest_size, 0)
+            milliseconds = nbest_milliseconds()
+            return self._tokens.sample(
+                data, draw_seed(), alpha=sampling.alpha, n_best=n, offsets=offsets, milliseconds=milliseconds
+            )
         if sampling is None or sampling.alpha == 0:
             return self._tokens.encode(data, offsets=offsets)
         return self._tokens.encode(data, offsets=offsets, dropout=sampling.alpha, seed=draw_seed())
+
+    def best(self, text: Text, n: int, *, offsets: bool = False) -> list[tuple[Tokens, float]]:
+        """Return the n best segmentations with their scores.
+
+        Raises:
+            RuntimeError: the model is not of type unigram, or n is too large.
+        """
+        check_nbest(n)
+        if self.model.trainer["model_type"] != "unigram":
+            raise ModelError("INTERNAL: NBestEncode is not available for the current model.")
+        return self._tokens.encode_best(to_bytes(text), n, offsets=offsets, milliseconds=nbest_milliseconds())
 
     def pieces(self, tokens: Tokens, as_bytes: bool) -> list[str] | list[bytes]:
         return tokens.byte_pieces(self.model.pieces) if as_bytes else tokens.pieces(self.names)

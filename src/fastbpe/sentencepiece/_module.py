@@ -14,11 +14,6 @@ def set_min_log_level(level: int, /) -> None:
     int32("level", level)
 
 
-def set_nbest_timeout(seconds: int, /) -> None:
-    """Bound the time of n-best encoding. It has no effect: only unigram models have them."""
-    int32("seconds", seconds)
-
-
 def set_data_dir(data_dir: str | bytes, /) -> None:
     """Set the folder of normalization rules. It has no effect: fastbpe contains the rules."""
     os.fsencode(data_dir)
@@ -41,6 +36,5 @@ def convert_to_flatbuffer(
 
 
 SetMinLogLevel = set_min_log_level
-SetNBestTimeout = set_nbest_timeout
 SetDataDir = set_data_dir
 ConvertToFlatbuffer = convert_to_flatbuffer

@@ -8,13 +8,24 @@ from fastbpe.sentencepiece._binding import Binding
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._errors import ArgumentTypeError
-from fastbpe.sentencepiece._handing_over import SETTINGS
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._normalizing import normalize
 
+SETTINGS = (
+    "_return_type",
+    "_add_bos",
+    "_add_eos",
+    "_reverse",
+    "_emit_unk_piece",
+    "_enable_sampling",
+    "_nbest_size",
+    "_alpha",
+    "_num_threads",
+)
+
 
 class SentencePieceProcessor(Encodes, Decodes):
-    """Encode and decode with a sentencepiece model. Models of type unigram run on sentencepiece itself.
+    """Encode and decode with a sentencepiece model.
 
     Each method also has its CamelCase name, as in sentencepiece.
 
@@ -26,14 +37,16 @@ class SentencePieceProcessor(Encodes, Decodes):
         add_bos, add_eos: put the ids of `<s>` and `</s>` around the ids of a text.
         reverse: return ids or pieces from last to first.
         emit_unk_piece: return `<unk>` for pieces that the model does not know.
-        enable_sampling: skip merges at random (BPE dropout). nbest_size must then be -1 or 2 to 512. With a
-            word or char model, encoding then raises RuntimeError.
-        alpha: probability of skipping a merge.
+        enable_sampling: cut texts at random. nbest_size must then be -1 or 2 to 512. With a word or char model,
+            encoding then raises RuntimeError.
+        nbest_size: number of best segmentations of a unigram model that one is drawn from; -1: all.
+        alpha: of a unigram model, how much the score counts: segmentations are drawn by exp(alpha * score); of a
+            BPE model, probability of skipping a merge (BPE dropout).
         num_threads: threads for a batch; -1: one for each core.
         return_type: another name for out_type.
 
     Raises:
-        RuntimeError: the model cannot be read, or is a unigram model and sentencepiece is not installed.
+        RuntimeError: the model cannot be read.
 
     >>> processor = SentencePieceProcessor(model_file="m.model")  # doctest: +SKIP
     >>> processor.encode("Hello world")  # doctest: +SKIP

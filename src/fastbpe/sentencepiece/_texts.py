@@ -1,4 +1,4 @@
-"""SentencePieceText as an object of the protobuf package."""
+"""SentencePieceText and NBestSentencePieceText as objects of the protobuf package."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _TEXT, _PIECES = 1, 2
 _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)
 
 
-def parse(serialized: bytes) -> Any:
-    """Return the message as an object of the protobuf package. Raises ImportError without it."""
+def parse(serialized: bytes, name: str = "SentencePieceText") -> Any:
+    """Return a message as an object of the protobuf package. Raises ImportError without it."""
     module = sys.modules.get("sentencepiece.sentencepiece_pb2")  # a program that has it may check for its classes
-    message = _message_class() if module is None else module.SentencePieceText
+    message = _message_class(name) if module is None else getattr(module, name)
     return message.FromString(serialized)
 
 
 @cache
-def _message_class() -> Any:
+def _message_class(name: str) -> Any:
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError as error:
@@ -50,6 +50,13 @@ def _message_class() -> Any:
         label=kinds.LABEL_REPEATED,
         type_name=".sentencepiece.SentencePieceText.SentencePiece",
     )
+    file.message_type.add(name="NBestSentencePieceText").field.add(
+        name="nbests",
+        number=1,
+        type=kinds.TYPE_MESSAGE,
+        label=kinds.LABEL_REPEATED,
+        type_name=".sentencepiece.SentencePieceText",
+    )
     pool = descriptor_pool.DescriptorPool()  # not the default pool: sentencepiece may register there too
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("sentencepiece.SentencePieceText"))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"sentencepiece.{name}"))

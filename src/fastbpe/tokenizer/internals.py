@@ -99,6 +99,18 @@ def find_words(
     return words_of_pieces(tokenizer, tokenizer._special, text, allowed_special)
 
 
+def unknown_texts(
+    tokenizer: Tokenizer, text: str, ids: Sequence[int], words: Words, allowed_special: str | Collection[str]
+) -> dict[int, str]:
+    """Return the text of each unknown token of a Unigram. See `words.unknown_texts`."""
+    from fastbpe.tokenizer.families.words import unknown_texts  # here: few programs need them
+
+    model = tokenizer._family.own
+    if isinstance(model, CodePointModel):
+        return {}
+    return unknown_texts(tokenizer, tokenizer._special, model, text, ids, words, allowed_special)
+
+
 def remade(tokenizer: Tokenizer, model: Model | CodePointModel) -> Tokenizer:
     """Make a tokenizer of another model, with the class and the cache of this one."""
     return tokenizer._of(model)

@@ -1542,6 +1542,18 @@ class Tokenizer(Encoder):
         return self._family.mode
 
     @property
+    def model_type(self) -> str:
+        """Way in which pieces of text become tokens, as a tokenizer.json names it.
+
+        "BPE": neighbours merge; "Unigram": the tokens of the greatest sum of scores; "WordPiece": the longest
+        token at each place; "WordLevel": a piece is a token.
+
+        >>> Tokenizer.from_merges([], pattern=None).model_type
+        'BPE'
+        """
+        return self._family.model_type
+
+    @property
     def pattern(self) -> Pattern:
         r"""Split pattern: a regex, or a tuple of regexes: each splits the pieces of the one before.
 

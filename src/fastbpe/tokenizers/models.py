@@ -224,10 +224,9 @@ class BPE(Model):
         dropout = self._state["dropout"]
         if self._merger is None or self._merger[0] is not self._state:
             self._merger = self._state, self._make_merger()
-        tokens, names, start = [], self.names, 0
-        for i, end in traced_piece(self._merger[1]._pipeline, sequence):
-            tokens.append(Token(i, names[i], (start, end)))
-            start = end
+        names = self.names
+        traced = traced_piece(self._merger[1]._pipeline, sequence)
+        tokens = [Token(i, names[i], (start, end)) for i, start, end in traced]
         if not dropout:
             return tokens
         from fastbpe.tokenizers.dropping import merge  # here: few programs drop merges

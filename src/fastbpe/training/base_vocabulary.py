@@ -173,13 +173,18 @@ def is_plain(base: Tokenizer) -> bool:
 def mode_of(given: Any, base: object, source: object = None) -> Any:
     """Choose the mode of a run: the given one, or the mode of the base, or of the counts; else "byte".
 
-    Raises TrainingError for a base of characters, whose merges `train` does not learn.
+    Raises TrainingError for a base of characters, whose merges `train` does not learn, and for one that has none.
     """
     of_base = getattr(base, "mode", None)
     if of_base == "character":
         raise TrainingError(
             "base= is a tokenizer of characters with the spelling of a tokenizer.json, which train does not "
             "extend: fastbpe.tokenizers trains such vocabularies anew, and with_tokens adds tokens"
+        )
+    if getattr(base, "model_type", "BPE") != "BPE":
+        raise TrainingError(
+            "base= is a unigram model, which has no merges to add to: all its scores depend on all pieces; train "
+            "anew, or add tokens by with_tokens"
         )
     if given is not None:
         return given

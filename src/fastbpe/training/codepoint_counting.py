@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.source_kinds import Document
@@ -103,7 +104,7 @@ def character_classes(options: CodePointOptions) -> bytes:
     (True, True, True)
     """
     trainer = options.trainer
-    if trainer["model_type"] != "bpe":
+    if trainer["model_type"] in ("word", "char"):
         together = bytearray([_INHERITED]) * _N_CODE_POINTS
         together[_METASPACE_CODE_POINT] = _METASPACE
         return bytes(together)
@@ -125,12 +126,31 @@ def character_classes(options: CodePointOptions) -> bytes:
     return bytes(classes)
 
 
+def keep_sentences(
+    source: SentenceSource,
+    options: CodePointOptions,
+    reading: ReadingOptions,
+    report: Callable[[int], object] = lambda n_bytes: None,
+) -> tuple[SentenceStore, CountedWords]:
+    """Keep the normalized sentences in memory, in their order, and count their characters.
+
+    Takes the arguments of `count_words`, and raises the same errors. The result has no words.
+    """
+    names = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
+    store = SentenceStore(**{name: options.trainer[name] for name in names})
+    one_thread = replace(reading, num_threads=1, max_memory_bytes=None)  # sentences have an order
+    counted = count_words(source, options, character_classes(options), one_thread, report, store)
+    store.drop_empty()
+    return store, replace(counted, pruned_characters=store.characters())
+
+
 def count_words(
     source: SentenceSource,
     options: CodePointOptions,
     classes: bytes,
     reading: ReadingOptions,
     report: Callable[[int], object] = lambda n_bytes: None,
+    store: SentenceStore | None = None,
 ) -> CountedWords:
     """Count the words of sentences.
 
@@ -140,6 +160,7 @@ def count_words(
         classes: class of each code point; see `character_classes`.
         reading: its num_threads and max_memory_bytes.
         report: called from time to time with the number of bytes counted so far.
+        store: gets the sentences, and no words are counted; None: words are.
 
     Raises:
         SpecError: the pretokenizer's parts do not add up to the sentence.
@@ -151,7 +172,9 @@ def count_words(
     if options.trainer["input_sentence_size"]:
         texts, are_sentences = filters.sample(texts if are_sentences else _lines(texts)), True
     with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
-        make_counter = _counter_maker(options, classes, must_be_utf8=source.must_be_utf8, spill=spill, limit=limit)
+        make_counter = _counter_maker(
+            options, classes, must_be_utf8=source.must_be_utf8, spill=spill, limit=limit, store=store
+        )
         threads = CountingThreads(make_counter, _add_sentences if are_sentences else _add_lines)
         if source.pretokenizer is not None:
             threads.counters.append(make_counter())
@@ -175,7 +198,13 @@ def count_words(
 
 
 def _counter_maker(
-    options: CodePointOptions, classes: bytes, *, must_be_utf8: bool, spill: Spill | None, limit: int
+    options: CodePointOptions,
+    classes: bytes,
+    *,
+    must_be_utf8: bool,
+    spill: Spill | None,
+    limit: int,
+    store: SentenceStore | None,
 ) -> Callable[[], WordCounter]:
     trainer, flags = options.trainer, ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
     normalizer = Normalizer(
@@ -199,6 +228,7 @@ def _counter_maker(
         is_checked=must_be_utf8,
         spill=spill,
         limit=limit,
+        store=store,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.formats.sentencepiece.specs import WITHOUT_EFFECT, Option
+from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM, WITHOUT_EFFECT, Option
 from fastbpe.model import PieceType, Spec
 from fastbpe.normalization import sentencepiece_rules
 
@@ -37,7 +37,7 @@ NAMES = {
     *specs.NORMALIZER,
     "normalization_rule_name",
     "denormalization_rule_tsv",
-} - {*WITHOUT_EFFECT, "precompiled_charsmap", "vocab_size", "num_threads"}
+} - {*WITHOUT_EFFECT, *OF_UNIGRAM, "precompiled_charsmap", "vocab_size", "num_threads"}
 _TRUE = ("1", "t", "true", "y", "yes", "")
 _FALSE = ("0", "f", "false", "n", "no")
 
@@ -68,6 +68,7 @@ class CodePointOptions:
         options: Mapping[str, Any],
         normalizer: Spec | None = None,
         model_types: Sequence[str] = ("bpe",),
+        default_type: str | None = "bpe",
     ) -> CodePointOptions:
         """Check options.
 
@@ -76,6 +77,8 @@ class CodePointOptions:
                 command line; a list of names may be text with commas.
             normalizer: a whole spec that replaces the options about normalization; None: use the options.
             model_types: the types of models that the caller can train.
+            default_type: type of a model whose options name none; None: sentencepiece's default, unigram, which
+                its files then leave out.
 
         Raises:
             SpecError: an option has an unknown name or an invalid value.
@@ -108,7 +111,9 @@ class CodePointOptions:
                     f'unknown field name "{given}" in TrainerSpec.',
                     "NOT_FOUND",
                 )
-        trainer = {"model_type": "bpe"} | {name: value for name, value in trainer.items() if value != []}
+        trainer = {name: value for name, value in trainer.items() if value != []}
+        if default_type is not None:
+            trainer = {"model_type": default_type} | trainer
         spec = specs.make(specs.TRAINER, trainer)
         _check_model_type(spec, model_types)
         _check(spec)
@@ -275,18 +280,19 @@ def _check(trainer: Spec) -> None:
         raise SpecError(
             f"vocab_size={trainer['vocab_size']}: give 1 or more", "[(trainer_spec.vocab_size()) > (0)] "
         )
-    is_bpe = trainer["model_type"] == "bpe"
-    if trainer["use_all_vocab"] and is_bpe:
+    is_learned = trainer["model_type"] in ("bpe", "unigram")
+    if trainer["use_all_vocab"] and is_learned:
         raise SpecError(
             "use_all_vocab=True is for other types of models; leave it out",
             "--use_all_vocab=true is valid for WORD/CHAR model.",
         )
-    if trainer["pretokenization_delimiter"] and not is_bpe:
+    if trainer["pretokenization_delimiter"] and not is_learned:
         raise SpecError(
-            f"pretokenization_delimiter is for BPE models, not for type {trainer['model_type']}; leave it out",
+            "pretokenization_delimiter is for BPE and unigram models, not for type "
+            f"{trainer['model_type']}; leave it out",
             NO_PRETOKENIZER,
         )
-    if trainer["seed_sentencepieces_file"]:
+    if trainer["seed_sentencepieces_file"] and trainer["model_type"] != "unigram":
         raise SpecError(
             "seed_sentencepieces_file is for unigram models; leave it out",
             "seed_sentencepieces_file is only supported for UNIGRAM model.",

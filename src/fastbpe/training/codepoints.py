@@ -182,7 +182,7 @@ def train_model(
     model, report = learn_model(sentences, options, reading, reporter, base)
     n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
     report = replace(report, n_skipped=skipped.n, n_files_left_out=n_files_left_out)
-    _summarise(report, reporter)
+    summarise(report, reporter, f"{report.n_merges:,} merges")
     return model, report
 
 
@@ -222,11 +222,12 @@ def train_counted(
         pass
     model, report = _learn_counted(counted, options, character_classes(options), reporter, base)
     report = replace(report, n_skipped=counts.n_skipped, n_pruned=counts.n_pruned)
-    _summarise(report, reporter)
+    summarise(report, reporter, f"{report.n_merges:,} merges")
     return model, report
 
 
-def _summarise(report: CodePointReport, reporter: Reporter) -> None:
+def summarise(report: CodePointReport, reporter: Reporter, learned: str) -> None:
+    """Tell the numbers of a run. learned: what was learned."""
     reporter.summarise(
         {
             "counting": f"{report.n_bytes:,} bytes, {report.n_sentences:,} sentences, "
@@ -234,7 +235,7 @@ def _summarise(report: CodePointReport, reporter: Reporter) -> None:
             + (f", {report.n_skipped:,} documents skipped" if report.n_skipped else "")
             + (f", {report.n_files_left_out:,} files of folders left out" if report.n_files_left_out else "")
             + (f", {report.n_pruned:,} words pruned" if report.n_pruned else ""),
-            "learning": f"{report.n_merges:,} merges",
+            "learning": learned,
         }
     )
 

@@ -9,7 +9,7 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.training.options import ByteOptions, RunKeywords
 
-_MODES = ("byte", "codepoint", "ids")
+_MODES = ("byte", "codepoint", "unigram", "ids")
 # Names of options in other libraries → their names here, for suggestions in errors.
 _NAMES_ELSEWHERE = {
     "min_frequency": "min_count",
@@ -34,24 +34,25 @@ def check_names(mode: str, options: Iterable[str]) -> None:
         return
     from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them
 
-    from fastbpe.formats.sentencepiece.specs import WITHOUT_EFFECT
+    from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM, WITHOUT_EFFECT
     from fastbpe.training.codepoint_options import NAMES
     from fastbpe.training.ids import SequenceOptions
 
     of_modes = {
         "byte": of_bytes,
         "codepoint": NAMES,
+        "unigram": {*NAMES, *OF_UNIGRAM},
         "ids": {field.name for field in fields(SequenceOptions)},
     }
     of_mode = of_modes[mode]
     for name in options:
         if name in of_mode:
             continue
-        if mode == "codepoint" and name in WITHOUT_EFFECT:
+        if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
             raise OptionError(f"{name!r} is not an option of training here: {WITHOUT_EFFECT[name]}")
         if other := next((other for other in _MODES if name in of_modes[other]), None):
             near = f"it is one of mode={other!r}"
-            if name == "special_tokens" and mode == "codepoint":
+            if name == "special_tokens" and mode in ("codepoint", "unigram"):
                 near += " (here: control_symbols, user_defined_symbols)"
         else:
             alike = {*of_mode, *RunKeywords.__annotations__, "vocab_size", "mode", "base", "base_special", "roles"}

@@ -73,7 +73,6 @@ class CodePointKeywords(TypedDict, total=False):
     pretokenization_delimiter: str
     remove_extra_whitespaces: bool | str
     required_chars: str
-    seed_sentencepieces_file: str
     shuffle_input_sentence: bool | str
     split_by_number: bool | str
     split_by_unicode_script: bool | str
@@ -87,6 +86,15 @@ class CodePointKeywords(TypedDict, total=False):
     user_defined_symbols: Sequence[str]
 
 
+class UnigramKeywords(CodePointKeywords, total=False):
+    """Keyword arguments of `train` that only mode="unigram" has, for type checkers: sentencepiece's names."""
+
+    num_sub_iterations: int | str
+    seed_sentencepiece_size: int | str
+    seed_sentencepieces_file: str
+    shrinking_factor: float | str
+
+
 class SequenceKeywords(TypedDict, total=False):
     """Keyword arguments of `train` that only mode="ids" has, for type checkers; see `SequenceOptions`."""
 
@@ -94,7 +102,7 @@ class SequenceKeywords(TypedDict, total=False):
     max_token_length: int | None
 
 
-class TrainingKeywords(ByteKeywords, CodePointKeywords, SequenceKeywords, total=False):
+class TrainingKeywords(ByteKeywords, UnigramKeywords, SequenceKeywords, total=False):
     """Keyword arguments of `train` beyond those in its signature, for type checkers.
 
     At run time `train` checks the names itself and raises OptionError.
@@ -123,6 +131,12 @@ class ByteRun(ByteKeywords, RunKeywords, total=False):
 
 class CodePointRun(CodePointKeywords, RunKeywords, total=False):
     """Keyword arguments of `train` with mode="codepoint", for type checkers."""
+
+    roles: Mapping[str, str] | None
+
+
+class UnigramRun(UnigramKeywords, RunKeywords, total=False):
+    """Keyword arguments of `train` with mode="unigram", for type checkers."""
 
     roles: Mapping[str, str] | None
 

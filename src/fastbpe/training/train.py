@@ -23,6 +23,7 @@ from fastbpe.training.options import (
     Run,
     SequenceRun,
     TrainingKeywords,
+    UnigramRun,
 )
 from fastbpe.training.piece_counts import PieceCounts
 
@@ -55,6 +56,15 @@ def train(
     mode: Literal["codepoint"],
     base: Tokenizer | None = ...,
     **options: Unpack[CodePointRun],
+) -> Tokenizer: ...
+@overload
+def train(
+    source: Source,
+    *,
+    vocab_size: int,
+    mode: Literal["unigram"],
+    base: None = ...,
+    **options: Unpack[UnigramRun],
 ) -> Tokenizer: ...
 @overload
 def train(
@@ -122,8 +132,9 @@ def train(
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
-            are sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
-            None: the mode of the base or of the `PieceCounts`; without them "byte".
+            are sentences, and options and their defaults are sentencepiece's. "unigram": the same for a
+            unigram model, sentencepiece's default, which keeps the sentences in memory. None: the mode of the base
+            or of the `PieceCounts`; without them "byte".
         base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
             tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
             vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
@@ -163,6 +174,9 @@ def train(
             max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
+            With mode="unigram" these, and seed_sentencepiece_size, seed_sentencepieces_file, shrinking_factor and
+            num_sub_iterations. The sums of sentencepiece depend on its option num_threads, 16 here as there by
+            default; `fastbpe.sentencepiece` takes other numbers.
             With mode="ids":
             base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required, but
             for a run with base=.
@@ -172,7 +186,7 @@ def train(
 
     Returns:
         The tokenizer; its `training_report` holds the options and numbers of the run. With mode="ids" it is a
-        `SequenceTokenizer`, with mode="codepoint" a `CodePointTokenizer`.
+        `SequenceTokenizer`.
 
     Raises:
         TrainingError: an option has an invalid value, or there is no text to learn from.
@@ -193,13 +207,15 @@ def train(
     >>> extended = fastbpe.train(["acac"], vocab_size=260, base=tokenizer)
     >>> extended.encode("acac"), extended.vocab[:259] == tokenizer.vocab
     ([259, 259], True)
+    >>> fastbpe.train(["the cat", "that hat"], mode="unigram", vocab_size=10).model_type
+    'Unigram'
     >>> codes = fastbpe.train([[3, 1, 3, 1, 2]], mode="ids", base_size=4, vocab_size=5)
     >>> codes.encode([2, 3, 1])
     [2, 4]
     """
     mode = mode_of(mode, base, source)
     check_names(mode, options)
-    if base is not None:
+    if base is not None and mode != "unigram":
         check_mode(base, mode)
     elif base_special is not None:
         raise TrainingError(f"base_special={base_special!r} is about the special tokens of base=; give base=")
@@ -221,7 +237,11 @@ def train(
         return train_ids(source, base, run)
     if roles is not None:  # before hours of training
         check_roles(roles, _names_of(mode, options, base, source).__contains__)
-    if mode == "codepoint":
+    if mode == "unigram":
+        from fastbpe.training.unigram import train_unigram
+
+        made = train_unigram(source, base, run)
+    elif mode == "codepoint":
         from fastbpe.training.codepoints import train_code_points
 
         made = train_code_points(source, base, run)
@@ -234,7 +254,7 @@ def train(
 
 def _names_of(mode: str, options: Mapping[str, Any], base: Tokenizer | None, source: object) -> set[str]:
     """Return the names of the special tokens that a tokenizer will have."""
-    meta = _META if mode == "codepoint" and base is None else {}
+    meta = _META if mode in ("codepoint", "unigram") and base is None else {}
     named = [options.get(f"{role}_piece") or name for role, name in meta.items()]
     listed = [options.get(key) or () for key in ("special_tokens", "control_symbols")]
     found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]

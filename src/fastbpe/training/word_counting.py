@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import ResolvedSource, Source
@@ -52,6 +53,7 @@ def count_words_of(
         counted = count_words(
             texts, options, character_classes(options), reading, lambda n_bytes: phase.update(n_bytes - phase.n)
         )
+    assert isinstance(counted.words, PieceCounter)
     facts = WordFacts.of(counted, options, [name for name in values if name in specs.TRAINER])
     return counts_of_table(counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=skipped.n, words=facts)
 

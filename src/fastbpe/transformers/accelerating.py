@@ -11,6 +11,7 @@ from fastbpe.transformers._original import tokenizers
 from fastbpe.transformers.classes import ENGINE, engine_of, give_class, is_accelerated
 from fastbpe.transformers.encoding import DEFAULTS
 from fastbpe.transformers.engine import logger
+from fastbpe.transformers.snapshot import MODEL_OPTIONS
 
 _DECODE = {"self", "token_ids", "skip_special_tokens", "clean_up_tokenization_spaces", "kwargs"}
 _SETTINGS = {
@@ -106,7 +107,7 @@ def why_not(tokenizer: Any) -> str | None:
     if type(backend) is not tokenizers.Tokenizer:
         return f"its backend is {type(backend).__name__}, no tokenizers.Tokenizer"
     kind = type(backend.model).__name__
-    return None if kind == "BPE" else f"its model is {kind}, not BPE"
+    return None if kind in MODEL_OPTIONS else f"its model is {kind}, of which fastbpe knows nothing"
 
 
 def give_back(tokenizer: Any) -> None:
@@ -130,7 +131,7 @@ def status(tokenizer: Any) -> dict[str, Any]:
     >>> import tokenizers, transformers
     >>> backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}))
     >>> status(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))["reason"]
-    'its model is WordLevel, not BPE'
+    'accelerate was not called'
     """
     if not is_accelerated(tokenizer):
         reason = why_not(tokenizer) or _refusals.get(tokenizer) or "accelerate was not called"

@@ -17,7 +17,16 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers._original import tokenizers
 from fastbpe.transformers.frames import find_frame
 from fastbpe.transformers.panics import BackendPanic, as_errors
-from fastbpe.transformers.snapshot import State, Twin, component_state, read_parts, read_state, remembered_specials
+from fastbpe.transformers.snapshot import (
+    MODEL_OPTIONS,
+    State,
+    Twin,
+    component_state,
+    read_parts,
+    read_state,
+    remembered_specials,
+    sampling_of,
+)
 from fastbpe.transformers.watching import EPOCH, watch
 
 logger = logging.getLogger("fastbpe.transformers")
@@ -252,10 +261,10 @@ class Engine:
         self._tokenizer, self._twin, self._frames, self._post = None, None, {}, _NOT_READ
         self._state, self.reason, self.texts = None, None, {False: {}, True: {}}
         try:
-            if type(original.model).__name__ != "BPE":
-                raise FastbpeError(f"its model is {type(original.model).__name__}, not BPE")
-            if original.model.dropout:
-                raise FastbpeError(f"its model has dropout={original.model.dropout:g}")
+            if type(original.model).__name__ not in MODEL_OPTIONS:
+                raise FastbpeError(f"its model is {type(original.model).__name__}, of which fastbpe knows nothing")
+            if sampling := sampling_of(original.model):
+                raise FastbpeError(f"its model has {sampling}")
             state, post = self.read_state(), component_state(original.post_processor)
             with as_errors():
                 remembered = remembered_specials(original, original.get_added_tokens_decoder())

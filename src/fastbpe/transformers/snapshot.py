@@ -7,16 +7,21 @@ from typing import Any, NamedTuple
 
 from fastbpe.transformers._original import tokenizers
 
-#: Options of a BPE model that a program may set in place.
-MODEL_OPTIONS = (
-    "dropout",
-    "unk_token",
-    "continuing_subword_prefix",
-    "end_of_word_suffix",
-    "fuse_unk",
-    "byte_fallback",
-    "ignore_merges",
-)
+#: Options that a program may set in place, by the class of the model.
+MODEL_OPTIONS = {
+    "BPE": (
+        "dropout",
+        "unk_token",
+        "continuing_subword_prefix",
+        "end_of_word_suffix",
+        "fuse_unk",
+        "byte_fallback",
+        "ignore_merges",
+    ),
+    "Unigram": ("nbest_size", "alpha"),
+    "WordPiece": ("unk_token", "continuing_subword_prefix", "max_input_chars_per_word"),
+    "WordLevel": ("unk_token",),
+}
 COMPONENTS = ("normalizer", "pre_tokenizer", "decoder")
 
 _NO_TOKENS: dict[str, Any] = {"type": "BPE", "vocab": {}, "merges": []}
@@ -26,7 +31,7 @@ class State(NamedTuple):
     """Settings that decide ids, besides the post-processor. Equal states give equal ids.
 
     components: pickled state of each of COMPONENTS; None where there is none.
-    options: value of each of MODEL_OPTIONS.
+    options: value of each of the model's MODEL_OPTIONS.
     n_changes: changes of vocabulary and added tokens.
     """
 
@@ -36,7 +41,7 @@ class State(NamedTuple):
 
 
 def read_state(tokenizer: Any, n_changes: int) -> State:
-    """Read the state of a tokenizer with a BPE model, in a few microseconds.
+    """Read the state of a tokenizer, in a few microseconds.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
@@ -51,7 +56,14 @@ def read_state(tokenizer: Any, n_changes: int) -> State:
             component_state(tokenizer.pre_tokenizer),
             component_state(tokenizer.decoder),
         ),
-        (
+        _options(model),
+        n_changes,
+    )
+
+
+def _options(model: Any) -> tuple[Any, ...]:
+    if type(model) is tokenizers.models.BPE:  # written out: this is half the time of `read_state`
+        return (
             model.dropout,
             model.unk_token,
             model.continuing_subword_prefix,
@@ -59,9 +71,15 @@ def read_state(tokenizer: Any, n_changes: int) -> State:
             model.fuse_unk,
             model.byte_fallback,
             model.ignore_merges,
-        ),
-        n_changes,
-    )
+        )
+    return tuple(getattr(model, name, None) for name in MODEL_OPTIONS[type(model).__name__])
+
+
+def sampling_of(model: Any) -> str:
+    """Name the option by which a model cuts texts at random; "" if there is none."""
+    names = {"BPE": ("dropout",), "Unigram": ("nbest_size", "alpha")}.get(type(model).__name__, ())
+    found = ((name, getattr(model, name, None)) for name in names)
+    return next((f"{name}={value:g}" for name, value in found if value), "")
 
 
 def read_parts(tokenizer: Any) -> tuple[Any, ...]:
@@ -73,13 +91,7 @@ def read_parts(tokenizer: Any) -> tuple[Any, ...]:
         None if pre_tokenizer is None else pre_tokenizer.__getstate__(),
         None if decoder is None else decoder.__getstate__(),
         None if post_processor is None else post_processor.__getstate__(),
-        model.dropout,
-        model.unk_token,
-        model.continuing_subword_prefix,
-        model.end_of_word_suffix,
-        model.fuse_unk,
-        model.byte_fallback,
-        model.ignore_merges,
+        *_options(model),
     )
 
 

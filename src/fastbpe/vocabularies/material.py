@@ -34,6 +34,7 @@ class Material:
     halves: function that maps ids to the two ids that their merge joins; some may be missing.
     symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
     symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
+    prefix: bytes – begins the symbols inside a piece, and no text shows it; b"": nothing does.
     suffix: bytes – ends the last symbol of a piece, and no text shows it; b"": nothing does.
     in_characters: bool – merging begins with characters; False: with bytes.
     escapes_spaces: bool – U+2581 takes the place of each space before merging.
@@ -53,6 +54,7 @@ class Material:
     halves: Callable[[], Mapping[int, tuple[int, ...]]]
     symbol_ids: Sequence[int] | None = None
     symbols_of: Callable[[bytes], list[bytes]] | None = None
+    prefix: bytes = b""
     suffix: bytes = b""
     in_characters: bool = False
     escapes_spaces: bool = False
@@ -138,6 +140,8 @@ class Described(Protocol):
 
     @property
     def mode(self) -> str: ...
+    @property
+    def model_type(self) -> str: ...
     @property
     def name(self) -> str | None: ...
     def encode(self, text: str, *, allowed_special: Any) -> list[int]: ...

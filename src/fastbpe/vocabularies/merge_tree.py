@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.short_reprs import html_text
-from fastbpe.errors import InvalidTokenError
+from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe.model import METASPACE
 from fastbpe.vocabularies.material import Described, Kind, Material, material_of, shown_token
 
@@ -136,6 +136,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
 
     Raises:
         InvalidTokenError: there is no such token or id (a KeyError).
+        VocabularyError: the tokenizer merges nothing: its model_type is not "BPE".
         TypeError: token is neither bytes, str nor int.
 
     >>> import fastbpe
@@ -157,6 +158,11 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     else:
         raise TypeError(f"token must be str, bytes or an id (int), not {type(token).__name__}")
     material = material_of(tokenizer)
+    if material.vocabulary.segmenter is not None:
+        raise VocabularyError(
+            f"a {tokenizer.model_type} model merges nothing, so no token has a tree of merges; "
+            "explain() shows how a text is cut"
+        )
     kind = material.kinds[token_id] if 0 <= token_id < len(material.kinds) else Kind.NONE
     if kind is Kind.NONE:
         raise InvalidTokenError(f"id {token_id} has no token; ids are 0 to {len(material.kinds) - 1}")

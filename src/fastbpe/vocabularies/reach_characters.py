@@ -63,9 +63,10 @@ def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None
 
 
 def _judge_piece(material: Material, token_id: int, piece: str) -> Reason | None:
-    symbol = material.symbols.get(token_id)
-    if symbol is None or merge_alone(material.vocabulary, material.symbol_bytes[symbol]) != [token_id]:
-        return Reason.MERGES
+    if material.vocabulary.segmenter is None:
+        symbol = material.symbols.get(token_id)
+        if symbol is None or merge_alone(material.vocabulary, material.symbol_bytes[symbol]) != [token_id]:
+            return Reason.MERGES
     if material.holds_name(material.tokens[token_id]):
         return Reason.NAME
     if material.keeps is not None and not material.keeps(piece):

@@ -34,8 +34,9 @@ def judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> Non
             continue
         reason = None
         if kind is Kind.TEXT:
-            is_made = [tree.id for tree in merged(material, material.tokens[i])] == [i]
-            reason = None if is_made or material.whole_piece_first else Reason.MERGES
+            merges = material.vocabulary.segmenter is None and not material.whole_piece_first
+            if merges and [tree.id for tree in merged(material, material.tokens[i])] != [i]:
+                reason = Reason.MERGES
         elif kind is Kind.UNKNOWN:
             trial.one(i, [f"a{text}" for text in _UNKNOWN])
         else:
@@ -52,7 +53,10 @@ def _texts_of(tokenizer: Described, material: Material, token_id: int) -> list[s
     """List texts that may give the token: as it decodes, and as it is spelled, without marks of its place."""
     token = material.tokens[token_id]
     surface = surface_of(tokenizer, token_id)
-    shown = [each.removesuffix(material.suffix).decode(errors="replace").strip() for each in (surface, token)]
+    bare = token.removeprefix(material.prefix)
+    shown = [
+        each.removesuffix(material.suffix).decode(errors="replace").strip() for each in (surface, token, bare)
+    ]
     of_stand_ins = (bytes_of(shown[1]) or b"").decode(errors="replace")  # as a step ByteLevel writes a text
     texts = [text for text in (*shown, of_stand_ins, token.decode()) if text]
     return [*dict.fromkeys((*texts, *(text.replace(METASPACE, " ") for text in texts)))]

@@ -58,8 +58,8 @@ def test_tokens_are_among_the_texts_of_pieces() -> None:
     assert piece_texts(tokenizer._pipeline, "YaX", finder) == ["y", "a", "X"]
 
 
-def test_ends_of_tokens_count_the_bytes_of_a_suffix() -> None:
+def test_places_of_tokens_count_the_bytes_of_a_suffix() -> None:
     pipeline = loaded()._pipeline
-    assert traced_piece(pipeline, "ab") == [(0, 1), (2, 2)]
-    assert traced_piece(pipeline, "a.") == [(0, 1), (3, 2), (3, 3)]
+    assert traced_piece(pipeline, "ab") == [(0, 0, 1), (2, 1, 2)]
+    assert traced_piece(pipeline, "a.") == [(0, 0, 1), (3, 1, 2), (3, 2, 3)]
     assert traced_piece(pipeline, "") == []

@@ -157,7 +157,7 @@ def test_processor_takes_models_of_all_types_in_turn() -> None:
 def test_load_names_the_face_that_runs_the_model(model_type: str, tmp_path: Path) -> None:
     path = tmp_path / "m.model"
     path.write_bytes(trained(model_type))
-    with pytest.raises(fastbpe.FormatError, match=f"type {model_type}, which fastbpe.sentencepiece runs"):
+    with pytest.raises(fastbpe.FormatError, match=f"type {model_type}, which only fastbpe.sentencepiece runs"):
         fastbpe.load(path)
     with pytest.raises(SpecError, match=r"fastbpe\.sentencepiece trains word and char models"):
         fastbpe.train(SENTENCES, mode="codepoint", vocab_size=20, model_type=model_type, progress=False)

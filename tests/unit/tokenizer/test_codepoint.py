@@ -170,7 +170,7 @@ def test_trained_tokenizer_encodes_and_pickles() -> None:
     assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
     with pytest.raises(TrainingError, match="base="):
         fastbpe.train(["a"], mode="byte", vocab_size=300, base=tokenizer)
-    with pytest.raises(TrainingError, match="choose one of 'byte', 'codepoint', 'ids'"):
+    with pytest.raises(TrainingError, match="choose one of 'byte', 'codepoint', 'unigram', 'ids'"):
         fastbpe.train(["a"], mode="bytes", vocab_size=300)
 
 

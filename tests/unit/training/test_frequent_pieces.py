@@ -100,7 +100,7 @@ def test_user_defined_symbol_of_a_word_model_is_a_word_too() -> None:
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        ({"pretokenization_delimiter": "x"}, "pretokenization_delimiter is for BPE models"),
+        ({"pretokenization_delimiter": "x"}, "pretokenization_delimiter is for BPE and unigram models"),
         ({"auto_character_coverage": True}, "auto_character_coverage=True is not supported"),
         ({"model_type": "unigram"}, "fastbpe trains 'word', 'char' only"),
     ],

@@ -9,8 +9,12 @@ from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 
 @final
+class NormalizedText:
+    """Normalized text, which several Tokens may share."""
+
+@final
 class Tokens:
-    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder.encode()."""
+    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder."""
 
     def __len__(self) -> int: ...
     def ids(self) -> list[int]:
@@ -35,6 +39,23 @@ class TokenEncoder:
     def __new__(cls, encoder: Encoder, normalizer: Normalizer) -> Self: ...
     def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0.0, seed: int = 0) -> Tokens:
         """Encode a text of UTF-8; each invalid byte counts as U+FFFD."""
+
+    def encode_best(
+        self, text: bytes, n_best: int, *, offsets: bool = False, milliseconds: int = 0
+    ) -> list[tuple[Tokens, float]]:
+        """Return the n best ways to cut a text, each with the total of its scores."""
+
+    def sample(
+        self,
+        text: bytes,
+        seed: int,
+        *,
+        alpha: float,
+        n_best: int = 0,
+        offsets: bool = False,
+        milliseconds: int = 0,
+    ) -> Tokens:
+        """Return the tokens of a way to cut a text, drawn by its score."""
 
 def marks_spaces(encoder: Encoder) -> bool:
     """Tell whether an encoder in code-point mode has spaces in its symbols where the model has U+2581."""

@@ -8,7 +8,7 @@ together for its bytes. So there is no second way to merge.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -24,7 +24,12 @@ from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.widths cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.merge.segmented cimport add_token
 from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.segment.lattice cimport (
+    Lattice, Node, Paths, Search, best_paths, draw, lattice_fill, lattice_free, lattice_link, paths_free, sample_path,
+    search_free,
+)
 
 cdef enum:
     NOGIL_BYTES = 1 << 13  # bytes of a text from which giving up the GIL pays
@@ -32,13 +37,20 @@ cdef enum:
 
 
 @cython.final
+cdef class NormalizedText:
+    """Normalized text, which several Tokens may share."""
+
+    def __dealloc__(self):
+        normalized_free(&self.text)
+
+
+@cython.final
 cdef class Tokens:
-    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder.encode()."""
+    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder."""
 
     def __dealloc__(self):
         ids_free(&self._ids)
         free(self._ends)
-        normalized_free(&self._normalized)
 
     def __len__(self):
         return self._ids.n
@@ -79,7 +91,7 @@ cdef class Tokens:
 
     cdef object _surface(self, size_t start, size_t end, bint as_bytes):
         """Return bytes start to end of the normalized text, with U+2581 where a space stands for it."""
-        cdef bytes data = (<const char*> self._normalized.data)[start:end]
+        cdef bytes data = (<const char*> self._normalized.text.data)[start:end]
         if self._encoder._marks_spaces:
             data = data.replace(b" ", b"\xe2\x96\x81")
         return data if as_bytes else data.decode()
@@ -94,7 +106,7 @@ cdef class Tokens:
         """
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
-        cdef const uint32_t* offsets_of_bytes = self._normalized.offsets
+        cdef const uint32_t* offsets_of_bytes = self._normalized.text.offsets
         cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, offset, last = 0
         cdef Ints* ints = kept_ints()
         cdef object begin, end
@@ -160,15 +172,10 @@ cdef class TokenEncoder:
             al. 2020).
         seed: of the random numbers for dropout.
         """
-        cdef Tokens out = Tokens.__new__(Tokens)
+        cdef Tokens out = self._start(text, offsets)
         cdef Scratch* scratch
         cdef size_t n = <size_t> PyBytes_GET_SIZE(text)
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
-        if n >= NONE:
-            raise OverflowError(f"{n} bytes of text: places are counted up to 2**32 - 2; cut the text")
-        out._encoder = self
-        out._text = text
-        out._normalized.with_offsets = offsets
         scratch = self._pipeline.pool.take()
         try:
             if n < NOGIL_BYTES:
@@ -180,6 +187,119 @@ cdef class TokenEncoder:
             self._pipeline.pool.give(scratch)
         return out
 
+    cdef Tokens _start(self, bytes text, bint offsets):
+        """Make the tokens of a text, which it lacks as yet, with a place for its normalized text."""
+        cdef Tokens out = Tokens.__new__(Tokens)
+        if <size_t> PyBytes_GET_SIZE(text) >= NONE:
+            raise OverflowError(f"{len(text)} bytes of text: places are counted up to 2**32 - 2; cut the text")
+        out._encoder = self
+        out._text = text
+        out._normalized = NormalizedText.__new__(NormalizedText)
+        out._normalized.text.with_offsets = offsets
+        return out
+
+    def encode_best(self, bytes text not None, size_t n_best, *, bint offsets=False, int64_t milliseconds=0):
+        """Return [(Tokens, total of the scores), …] of the n best ways to cut a text, the best first.
+
+        A model that merges has none, and raises ValueError.
+
+        n_best: 1: the way that encode() takes, with the total 0.
+        milliseconds: time after which the best alone is returned; 0: never.
+        """
+        cdef Tokens start = self._start(text, offsets)
+        cdef Lattice lattice
+        cdef Paths paths
+        cdef size_t i
+        if n_best <= 1:
+            return [(self.encode(text, offsets=offsets), 0.0)]
+        memset(&lattice, 0, sizeof(lattice))
+        memset(&paths, 0, sizeof(paths))
+        try:
+            self._find_paths(start, n_best, milliseconds, &lattice, &paths)
+            return [(self._of_path(start, &lattice, &paths, i), paths.totals[i]) for i in range(paths.n)]
+        finally:
+            lattice_free(&lattice)
+            paths_free(&paths)
+
+    def sample(
+        self, bytes text not None, uint64_t seed, *, float alpha, size_t n_best=0, bint offsets=False,
+        int64_t milliseconds=0,
+    ):
+        """Return the Tokens of a way to cut a text, drawn with a probability in proportion to exp(alpha * total).
+
+        A model that merges has none, and raises ValueError.
+
+        n_best: draw one of this number of best ways; 0: of all.
+        milliseconds: as in encode_best().
+        """
+        cdef Tokens start = self._start(text, offsets)
+        cdef Lattice lattice
+        cdef Paths paths
+        cdef double* weights = NULL
+        cdef size_t i
+        memset(&lattice, 0, sizeof(lattice))
+        memset(&paths, 0, sizeof(paths))
+        try:
+            self._find_paths(start, n_best, milliseconds, &lattice, &paths)
+            if n_best:
+                weights = <double*> malloc((paths.n + 1) * sizeof(double))
+                if weights == NULL:
+                    _no_memory(paths.n)
+                for i in range(paths.n):
+                    weights[i] = <double> alpha * <double> paths.totals[i]
+                return self._of_path(start, &lattice, &paths, draw(weights, paths.n, &seed))
+            with nogil:
+                sample_path(&lattice, alpha, &seed, &paths)
+            return self._of_path(start, &lattice, &paths, 0)
+        finally:
+            free(weights)
+            lattice_free(&lattice)
+            paths_free(&paths)
+
+    cdef int _find_paths(
+        self, Tokens start, size_t n_best, int64_t milliseconds, Lattice* lattice, Paths* paths
+    ) except -1:
+        """Normalize a text, make its lattice, and find its best paths. n_best: 0: find none."""
+        cdef Normalized* normalized = &start._normalized.text
+        cdef const Tables* tables = &self._pipeline.vocabulary.tables
+        cdef bytes text = start._text
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(text)
+        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
+        cdef Search search
+        memset(&search, 0, sizeof(search))
+        if not self._pipeline.is_sentence:
+            raise ValueError("a model that merges has one way to cut a text")
+        with nogil:
+            if self._normalizer.run(data, n, normalized) != 0 or normalized.n >= NONE - 2:
+                _no_memory(n)
+            lattice_fill(lattice, tables.segmenting, normalized.data, normalized.n)
+            lattice_link(lattice)
+            try:
+                if n_best:
+                    best_paths(lattice, n_best, milliseconds, &search, paths)
+            finally:
+                search_free(&search)
+        return 0
+
+    cdef Tokens _of_path(self, Tokens start, const Lattice* lattice, const Paths* paths, size_t number):
+        """Make the tokens of a path."""
+        cdef Tokens out = Tokens.__new__(Tokens)
+        cdef const Tables* tables = &self._pipeline.vocabulary.tables
+        cdef const uint8_t* text = start._normalized.text.data
+        cdef size_t i
+        cdef const Node* node
+        cdef Ids ids = Ids(NULL, 0, 0)
+        out._encoder, out._text, out._normalized = self, start._text, start._normalized
+        try:
+            ids_reserve(&ids, lattice.n)
+            for i in range(paths.ends[number - 1] if number else 0, paths.ends[number]):
+                node = &lattice.nodes[paths.nodes[i]]
+                add_token(tables, text + node.begin, node.end - node.begin, node.id, &ids)
+            self._measure(&ids, out)
+        finally:
+            ids_free(&ids)
+        return out
+
     cdef int _encode(
         self, const uint8_t* data, size_t n, double dropout, uint64_t seed, Scratch* scratch, Tokens out
     ) except -1 nogil:
@@ -187,7 +307,7 @@ cdef class TokenEncoder:
 
         Requires: out._normalized is empty, its with_offsets set.
         """
-        cdef Normalized* normalized = &out._normalized
+        cdef Normalized* normalized = &out._normalized.text
         if self._normalizer.run(data, n, normalized) != 0:
             _no_memory(n)
         if normalized.n >= NONE:
@@ -196,7 +316,7 @@ cdef class TokenEncoder:
             self._encode_with_dropout(normalized.data, normalized.n, dropout, seed, scratch)
         else:
             self._pipeline.encode_normalized(normalized.data, normalized.n, scratch)
-        return self._measure(scratch, out)
+        return self._measure(&scratch.ids, out)
 
     cdef int _encode_with_dropout(
         self, const uint8_t* data, size_t n, double rate, uint64_t seed, Scratch* scratch
@@ -212,24 +332,24 @@ cdef class TokenEncoder:
             scratch.dropout = NULL
             dropout_free(&dropout)
 
-    cdef int _measure(self, Scratch* scratch, Tokens out) except -1 nogil:
+    cdef int _measure(self, Ids* made, Tokens out) except -1 nogil:
         """Move the ids to out, several unknown characters in a row as one, and note the end of each.
 
-        Requires: scratch.ids are the ids of all of out._normalized, an unknown id for each unknown character.
+        Requires: made are the ids of all of out._normalized, an unknown id for each unknown character.
         """
-        cdef size_t n_ids = scratch.ids.n
+        cdef size_t n_ids = made.n
         cdef const uint32_t* ids
         out._ends = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         if out._ends == NULL:
             _no_memory(n_ids)
         if n_ids >= MOVED_FROM_IDS:
-            out._ids, scratch.ids = scratch.ids, Ids(NULL, 0, 0)
+            out._ids, made[0] = made[0], Ids(NULL, 0, 0)
             ids = out._ids.items
         else:
             ids_reserve(&out._ids, n_ids)
-            ids = scratch.ids.items
+            ids = made.items
         out._ids.n = self._ends_of(
-            out._normalized.data, out._normalized.n, ids, n_ids, out._ids.items, out._ends
+            out._normalized.text.data, out._normalized.text.n, ids, n_ids, out._ids.items, out._ends
         )
         return 0
 

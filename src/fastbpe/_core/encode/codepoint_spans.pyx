@@ -8,11 +8,11 @@ together for its bytes. The normalizer notes for each byte it writes the offset 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memchr
 
-from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
+from fastbpe._core.encode.sentence_totals cimport encode_words
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id
 from fastbpe._core.encode.widths cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER, Widths
 from fastbpe._core.merge.vocabulary cimport Tables
@@ -34,7 +34,7 @@ cdef int merge_characters_with_spans(
     cdef Spans* spans = scratch.spans
     cdef size_t i = ids.n, kept = ids.n, at = start, n_bytes
     cdef uint32_t width
-    encode_pieces(&scratch.cache, tables, data, n, start, scratch.ends.items, scratch.ends.n, ids)
+    encode_words(tables, data, n, start, scratch)
     while i < ids.n:
         width = widths.of[ids.items[i]]
         n_bytes = width

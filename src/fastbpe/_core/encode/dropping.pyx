@@ -49,6 +49,10 @@ cdef class Dropping:
 
     def __cinit__(self, Pipeline pipeline not None):
         cdef uint32_t* makers
+        if pipeline.vocabulary.segmenter is not None:
+            raise ValueError(
+                "dropout leaves out merges, and a model that is not BPE has none; encode without dropout"
+            )
         self._pipeline = pipeline
         self._makers = b""
         if pipeline.vocabulary.tables.characters != NULL or pipeline.vocabulary.tables.pairs.ranked == NULL:

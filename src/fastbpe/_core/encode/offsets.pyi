@@ -22,7 +22,7 @@ def word_ends(
     Pieces without ids count, too.
     """
 
-def traced_piece(pipeline: Pipeline, piece: str) -> list[tuple[int, int]]:
+def traced_piece(pipeline: Pipeline, piece: str) -> list[tuple[int, int, int]]:
     """Return (id, end in bytes) of each token of a piece that no step splits. Only for characters."""
 
 def changed_pieces(splitter: Splitter, stages: Stage, text: str, is_first: bool) -> list[tuple[str, list[int]]]:

@@ -5,7 +5,7 @@ characters instead of bytes.
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
@@ -24,6 +24,7 @@ from fastbpe._core.encode.spans cimport (
 )
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.ids.id_lists cimport Array, hide, int64_array, new_list, show
+from fastbpe._core.merge.segmented cimport SHARED
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_free, n_pieces
 from fastbpe._core.split.stages cimport Stage, Staged, staged_free
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
@@ -282,15 +283,16 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
 
 
 def traced_piece(Pipeline pipeline not None, str piece not None):
-    """Return (id, end) of each token of a piece that no step splits.
+    """Return (id, start, end) of each token of a piece that no step splits.
 
-    An end is the sum of the bytes that the tokens up to there stand for. Bytes of a prefix or suffix count, so that it
-    may lie beyond the piece. Only for a pipeline of characters.
+    Bytes of a prefix or suffix count, so that an end may lie beyond the piece. Only for a pipeline of characters.
     """
     cdef Scratch* scratch = pipeline.pool.take()
     cdef Utf8 utf8
     cdef Ids* trace = &scratch.trace
-    cdef size_t i = 1, length, end = 0
+    cdef size_t i = 1, length, start = 0
+    cdef uint32_t token
+    cdef bint is_shared
     cdef list out = []
     try:
         utf8_of(piece, &utf8)
@@ -304,12 +306,14 @@ def traced_piece(Pipeline pipeline not None, str piece not None):
                         &scratch.tracing, &pipeline.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
                     )
                 while i < trace.n:
-                    length = trace.items[i] >> 24
+                    token, length, is_shared = trace.items[i] & 0xFFFFFF, trace.items[i] >> 24, False
+                    i += 1
                     if length == 255:
-                        length = trace.items[i + 1]
-                    end += length
-                    out.append((trace.items[i] & 0xFFFFFF, end))
-                    i += 2 if trace.items[i] >> 24 == 255 else 1
+                        length, is_shared = trace.items[i] & ~SHARED, trace.items[i] & SHARED
+                        i += 1
+                    out.append((token, start, start + length))
+                    if not is_shared:
+                        start += length
             return out
         finally:
             utf8_release(&utf8)

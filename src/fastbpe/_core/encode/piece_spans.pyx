@@ -16,6 +16,7 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.places cimport FB_NOWHERE, Places
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, start_tracing
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_grow
+from fastbpe._core.merge.segmented cimport SHARED
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends
 from fastbpe._core.text.special_tokens cimport Match
@@ -119,6 +120,7 @@ cdef int _merge_characters(
     cdef Ids* trace = &scratch.trace
     cdef size_t k, i = 0, end, at, begin, length, left
     cdef uint32_t item
+    cdef bint is_shared  # the next id stands for the same bytes
     start_tracing(scratch)
     trace.n = 0
     encode_pieces(&scratch.tracing, tables, data, n, start, ends.items, ends.n, trace)
@@ -133,15 +135,18 @@ cdef int _merge_characters(
         for _ in range(left):
             item = trace.items[i]
             length = item >> 24
+            is_shared = False
             i += 1
             if length == 255:
-                length = trace.items[i]
+                length = trace.items[i] & ~SHARED
+                is_shared = trace.items[i] & SHARED
                 i += 1
             if at + length > end:
                 _note_beyond(scratch, at - begin, at - begin + length)
             add_id(scratch, item & 0xFFFFFF)
             add_span_of_id(scratch.spans, min(at, end - 1), min(at + length, end))
-            at += length
+            if not is_shared:
+                at += length
         if scratch.words != NULL:
             with gil:
                 (<list> scratch.words).append(scratch.ids.n)

@@ -26,6 +26,7 @@ cdef class Pipeline:
     cdef Tables traced  # tables of the vocabulary, whose merging gives traces; of characters only
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
     cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode
+    cdef bint is_sentence  # the best path through a piece may depend on the pieces before it
     cdef bint may_defer  # no step reads the ids of earlier pieces, so merging these may wait
     cdef ScratchPool pool  # buffers and caches of the threads
 

@@ -44,6 +44,7 @@ from fastbpe._core.encode.piece_spans cimport (
     add_found, merge_with_spans, n_spans, shift_spans, spans_at_places, spans_without_prefix,
 )
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, note_token, put_space_before
+from fastbpe._core.encode.sentence_totals cimport encode_words
 from fastbpe._core.encode.spans cimport add_span_of_id
 from fastbpe._core.encode.widths cimport Widths
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
@@ -53,7 +54,8 @@ from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.normalize.text_steps cimport Front
-from fastbpe._core.split.splitter cimport UNMATCHED, Splitter
+from fastbpe._core.segment.segmenter cimport SENTENCE
+from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_add
 from fastbpe._core.split.stages cimport Stage
 from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, safe_cut, safe_cut_near
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
@@ -107,15 +109,16 @@ cdef class Pipeline:
         if vocabulary.spelled is not None:
             self.traced = vocabulary.tables
             self.traced.spelling = &vocabulary.spelled.tracing
+        self.is_sentence = vocabulary.segmenter is not None and vocabulary.segmenter.segmenting.kind == SENTENCE
         self.pool = ScratchPool(vocabulary, cache_bytes) if pool is None else pool
         self.is_plain = (
             front is None and always is None and normalizing is None and stages is None and not vocabulary.drops_bytes
             and vocabulary.spelled is None
         )
         self.only_prefixes = self.is_plain or (
-            normalizing is not None and always is None and normalizing.only_prefixes
+            normalizing is not None and always is None and normalizing.only_prefixes and not self.is_sentence
         )
-        self.may_defer = normalizing is None or normalizing.fused == NONE
+        self.may_defer = not self.is_sentence and (normalizing is None or normalizing.fused == NONE)
 
     cdef Pipeline finding(self, SpecialMatcher tokens):
         """Return a pipeline that finds these tokens in any text. It shares the caches of this one."""
@@ -508,7 +511,12 @@ cdef class Pipeline:
         """Append the ids of user-defined symbols, and encode the text between them."""
         cdef size_t at = 0
         cdef Match match
+        scratch.total = 0
         if self.normalizing.normalizer is not None and not self.normalizing.normalizer.gives_utf8:
+            if self.is_sentence:  # its search reads any bytes as sentencepiece does
+                scratch.base = scratch.ends.n = 0
+                ends_add(&scratch.ends, n)
+                return self._merge(data, n, 0, n, scratch)
             return self._read_as_sentencepiece(data, n, scratch)
         if self.normalizing.symbols is not None:
             while self.normalizing.symbols.find(data, n, at, &match):
@@ -606,10 +614,7 @@ cdef class Pipeline:
                 scratch.ends.items, scratch.ends.n, &scratch.ids,
             )
         else:
-            encode_pieces(
-                &scratch.cache, &self.vocabulary.tables, data, n, start, scratch.ends.items, scratch.ends.n,
-                &scratch.ids,
-            )
+            encode_words(&self.vocabulary.tables, data, n, start, scratch)
         if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
             _fuse(scratch, n_before, self.normalizing.fused)
         if scratch.counts_only:  # the next group overwrites these ids while the first-level cache holds them

@@ -31,6 +31,7 @@ cdef struct Scratch:
     bint begins_with_space  # the next text between tokens begins with a space that a step put there; with spans
     size_t base  # in code-point mode, offset of the text at hand in the normalized text between tokens
     bint after_fused  # the last id is `Normalizing.fused`: several of it in a row become one
+    float total  # of the scores of the sentence so far, of a vocabulary of SENTENCE
     Dropout* dropout  # merge with dropout, in place of the cache; NULL: without. Whoever sets it owns it
     bint keeps_runs  # several in a row stay, even if `Normalizing.fused` is set
     # Buffers of the steps
@@ -44,6 +45,8 @@ cdef struct Scratch:
     Staged staged  # pieces that stages changed
     size_t n_first  # bytes at the start of normalized text that come from the first character of the whole text
     Ids trace  # traces of pieces of characters, see merge.spelling
+    Ids heads  # heads and ids of pieces, see merge.segmented
+    Buffer steps  # best paths to the places of a text
     Ids beyond  # ids whose bytes lie beyond their piece: index, and start and end within the piece
     Cache cache
     Cache tracing  # the same for traces; not started before the first one

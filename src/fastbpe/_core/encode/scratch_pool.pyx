@@ -241,6 +241,9 @@ cdef void _trim(Scratch* scratch) noexcept nogil:
         buffer_free(&scratch.changed)
         buffer_free(&scratch.kept)
         buffer_free(&scratch.prefixed)
+    if scratch.steps.capacity + scratch.heads.capacity * sizeof(uint32_t) > MAX_KEPT_BYTES:
+        buffer_free(&scratch.steps)
+        ids_free(&scratch.heads)
     if _staged_bytes(scratch) > MAX_KEPT_BYTES:
         staged_free(&scratch.staged)
         places_free(&scratch.places)
@@ -253,9 +256,11 @@ cdef void _free(Scratch* scratch) noexcept nogil:
     buffer_free(&scratch.changed)
     buffer_free(&scratch.prefixed)
     buffer_free(&scratch.kept)
+    buffer_free(&scratch.steps)
     places_free(&scratch.places)
     staged_free(&scratch.staged)
     ids_free(&scratch.trace)
+    ids_free(&scratch.heads)
     ids_free(&scratch.beyond)
     cache_free(&scratch.tracing)
     ids_free(&scratch.ids)
@@ -269,6 +274,7 @@ cdef void _free(Scratch* scratch) noexcept nogil:
 cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
     """Count the bytes of all buffers and of the cache."""
     cdef size_t n_bytes = scratch.utf8.capacity + scratch.changed.capacity + scratch.prefixed.capacity
+    n_bytes += scratch.steps.capacity + scratch.heads.capacity * sizeof(uint32_t)
     n_bytes += scratch.kept.capacity + scratch.normalized.capacity + scratch.ends.capacity * sizeof(size_t)
     n_bytes += (scratch.ids.capacity + scratch.other_ids.capacity) * sizeof(uint32_t)
     return n_bytes + _staged_bytes(scratch) + cache_bytes(&scratch.cache) + cache_bytes(&scratch.tracing)

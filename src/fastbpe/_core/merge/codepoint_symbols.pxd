@@ -51,6 +51,7 @@ cdef class CodePoints:
     cdef fb_words words
     cdef readonly bint marks_spaces  # U+2581 becomes a space before merging
     cdef readonly bint by_words  # in no piece a space follows another character, so words are merged apart
+    cdef readonly size_t n_pieces  # the first symbols are pieces, the others characters
     cdef readonly bytes token_bytes  # of the symbols, as a Vocabulary takes them
     cdef readonly bytes token_ends
     cdef readonly list expanded  # symbols that stand for several ids, which expand() sets

@@ -29,6 +29,10 @@ class CodePoints:
         """True if in no piece a space follows another character, so that words are merged apart."""
 
     @property
+    def n_pieces(self) -> int:
+        """Number of symbols that are pieces; the others are characters."""
+
+    @property
     def token_bytes(self) -> bytes:
         """Bytes of the symbols, as a Vocabulary takes them."""
 

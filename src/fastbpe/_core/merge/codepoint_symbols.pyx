@@ -211,6 +211,7 @@ cdef class CodePoints:
         cdef size_t n_bytes = 0, n_symbols = pieces.n, i, at, end
         cdef uint32_t c = 0
         cdef list others = self._lone_characters()
+        self.n_pieces = pieces.n
         cdef bytes added = "".join(map(chr, others)).encode()
         if pieces.n + len(others) > MAX_SYMBOLS:
             raise VocabularyError(f"{pieces.n} pieces and {len(others)} characters: the limit is {MAX_SYMBOLS}")

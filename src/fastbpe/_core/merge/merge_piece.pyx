@@ -16,6 +16,7 @@ from libc.string cimport memmove
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit
 from fastbpe._core.merge.merge_long cimport merge_linked
 from fastbpe._core.merge.merge_short cimport merge_in_place
+from fastbpe._core.merge.segmented cimport segment_piece
 from fastbpe._core.merge.spelling cimport merge_spelled
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
@@ -33,6 +34,8 @@ cdef enum:
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:
     """Append the ids of a piece. One id if the piece is a token and the vocabulary looks whole pieces up."""
     cdef uint32_t token
+    if tables.segmenting != NULL:
+        return segment_piece(tables, piece, n_bytes, out)
     if tables.spelling != NULL:
         return merge_spelled(tables, piece, n_bytes, tables.whole_piece_first, out)
     if tables.whole_piece_first and n_bytes <= tables.max_token_bytes:
@@ -134,6 +137,7 @@ def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not Non
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef list out = []
     cdef size_t k
+    _check_merges(vocabulary)
     try:
         if piece.shape[0]:
             with nogil:
@@ -152,6 +156,8 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
     `tests/reference/__init__.py` proves that it is the only one. A token is missing if merging its bytes does not make it:
     it occurs only as a whole piece.
 
+    A vocabulary that does not merge has none.
+
     limits: uint32 array by id: the priority of the first merge in the list that makes the id, or NONE. None: a
         vocabulary of ranks, where the priority is the id.
     """
@@ -163,6 +169,8 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
         raise ValueError(f"{limits.shape[0]} limits for {tables.n_ids} ids")
     ids.items = NULL
     ids.n = ids.capacity = 0
+    if tables.segmenting != NULL:
+        return out
     try:
         for i in range(tables.n_ids):
             yield_gil_at(i)
@@ -301,6 +309,7 @@ def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
     cdef list out = []
     ids.items = NULL
     ids.n = ids.capacity = 0
+    _check_merges(vocabulary)
     try:
         for piece in pieces:
             ids.n = 0
@@ -311,3 +320,10 @@ def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
         return out
     finally:
         ids_free(&ids)
+
+
+cdef int _check_merges(Vocabulary vocabulary) except -1:
+    """Refuse a vocabulary that does not merge."""
+    if vocabulary.tables.segmenting != NULL:
+        raise ValueError("the tokens of this vocabulary are not made by merging")
+    return 0

@@ -5,7 +5,8 @@ the tokens of its bytes, the unknown token, or nothing. Then the pairs of ids me
 depends on the piece alone, so the piece cache holds the result.
 
 A trace of a piece is the number of its ids, and then each with its length in the piece, in bytes: `id | length << 24`;
-a length of 255 or more follows as the next item. So a cache can hold it as it holds ids.
+a length of 255 or more follows as the next item, and so does one with SHARED, whose bytes the next id stands for,
+too. So a cache can hold it as it holds ids.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING

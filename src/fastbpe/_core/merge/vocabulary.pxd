@@ -4,6 +4,7 @@ from cpython.buffer cimport Py_buffer
 from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot, find_piece, same_bytes
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.merge.spelled_symbols cimport SpelledSymbols, Spelling
+from fastbpe._core.segment.segmenter cimport Segmenter, Segmenting
 
 
 cdef struct Tables:
@@ -21,6 +22,7 @@ cdef struct Tables:
     bint whole_piece_first  # a piece that is a token becomes that token, even if merging would make other ids of it
     const Characters* characters  # of a code-point vocabulary, whose ids are symbols; NULL: a byte-level one
     const Spelling* spelling  # of a vocabulary whose base symbols are characters; NULL: of another
+    const Segmenting* segmenting  # of a vocabulary that does not merge; NULL: it merges
     int32_t tied_key  # least key (rank << 6) of a symbol that shares its priority with another; NO_KEY: none does
 
 
@@ -31,6 +33,7 @@ cdef class Vocabulary:
     cdef int _n_views  # views to release
     cdef bint _ranked  # the pair table is a ranked one
     cdef object _code_points  # owner of the memory that tables.characters points to
+    cdef readonly Segmenter segmenter  # owner of the memory that tables.segmenting points to, or None
     cdef readonly SpelledSymbols spelled  # owner of the memory that tables.spelling points to, or None
     cdef str _section(self, int view)
     cdef int _open_view(self, int view, object source, size_t item_size, size_t* n_items) except -1

@@ -1,11 +1,12 @@
 """Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable."""
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from typing_extensions import Self
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.merge.spelled_symbols import SpelledSymbols
+from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe.model import Buffer
 
 MAX_IDS: Final[int]
@@ -26,6 +27,7 @@ class Vocabulary:
         whole_piece_first: bool = True,
         code_points: CodePoints | None = None,
         spelled: SpelledSymbols | None = None,
+        segmenter: Any = None,  # Segmenter or None; callers pass their tables by **
         drops_bytes: bool = False,
     ) -> Self: ...
     @property
@@ -43,6 +45,10 @@ class Vocabulary:
     @property
     def spelled(self) -> SpelledSymbols | None:
         """Spelling of a piece before merging, or None."""
+
+    @property
+    def segmenter(self) -> Segmenter | None:
+        """Rules by which pieces are cut without merging, or None."""
 
     @property
     def whole_piece_first(self) -> bool:

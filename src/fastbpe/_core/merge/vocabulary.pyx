@@ -14,6 +14,7 @@ from libc.stdlib cimport free, malloc
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints
 from fastbpe._core.merge.spelled_symbols cimport NO_SUCH_TOKEN, SpelledSymbols
+from fastbpe._core.segment.segmenter cimport Segmenter
 from fastbpe._core.common.hash_tables cimport (
     LINE, MAX_RANKED_IDS, MAX_RUN, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge, pair_key,
 )
@@ -49,6 +50,7 @@ cdef class Vocabulary:
     whole_piece_first: a piece that is a token becomes that token without merging.
     code_points: symbols of a code-point vocabulary; None: base symbols are bytes.
     spelled: options of a vocabulary whose base symbols are characters, with their own UTF-8; None: it is another.
+    segmenter: cuts pieces without merging, with tokens of this vocabulary; None: pieces are merged.
     drops_bytes: bytes may lack a token; the caller must then take such bytes out of a piece before it is merged.
 
     Raises VocabularyError if the buffers contradict each other.
@@ -56,7 +58,7 @@ cdef class Vocabulary:
 
     def __cinit__(
         self, *, token_bytes, token_ends, pieces, pairs=None, pair_lines=None, bint whole_piece_first=True,
-        CodePoints code_points=None, SpelledSymbols spelled=None, bint drops_bytes=False,
+        CodePoints code_points=None, SpelledSymbols spelled=None, Segmenter segmenter=None, bint drops_bytes=False,
     ):
         cdef size_t n_bytes, n_ids, n_pieces, n_pairs
         self._ranked = pair_lines is not None
@@ -97,6 +99,9 @@ cdef class Vocabulary:
         if spelled is not None:
             self.spelled = spelled
             self.tables.spelling = &spelled.spelling
+        if segmenter is not None:
+            self.segmenter = segmenter
+            self.tables.segmenting = &segmenter.segmenting
         self._check(drops_bytes)
         if self._ranked:
             self._fill_byte_keys()

@@ -23,7 +23,8 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 
 from fastbpe._core.train.scripts cimport (
-    ALONE, ANY, FIRST_SCRIPT, INHERITED, METASPACE_CLASS, N_CODE_POINTS, next_code_point,
+    ALONE, ANY, FIRST_SCRIPT, INHERITED, METASPACE_CLASS, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end,
+    may_follow, next_code_point,
 )
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated, grow
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
@@ -70,7 +71,7 @@ cdef class CodePointLearner(MergeLearner):
     cdef uint32_t _n_alphabet
     cdef uint32_t _bits  # bits of a symbol in a key
     cdef uint32_t _max_length
-    cdef bint _split_by_whitespace, _treat_whitespace_as_suffix, _allow_whitespace_only_pieces
+    cdef PieceRules _rules
     cdef uint32_t* _slots  # hash table of ids by their texts, with linear probing; NONE: an empty slot
     cdef size_t _mask
     cdef size_t _n_wanted
@@ -98,9 +99,9 @@ cdef class CodePointLearner(MergeLearner):
         self._n_wanted = n_merges
         self._min_count = 1
         self._max_length = max_length
-        self._split_by_whitespace = split_by_whitespace
-        self._treat_whitespace_as_suffix = treat_whitespace_as_suffix
-        self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
+        self._rules.split_by_whitespace = split_by_whitespace
+        self._rules.treat_whitespace_as_suffix = treat_whitespace_as_suffix
+        self._rules.allow_whitespace_only_pieces = allow_whitespace_only_pieces
         while (<uint64_t> 1 << self._bits) < self._n_alphabet:
             self._bits += 1
         # Each merge removes at least one symbol. So no array is longer than the text, even if n_merges is greater.
@@ -346,7 +347,8 @@ cdef class CodePointLearner(MergeLearner):
             return False
         if left.script == MIXED or right.script == MIXED or right.has_metaspace or (
             left.has_metaspace and (
-                self._treat_whitespace_as_suffix or (self._split_by_whitespace and self._is_metaspaces(pair.left))
+                self._rules.treat_whitespace_as_suffix
+                or (self._rules.split_by_whitespace and self._is_metaspaces(pair.left))
             )
         ):
             return self._is_valid_text(pair)
@@ -358,32 +360,12 @@ cdef class CodePointLearner(MergeLearner):
 
     cdef bint _is_valid_text(self, const Pair* pair) noexcept nogil:
         """Tell whether a pair may be merged, from its text."""
-        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i, n_metaspaces = 0
-        cdef uint8_t before = ANY, class_
-        cdef uint32_t position
-        cdef bint are_well_placed = True
+        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i
+        cdef PieceCheck check = PieceCheck(ANY, 0, True)
         for i in range(n):
-            class_ = self._class[self._symbol(pair, i)]
-            if class_ == METASPACE_CLASS:
-                n_metaspaces += 1
-                position = n - 1 - i if self._treat_whitespace_as_suffix else i
-                are_well_placed = are_well_placed and self._metaspace_may_stand(position, n)
-                continue
-            if class_ == ALONE:
+            if not may_follow(&self._rules, &check, self._class[self._symbol(pair, i)], i, n):
                 return False
-            if class_ == INHERITED:
-                class_ = before
-            if before >= FIRST_SCRIPT and class_ >= FIRST_SCRIPT and before != class_:
-                return False
-            before = class_
-        return are_well_placed or (self._allow_whitespace_only_pieces and n_metaspaces == n)
-
-    cdef inline bint _metaspace_may_stand(self, uint32_t at, uint32_t n) noexcept nogil:
-        """Tell whether U+2581 may stand there in a piece of n symbols.
-
-        at: its number from the beginning of the piece, or from the end if spaces are suffixes.
-        """
-        return at == 0 if self._split_by_whitespace else at != n - 1
+        return is_valid_end(&self._rules, &check, n)
 
     cdef bint _is_new(self, uint32_t index) except -1 nogil:
         """Tell whether no id has the text of a pair; if so, fill the tables' row of the next id."""

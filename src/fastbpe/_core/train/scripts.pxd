@@ -33,3 +33,45 @@ cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) 
         at[0] += 1
         n_more -= 1
     return c if c < N_CODE_POINTS else 0
+
+
+cdef struct PieceRules:
+    # Options that say where U+2581 may stand in a piece
+    bint split_by_whitespace  # only where the piece begins
+    bint treat_whitespace_as_suffix  # only where it ends
+    bint allow_whitespace_only_pieces  # or if nothing else is in it
+
+
+cdef struct PieceCheck:
+    # Progress through the characters of a piece; begins as PieceCheck(ANY, 0, True)
+    uint8_t before  # class of the script that the next character must go with
+    uint32_t n_metaspaces
+    bint are_well_placed  # all U+2581 so far
+
+
+cdef inline bint may_follow(
+    const PieceRules* rules, PieceCheck* check, uint8_t class_, uint32_t i, uint32_t n
+) noexcept nogil:
+    """Tell whether a character of this class may be number i of the n characters of a piece."""
+    cdef uint32_t position
+    if class_ == METASPACE_CLASS:
+        check.n_metaspaces += 1
+        position = n - 1 - i if rules.treat_whitespace_as_suffix else i
+        if rules.split_by_whitespace:
+            check.are_well_placed &= position == 0
+        else:
+            check.are_well_placed &= position != n - 1
+        return True
+    if class_ == ALONE:
+        return False
+    if class_ == INHERITED:
+        class_ = check.before
+    if check.before >= FIRST_SCRIPT and class_ >= FIRST_SCRIPT and check.before != class_:
+        return False
+    check.before = class_
+    return True
+
+
+cdef inline bint is_valid_end(const PieceRules* rules, const PieceCheck* check, uint32_t n) noexcept nogil:
+    """Tell whether n characters that may follow each other are a piece."""
+    return check.are_well_placed or (rules.allow_whitespace_only_pieces and check.n_metaspaces == n)

@@ -2,6 +2,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.train.piece_counter cimport PieceCounter
+from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text
@@ -11,6 +12,7 @@ from fastbpe._core.common.interrupts cimport Watch
 
 cdef class WordCounter:
     cdef readonly PieceCounter words
+    cdef SentenceStore _store  # keeps sentences in place of counting their words; None: they are counted
     cdef readonly size_t n_bytes  # bytes of text read
     cdef readonly size_t n_sentences, n_empty, n_too_long, n_reserved
     cdef readonly size_t n_bytes_left_out  # bytes of too long and reserved sentences, without line ends
@@ -42,6 +44,7 @@ cdef class WordCounter:
     cdef int64_t _normalize(self, const uint8_t* data, size_t n) except -1 nogil
     cdef int64_t _split_off_count(self, const uint8_t* data, size_t* n) except -1 nogil
     cdef int _add_line(self, int64_t count) except -1 nogil
+    cdef int _keep(self, int64_t count) except -1 nogil
     cdef size_t _write_boundaries(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil
     cdef int _reserve(self, size_t n) except -1 nogil
     cdef void _find_ends(self, size_t start) noexcept nogil

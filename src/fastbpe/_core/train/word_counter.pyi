@@ -7,6 +7,7 @@ from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_table import PieceTable
+from fastbpe._core.train.sentence_store import SentenceStore
 
 @final
 class WordCounter:
@@ -23,6 +24,7 @@ class WordCounter:
     has_counts: bool – each line is "sentence TAB count".
     is_checked: bool – raise ValueError for bytes that are not UTF-8.
     spill, limit: as for PieceTable.
+    store: keeps the normalized sentences, and their words are not counted; None: they are.
     """
 
     def __new__(
@@ -40,6 +42,7 @@ class WordCounter:
         is_checked: bool = False,
         spill: Callable[[PieceTable], object] | None = None,
         limit: int = 0,
+        store: SentenceStore | None = None,
     ) -> Self: ...
     @property
     def words(self) -> PieceCounter: ...

@@ -22,6 +22,7 @@ from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
+from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.common.hash_tables cimport load64
@@ -63,17 +64,18 @@ cdef class WordCounter:
     has_counts: bool – each line is "sentence TAB count".
     is_checked: bool – raise ValueError for bytes that are not UTF-8.
     spill, limit: as for PieceTable.
+    store: keeps the normalized sentences, and their words are not counted; None: they are.
     """
 
     def __cinit__(
         self, Normalizer normalizer not None, bytes classes not None, *, SpecialMatcher symbols=None,
         bytes delimiter not None=b"", size_t max_bytes=4192, bint split_by_whitespace=True,
         bint treat_whitespace_as_suffix=False, bint allow_whitespace_only_pieces=False, bint has_counts=False,
-        bint is_checked=False, spill=None, size_t limit=0,
+        bint is_checked=False, spill=None, size_t limit=0, SentenceStore store=None,
     ):
         if PyBytes_GET_SIZE(classes) != N_CODE_POINTS:
             raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
-        self._normalizer, self._symbols = normalizer, symbols
+        self._normalizer, self._symbols, self._store = normalizer, symbols, store
         self._owners = delimiter, classes
         self._delimiter = <const uint8_t*> PyBytes_AS_STRING(delimiter)
         self._n_delimiter = <size_t> PyBytes_GET_SIZE(delimiter)
@@ -152,6 +154,9 @@ cdef class WordCounter:
         cdef size_t n = <size_t> PyBytes_GET_SIZE(text), start
         self._enter()
         try:
+            if self._store is not None:
+                self._store.add(<const uint8_t*> PyBytes_AS_STRING(text), n, count)
+                return
             self._reserve(n)
             start = self._n_block
             memcpy(self._block + start, PyBytes_AS_STRING(text), n)
@@ -213,6 +218,8 @@ cdef class WordCounter:
 
     cdef int _add_sentence(self, const uint8_t* data, size_t n) except -1 nogil:
         cdef int64_t count = self._normalize(data, n)
+        if count and self._store is not None:
+            return self._keep(count)
         if count and not self._line.is_empty:
             self._add_line(count)
         return 0
@@ -299,6 +306,14 @@ cdef class WordCounter:
         if self._n_block >= FLUSH_BYTES or count != 1:
             self._flush(count)
         return 0
+
+    cdef int _keep(self, int64_t count) except -1 nogil:
+        """Put self._line into the store."""
+        cdef size_t n = 0
+        self._reserve(self._line.n)
+        if not self._line.is_empty:
+            n = self._write_boundaries(self._line.data, self._line.n, self._block)
+        return self._store.add(self._block, n, count)
 
     cdef size_t _write_boundaries(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil:
         """Copy a sentence with BOUNDARY in place of each symbol, then of each delimiter; return its bytes.

@@ -62,7 +62,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     if laid_out is None:
         return None
     token_bytes, token_ends, merges = laid_out
-    special, others = _special(added, array("I", token_ends))
+    special, others = special_and_others(added, array("I", token_ends))
     parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
     around = templates.read(top.part("post_processor"))
@@ -141,7 +141,7 @@ def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
     return rest
 
 
-def _special(added: Sequence[AddedToken], ends: array[int]) -> tuple[dict[str, int], list[AddedToken]]:
+def special_and_others(added: Sequence[AddedToken], ends: array[int]) -> tuple[dict[str, int], list[AddedToken]]:
     """Return (special tokens by name, added tokens for which a name and an id are not enough)."""
     special, others = {}, []
     for token in added:

@@ -59,6 +59,19 @@ def dump(
     )
 
 
+#: The "model" of a file of BPE without vocabulary and merges.
+BPE_DEFAULTS: Mapping[str, Any] = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
+}
+
+
 def write_document(**parts: Any) -> bytes:
     """Return the bytes of a file. Takes the arguments of `document`."""
     return json.dumps(document(**parts), ensure_ascii=False, indent=2).encode()
@@ -85,17 +98,7 @@ def document(
         "pre_tokenizer": pre_tokenizer,
         "post_processor": post_processor,
         "decoder": decoder,
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            **model,
-        },
+        "model": model if "type" in model else {**BPE_DEFAULTS, **model},
     }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.write import all_added_tokens, write_document
-from fastbpe.model import Model
+from fastbpe.formats.huggingface.write import BPE_DEFAULTS, all_added_tokens, write_document
+from fastbpe.model import AddedToken, Model
+
+_KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 
 
 def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]]) -> bytes:
@@ -15,7 +18,7 @@ def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]
     Args:
         model: the vocabulary, with a spelling.
         tokens: UTF-8 of the tokens by id; b"" if an id is not an ordinary token.
-        merges: pairs of ids, best first.
+        merges: pairs of ids, best first; none for a model that does not merge.
 
     Raises:
         FormatError: tokenizers would give an added token another id.
@@ -23,34 +26,53 @@ def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]
     spelling = model.spelling
     assert spelling is not None
     texts = [token.decode() for token in tokens]
+    if spelling.kind == "BPE":
+        vocabulary = _ids(texts, model)
+        described = _bpe(model, vocabulary, [[texts[left], texts[right]] for left, right in merges])
+        n = len(vocabulary)
+    else:
+        from fastbpe.formats.huggingface import read_segmented  # here: few tokenizers are of these kinds
+
+        described = read_segmented.described(model, texts)
+        vocabulary, n = _ids(texts, model), len(described["vocab"])
+    kept = {name: model.huggingface.get(name) for name in _KEPT}
+    return write_document(added_tokens=_checked_added(model, vocabulary, n), **kept, **described)
+
+
+def _ids(texts: Sequence[str], model: Model) -> dict[str, int]:
+    """Map each token to its id, in the order of ids."""
     vocabulary = {text: i for i, text in enumerate(texts) if text}
     if "empty_token" in model.huggingface:
         vocabulary[""] = model.huggingface["empty_token"]
+    return dict(sorted(vocabulary.items(), key=lambda item: item[1]))
+
+
+def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[AddedToken]:
+    """List the added tokens in the order of ids. tokenizers numbers those outside of the vocabulary from n on."""
     added = all_added_tokens(model)
-    following = len(vocabulary)
-    for token in added:  # in the order of ids; tokenizers numbers those outside of the vocabulary from its size on
+    following = n
+    for token in added:
         if vocabulary.get(token.content, following) != token.id:
             raise FormatError(
                 f"the added token {token.content!r} has the id {token.id}, and tokenizers would give it "
                 f"{vocabulary.get(token.content, following)}; export it as native"
             )
         following = max(following, token.id + 1)
-    kept = model.huggingface
-    return write_document(
-        truncation=kept.get("truncation"),
-        padding=kept.get("padding"),
-        added_tokens=added,
-        normalizer=kept.get("normalizer"),
-        pre_tokenizer=kept.get("pre_tokenizer"),
-        post_processor=kept.get("post_processor"),
-        decoder=kept.get("decoder"),
-        unk_token=spelling.unknown_token,
-        continuing_subword_prefix=spelling.prefix or None,
-        end_of_word_suffix=spelling.suffix or None,
-        fuse_unk=spelling.fuses,
-        byte_fallback=bool(spelling.byte_ids),
-        dropout=kept.get("dropout"),
-        ignore_merges=model.whole_piece_first,
-        vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
-        merges=[[texts[left], texts[right]] for left, right in merges],
-    )
+    return added
+
+
+def _bpe(model: Model, vocabulary: Mapping[str, int], merges: list[list[str]]) -> dict[str, Any]:
+    spelling = model.spelling
+    assert spelling is not None
+    return {
+        **BPE_DEFAULTS,
+        "dropout": model.huggingface.get("dropout"),
+        "unk_token": spelling.unknown_token,
+        "continuing_subword_prefix": spelling.prefix or None,
+        "end_of_word_suffix": spelling.suffix or None,
+        "fuse_unk": spelling.fuses,
+        "byte_fallback": bool(spelling.byte_ids),
+        "ignore_merges": model.whole_piece_first,
+        "vocab": dict(vocabulary),
+        "merges": merges,
+    }

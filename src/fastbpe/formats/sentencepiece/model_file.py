@@ -1,7 +1,7 @@
 """The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
 
-Models of type BPE are read, and models of other types that the caller names. Unknown fields are kept and written
-again.
+Models of the types BPE and unigram are read, and models of other types that the caller names. Unknown fields are
+kept and written again.
 
 In a tokenizer.json the unknown piece may be a special token, which is found in text where the caller allows it. A
 .model has no word for that, so such a piece gets a field of fastbpe's own, among the numbers that sentencepiece
@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import os
 import struct
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from math import isfinite
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
@@ -32,12 +34,19 @@ _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
+#: Types of models that `Tokenizer` runs.
+RUN_TYPES = ("bpe", "unigram")
+
+
+_CUT_TYPES = (PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED)  # pieces of a unigram's search
+
+
 class OtherTypeError(FormatError):
     """Error for a model of a type that the caller does not run."""
 
 
 def parse(
-    data: Buffer, where: str, *, any_text: bool = False, model_types: Sequence[str] = ("bpe",)
+    data: Buffer, where: str, *, any_text: bool = False, model_types: Sequence[str] = RUN_TYPES
 ) -> CodePointModel:
     """Read the model in a file's bytes.
 
@@ -154,15 +163,16 @@ def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> Non
 
 
 def _check(
-    model: CodePointModel, where: str, any_text: bool = False, model_types: Sequence[str] = ("bpe",)
+    model: CodePointModel, where: str, any_text: bool = False, model_types: Sequence[str] = RUN_TYPES
 ) -> None:
     """Raise FormatError for a model that sentencepiece would not load, and for models of other types."""
     if not model.n_pieces:
         raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
     model_type = model.trainer["model_type"]
     if model_type not in model_types:
-        runs = "which fastbpe does not run" if model_type == "unigram" else "which fastbpe.sentencepiece runs"
-        raise OtherTypeError(f"{where}: not a BPE model, but one of type {model_type}, {runs}")
+        raise OtherTypeError(f"{where}: a model of type {model_type}, which only fastbpe.sentencepiece runs")
+    if model_type == "unigram":
+        _check_scored(model, where)
     if not any_text and b"\0" in model.piece_bytes:
         for i, piece in enumerate(model.pieces):
             _check_piece(piece, i, where)
@@ -173,6 +183,14 @@ def _check(
         first, second = repeated
         raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")
     _check_types(model, where, any_text)
+
+
+def _check_scored(model: CodePointModel, where: str) -> None:
+    """Raise FormatError for a unigram model that sentencepiece would not load."""
+    if not all(map(isfinite, array("f", model.scores))):
+        raise FormatError(f"{where}: a score is not a number, or infinite (score is NaN or Inf.)")
+    if not any(kind in _CUT_TYPES for kind in {*model.types}):
+        raise FormatError(f"{where}: no piece of this unigram model stands for text (no pieces are loaded.)")
 
 
 def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:

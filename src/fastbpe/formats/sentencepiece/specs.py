@@ -95,14 +95,14 @@ WITHOUT_EFFECT = {
     "self_test_sample_size": _FOR_OTHERS,
     "mining_sentence_size": _FOR_OTHERS,
     "training_sentence_size": _FOR_OTHERS,
-    "seed_sentencepiece_size": _FOR_OTHERS,
-    "shrinking_factor": _FOR_OTHERS,
-    "num_sub_iterations": _FOR_OTHERS,
     "train_extremely_large_corpus": _FOR_OTHERS,
     "enable_differential_privacy": _FOR_OTHERS,
     "differential_privacy_noise_level": _FOR_OTHERS,
     "differential_privacy_clipping_threshold": _FOR_OTHERS,
 }
+
+#: Options that only unigram models have.
+OF_UNIGRAM = ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "seed_sentencepieces_file")
 
 _SHORT = 128  # bytes; the length of a shorter string is a varint of one byte
 _DEFAULTS = {id(options): {n: o.default for n, o in options.items()} for options in (TRAINER, NORMALIZER)}

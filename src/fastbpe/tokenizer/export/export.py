@@ -134,6 +134,11 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
         return native.dump_code_points(model)
     if format == "sentencepiece":
         return model_file.dump(model)
+    if model.trainer["model_type"] == "unigram" and format in _CODE_POINT_FORMATS:
+        raise FormatError(
+            f"format={format!r} is written for BPE models, and this one is a unigram model; choose 'native' or "
+            "'sentencepiece'"
+        )
     if format == "huggingface":
         return write_llama.dump(model)
     if format == "gguf":

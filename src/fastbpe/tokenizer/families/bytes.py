@@ -56,6 +56,7 @@ class ByteFamily(Family):
             drops_bytes=model.drops_bytes,
             code_points=None,
             spelled=components.spelled(model.spelling),
+            segmenter=components.segmenter(model, tables["token_bytes"], tables["token_ends"]),
         )
         model, self.pattern_name, self.pattern, self.splitter, self._stages = components.splitting(
             model, self._vocabulary
@@ -228,6 +229,7 @@ class ByteFamily(Family):
             digest.update(part)
         if model.merges_rule == "merges":
             digest.update(model.merges)
+        digest.update(model.scores)
         return digest.hexdigest()
 
     def normalizers(self) -> list[dict[str, Any]]:

@@ -41,6 +41,10 @@ class CharacterFamily(ByteFamily):
         assert self._own.spelling is not None
         return self._own.spelling
 
+    @property
+    def model_type(self) -> str:  # type: ignore[override]  # of the others it is always the same
+        return self.spelling.kind
+
     # Encoding
 
     def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:

@@ -37,8 +37,11 @@ def training_options_of(model: CodePointModel) -> dict[str, Any]:
     rules = model.normalizer
     options |= {name: rules[name] for name in rules.values if name not in ("name", "precompiled_charsmap")}
     no_rules = "user_defined" if rules["precompiled_charsmap"] else "identity"
+    is_unigram = model.trainer["model_type"] == "unigram"
+    for name in ("model_type",) if is_unigram else specs.OF_UNIGRAM:
+        options.pop(name, None)
     return {
-        "mode": "codepoint",
+        "mode": "unigram" if is_unigram else "codepoint",
         "vocab_size": model.trainer["vocab_size"],
         "normalization_rule_name": rules["name"] or no_rules,
         **options,
@@ -71,6 +74,8 @@ def fingerprint_of(model: CodePointModel) -> str:
 
     options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
     options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
+    if model.trainer["model_type"] == "unigram":
+        options.append("unigram")
     if model.added_tokens:
         options.append([tuple(token) for token in model.added_tokens])
     if model.conventions is not None:

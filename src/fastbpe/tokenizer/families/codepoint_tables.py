@@ -6,6 +6,7 @@ import codecs
 import os
 import re
 import struct
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from fastbpe._core.merge.table_builder import build_look_ups
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.codepoint_steps import Normalizing
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe._core.split.scanner import WordScanner
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.formats import merges_as_scores
@@ -29,6 +31,7 @@ METASPACE_UTF8 = METASPACE.encode()
 EACH_BYTE: Any = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
 
 _BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a sign, too
+_NO_ID = (1 << 32) - 1
 _NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 
 
@@ -70,6 +73,7 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
     """
     unknown, byte_ids = _fallback_ids(model)
     merging = by_scores(model)
+    is_unigram = model.trainer["model_type"] == "unigram"
     code_points = CodePoints(
         model.piece_bytes,
         model.piece_ends,
@@ -84,11 +88,18 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
     if code_points.marks_spaces and normalizing.normalizer and not normalizing.normalizer.gives_utf8:
         # A character that is not UTF-8 takes bytes of a U+2581 after it, for which a space cannot stand then.
         return build(model, may_mark_spaces=False)
-    tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(merging, code_points))
+    merges = [] if is_unigram else _merges(merging, code_points)
     vocabulary = Vocabulary(
-        **tables, whole_piece_first=False, code_points=code_points, spelled=None, drops_bytes=False
+        **build_look_ups(code_points.token_bytes, code_points.token_ends, merges),
+        whole_piece_first=False,
+        code_points=code_points,
+        spelled=None,
+        segmenter=_segmenter(model, code_points, unknown, byte_ids) if is_unigram else None,
+        drops_bytes=False,
     )
-    if code_points.expanded:
+    if is_unigram:
+        code_points.expand([[unknown]] * len(code_points.expanded))  # none of them is found in text
+    elif code_points.expanded:
         code_points.expand(
             _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
         )
@@ -159,9 +170,54 @@ def _merged_types(model: CodePointModel) -> bytes:
         return bytes(
             PieceType.CONTROL if type_ in merged and len(piece.decode()) > 1 else type_ for type_, piece in pieces
         )
+    if model.trainer["model_type"] == "unigram":  # user-defined pieces are found as others are
+        return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.NORMAL]))
     if model.conventions is None:
         return model.types
     return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
+
+
+_UNKNOWN_PENALTY = 10.0  # below the least score
+_LEAST_SCORE = 3.4028234663852886e38  # of a model without pieces of type NORMAL: the greatest float32
+
+
+def _segmenter(
+    model: CodePointModel, code_points: CodePoints, unknown: int, byte_ids: list[int] | None
+) -> Segmenter:
+    """Make what finds the pieces of a unigram model in text.
+
+    Args:
+        model: the model.
+        code_points: its symbols.
+        unknown: id of unknown characters.
+        byte_ids: ids of bytes, in place of `unknown`.
+    """
+    scores = array("f", model.scores)
+    normal = [scores[i] for i in piece_messages.ids_of(model.types, PieceType.NORMAL)]
+    unknown_score = array("f", [min(normal, default=_LEAST_SCORE) - _UNKNOWN_PENALTY])[0]
+    symbols = pieces_of(model, PieceType.USER_DEFINED)
+    for i, symbol in symbols.items():
+        scores[i] = 0.1 * (len(symbol) - 1)
+    if byte_ids is None:
+        scores[unknown] = unknown_score
+    else:
+        for byte, i in enumerate(byte_ids):
+            scores[i] = 0.0 if 0x80 <= byte < 0xC0 else unknown_score
+    ids = array("I", code_points.ids())
+    for i in (*code_points.expanded, *range(code_points.n_pieces, len(ids))):
+        ids[i] = _NO_ID
+    are_symbols = bytearray(len(scores))
+    for i in symbols:
+        are_symbols[i] = 1
+    return Segmenter(
+        "sentence",
+        code_points.token_bytes,
+        code_points.token_ends,
+        ids=ids,
+        gains=scores,
+        are_symbols=are_symbols,
+        unknown_score=unknown_score,
+    )
 
 
 def as_found(model: CodePointModel, token: AddedToken) -> str:
@@ -219,11 +275,13 @@ def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
 
 def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
+    is_unigram = model.trainer["model_type"] == "unigram"  # the sum of scores goes through the whole text
     symbols = _symbols(model)
     marks = code_points.marks_spaces
     conventions = model.conventions or Conventions()
     is_plain = (
         marks
+        and not is_unigram
         and not spec["precompiled_charsmap"]
         and not spec["remove_extra_whitespaces"]
         and not symbols
@@ -244,7 +302,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         dummy_prefix=spec["add_dummy_prefix"] and is_plain,
         prefix=conventions.prefix,
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
-        cuttable=normalizer is None or normalizer.words_stay(),
+        cuttable=not is_unigram and (normalizer is None or normalizer.words_stay()),
         fused=fused if conventions.fuses else None,
         to_spaces=make_normalizer(model, marks_to_spaces=marks, add_dummy_prefix=False),
         as_tokenizers=model.conventions is not None,
@@ -254,7 +312,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
 
 def _symbols(model: CodePointModel) -> dict[int, bytes]:
     """Map ids to the pieces found in normalized text. Added tokens are found before and are not among them."""
-    if not model.finds_symbols:
+    if not model.finds_symbols or model.trainer["model_type"] == "unigram":
         return {}
     added = {token.id for token in model.added_tokens}
     return {i: piece for i, piece in pieces_of(model, PieceType.USER_DEFINED).items() if i not in added}

@@ -62,6 +62,8 @@ class CodePointFamily(Family):
 
     def __init__(self, model: CodePointModel) -> None:
         self._model = model
+        if model.trainer["model_type"] == "unigram":
+            self.model_type = "Unigram"
         self._lock = ForkSafeLock()  # reentrant: prepare needs parts
         is_plain = model.conventions is not None and not model.conventions.escapes
         self.special = SpecialTokens(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,14 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe.errors import FormatError, PatternError
-from fastbpe.model import Model, Spelling
+from fastbpe.model import Buffer, Model, Spelling
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.splitting import make_splitter
 
 if TYPE_CHECKING:
     from fastbpe._core.encode.trim_spans import SpanTrimmer
     from fastbpe._core.merge.spelled_symbols import SpelledSymbols
+    from fastbpe._core.segment.segmenter import Segmenter
     from fastbpe._core.split.stages import Stage
 
 
@@ -29,9 +31,31 @@ def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
     return SpelledSymbols(
         prefix=spelling.prefix.encode(),
         suffix=spelling.suffix.encode(),
-        unknown_id=None if spelling.unknown_token is None else spelling.unknown,
+        unknown_id=None if spelling.unknown_token is None and spelling.kind == "BPE" else spelling.unknown,
         fuses=spelling.fuses,
         byte_ids=[*spelling.byte_ids] if spelling.byte_ids else None,
+    )
+
+
+def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmenter | None:
+    """Make what cuts pieces into tokens without merging; None: the model merges.
+
+    Raises VocabularyError if the scores are not those of the tokens.
+    """
+    spelling = model.spelling
+    if spelling is None or spelling.kind == "BPE":
+        return None
+    from fastbpe._core.segment.segmenter import Segmenter
+
+    scores = array("d", bytes(model.scores))
+    return Segmenter(
+        spelling.kind,
+        token_bytes,
+        token_ends,
+        scores=scores if spelling.kind == "Unigram" else None,
+        unknown_score=min(scores, default=0.0) - _UNKNOWN_PENALTY,
+        prefix=spelling.prefix.encode(),
+        longest=spelling.longest,
     )
 
 
@@ -79,6 +103,7 @@ def splitting(
     return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter, no_stages
 
 
+_UNKNOWN_PENALTY = 10.0  # of a Unigram model: an unknown character is so much worse than the worst token
 _MARKS = ("\u2581", " ")  # characters that may begin words
 
 
@@ -92,7 +117,7 @@ def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
     assert spelling is not None
     # Characters that are left out shift the places of all tokens behind them in their piece, as in tokenizers.
     drops = spelling.unknown_token is None and not (spelling.byte_ids and min(spelling.byte_ids) >= 0)
-    if vocabulary.whole_piece_first or spelling.prefix or spelling.suffix or drops:
+    if vocabulary.whole_piece_first or spelling.prefix or spelling.suffix or drops or spelling.kind != "BPE":
         return ""
     tables = vocabulary.sections()
     data, starts = bytes(tables["token_bytes"]), {0, *tables["token_ends"].cast("I")}

@@ -55,11 +55,13 @@ class Family:
     It does not know its `Tokenizer`: a function that needs the compiled encoder takes it as `encoder`.
 
     mode: kind of base symbols, `Tokenizer.mode`.
+    model_type: way in which pieces become tokens, `Tokenizer.model_type`.
     special: special and added tokens.
     pattern, pattern_name: split pattern, and its name in PATTERNS.
     """
 
     mode: str
+    model_type: str = "BPE"
     special: SpecialTokens
     pattern: Pattern = None
     pattern_name: str | None = None

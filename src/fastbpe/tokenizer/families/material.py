@@ -93,6 +93,7 @@ def spelled_material(
         vocabulary=vocabulary,
         halves=partial(spelled_makers, vocabulary, model),
         symbols_of=lambda token: symbols_of(token, spelling),
+        prefix=spelling.prefix.encode(),
         suffix=spelling.suffix.encode(),
         whole_piece_first=vocabulary.whole_piece_first,
         in_characters=True,

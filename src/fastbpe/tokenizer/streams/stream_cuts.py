@@ -108,6 +108,8 @@ def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | Non
         model: its model.
     """
     normalizing = pipeline.normalizing
+    if pipeline.vocabulary.segmenter is not None:
+        return None  # sums of scores are rounded: a piece may depend on all text before it
     if normalizing is None or normalizing.normalizer is not None or normalizing.symbols is not None:
         return None
     pieces = model.pieces

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import compress
 
 from fastbpe._core.merge.merge_piece import merge_pieces
+from fastbpe._core.merge.segmented import best_ids
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid
 from fastbpe.model import CodePointModel, PieceType, Spelling
@@ -88,7 +89,8 @@ def codepoint_speller(model: CodePointModel, parts: Parts) -> Speller:
 
     def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
         as_one = [merges_all and n_valid(token) == len(token) for token in tokens]
-        merged = iter(merge_pieces(parts.vocabulary, [*compress(tokens, as_one)]))
+        spell_all = merge_pieces if parts.vocabulary.segmenter is None else best_ids
+        merged = iter(spell_all(parts.vocabulary, [*compress(tokens, as_one)]))
         spelled = [
             next(merged) if is_text else tuple(spell_one(token))
             for token, is_text in zip(tokens, as_one, strict=True)

@@ -42,8 +42,9 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         map from b is tokenizer.id_map(b).
 
     Raises:
-        ValueError: the modes differ, characters are spelled otherwise, or there would be too many ids
-            (VocabularyError); a special or added token of one is another token of the other (SpecialTokenError).
+        ValueError: the modes differ, a model is not BPE, characters are spelled otherwise, or there would be too
+            many ids (VocabularyError); a special or added token of one is another token of the other
+            (SpecialTokenError).
         TypeError: an argument is not a Tokenizer.
 
     >>> import fastbpe
@@ -60,6 +61,12 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         raise VocabularyError(f"a is of {a.mode} mode and b of {b.mode} mode: only two of one mode can be merged")
     if a.n_vocab + b.n_vocab > MAX_IDS:
         raise VocabularyError(f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: {MAX_IDS}")
+    for name, tokenizer in (("a", a), ("b", b)):
+        if tokenizer.model_type != "BPE":
+            raise VocabularyError(
+                f"{name} is a {tokenizer.model_type} model, and only the merges of BPE vocabularies are joined; "
+                "with_tokens adds tokens to it"
+            )
     names = _new_names(a, b)
     joining: ByteJoining | PieceJoining
     if a.mode == "codepoint":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Mapping, Sequence
+from math import inf
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import Model, Spelling
+from fastbpe._utils.caching import cached_property
+from fastbpe.model import Buffer, Model, Spelling
 from fastbpe.tokenizer.families.spelling import symbols_of
 from fastbpe.tokenizer.surgery.makers import spelled_makers
 from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval, Renumber
@@ -57,3 +60,22 @@ class CharacterRemoval(ByteRemoval):
             byte_ids=tuple(new_ids.get(i, -1) for i in self._spelling.byte_ids),
         )
         return model._replace(spelling=spelling), lost, made
+
+    @cached_property
+    def ranked(self) -> list[int]:
+        """Ids of all tokens: the best first, by score or by the order of merging."""
+        ids = super().ranked
+        scores = dict(enumerate(_numbers(self._model.scores)))
+        return sorted(ids, key=lambda i: -scores.get(i, -inf)) if scores else ids
+
+    def _built(self, kept: Sequence[bytes], new_ids: Mapping[int, int], merges: bytes | None) -> Model:
+        model = super()._built(kept, new_ids, merges)
+        if not self._model.scores:
+            return model
+        scores = {new_ids[i]: score for i, score in enumerate(_numbers(self._model.scores)) if kept[i]}
+        unused = max(scores.values())  # of ids without a token; the least score counts
+        return model._replace(scores=array("d", [scores.get(i, unused) for i in range(max(scores) + 1)]).tobytes())
+
+
+def _numbers(scores: Buffer) -> memoryview[float]:
+    return memoryview(scores).cast("B").cast("d")

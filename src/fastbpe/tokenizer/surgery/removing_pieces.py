@@ -39,6 +39,9 @@ class PieceRemoval:
     @property
     def ranked(self) -> list[int]:
         """Ids of all pieces, the best priority first; after them those that merging does not make."""
+        if self._model.trainer["model_type"] == "unigram":
+            scores = memoryview(self._model.scores).cast("B").cast("f")
+            return sorted(range(self.n_vocab), key=lambda i: -scores[i])
         return [*dict.fromkeys((*self.makers, *range(self.n_vocab)))]
 
     @cached_property

@@ -1,0 +1,1 @@
+"""Encoding of pieces whose best path may depend on the pieces before them."""

@@ -1,0 +1,83 @@
+"""Encoding of pieces whose best path may depend on the pieces before them, as in sentencepiece's unigram models.
+
+The piece cache holds for each piece the path that is best without rounding, and how sure it is (see
+merge.segmented). The total goes on from piece to piece: the scores of cached paths are added one by one, as
+sentencepiece adds them. Pieces that are not sure at their total, and long ones, are searched from it.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t
+
+from fastbpe._core.cache.piece_cache cimport encode_pieces
+from fastbpe._core.common.byte_buffer cimport buffer_reset
+from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
+from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.merge.segmented cimport MAX_MARGIN_BYTES, add_path, is_sure, n_ids_of
+from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.segment.best_path cimport Step, search_sentence
+from fastbpe._core.segment.segmenter cimport SENTENCE, Segmenting
+from fastbpe._core.split.splitter cimport UNMATCHED
+
+
+cdef int encode_words(
+    const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
+) except -1 nogil:
+    """Append the ids of the pieces of data[start:] of a vocabulary of any kind.
+
+    Requires: scratch.ends holds the pieces; of SENTENCE, scratch.total is the total before them.
+    """
+    if tables.segmenting != NULL and tables.segmenting.kind == SENTENCE:
+        return _encode_words(tables, data, n, start, scratch)
+    return encode_pieces(
+        &scratch.cache, tables, data, n, start, scratch.ends.items, scratch.ends.n, &scratch.ids
+    )
+
+
+cdef int _encode_words(
+    const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
+) except -1 nogil:
+    cdef const Segmenting* segmenting = tables.segmenting
+    cdef const float* gains = segmenting.gains
+    cdef size_t* ends = scratch.ends.items
+    cdef size_t n_ends = scratch.ends.n, k, at = start, end, n_ids, i
+    cdef float total = scratch.total
+    cdef Ids* ids = &scratch.ids
+    cdef const uint32_t* item
+    for k in range(n_ends):  # a piece without an entry in the cache is left out, as unmatched text is
+        end = ends[k]
+        if end - at > MAX_MARGIN_BYTES:
+            ends[k] |= UNMATCHED
+        at = end
+    scratch.heads.n = 0
+    encode_pieces(&scratch.cache, tables, data, n, start, ends, n_ends, &scratch.heads)
+    ids_reserve(ids, at - start)  # at most one for each byte
+    item = scratch.heads.items
+    at = start
+    for k in range(n_ends):
+        end = ends[k] & ~UNMATCHED
+        if ends[k] & UNMATCHED:
+            total = _search(tables, data + at, end - at, total, scratch)
+        else:
+            n_ids = n_ids_of(item[0])
+            if is_sure(item[0], total, segmenting.greatest, end - at):
+                for i in range(1, n_ids + 1):
+                    ids.items[ids.n] = item[i]
+                    ids.n += 1
+                    total = gains[item[i]] + total
+            else:
+                total = _search(tables, data + at, end - at, total, scratch)
+            item += n_ids + 1
+        at = end
+    scratch.total = total
+    return 0
+
+
+cdef float _search(
+    const Tables* tables, const uint8_t* text, size_t n, float total, Scratch* scratch
+) except? -1 nogil:
+    """Append the ids of a piece, and return the total after it."""
+    cdef Step* steps
+    buffer_reset(&scratch.steps, (n + 1) * sizeof(Step))
+    steps = <Step*> scratch.steps.items
+    total = search_sentence(tables.segmenting, text, n, total, steps)
+    add_path(tables, text, n, steps, &scratch.ids)
+    return total

@@ -1,0 +1,66 @@
+from libc.math cimport fabsf
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcpy
+
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.segment.best_path cimport RESET, Step
+
+
+cdef enum:
+    MAX_MARGIN_BYTES = 64  # longest piece that segment_piece() takes of a vocabulary of SENTENCE
+    # A head is the number of ids, and above it the exponent: 20 bits, which an entry of the cache holds best.
+    COUNT_BITS = 11
+    COUNT_MASK = (1 << COUNT_BITS) - 1
+    BIAS = 200  # of the exponent
+    MOST = 0  # exponent of a margin of 1 or more, which is always enough: u is less while totals are below RESET
+    SIGNIFICAND = 24  # bits of a float's: u is 2 ** (exponent of the total - 24)
+    FLOAT_BIAS = 127  # of the exponent of a float
+
+cdef extern from *:
+    """
+    #define FASTBPE_SHARED 0x80000000u
+    """
+    # Flag of a length: the next id stands for the same bytes.
+    const uint32_t SHARED "FASTBPE_SHARED"
+
+
+cdef int segment_piece(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except -1 nogil
+cdef int add_path(const Tables* tables, const uint8_t* text, size_t n, const Step* steps, Ids* out) except -1 nogil
+
+
+cdef inline size_t n_ids_of(uint32_t head) noexcept nogil:
+    """Return the number of ids behind a head."""
+    return head & COUNT_MASK
+
+
+cdef inline bint is_sure(uint32_t head, float total, float greatest, size_t n) noexcept nogil:
+    """Tell whether the ids behind a head are those of a piece that follows a total.
+
+    greatest: greatest absolute score.
+    n: bytes of the piece.
+
+    A total that might be taken off all is not sure.
+    """
+    cdef float most = fabsf(total) + greatest * <float> n
+    cdef uint32_t bits
+    memcpy(&bits, &most, sizeof(bits))
+    return <int> (bits >> 23) - FLOAT_BIAS - SIGNIFICAND <= <int> (head >> COUNT_BITS) - BIAS and most < RESET
+
+
+cdef inline void add_token(
+    const Tables* tables, const uint8_t* text, size_t n, uint32_t token, Ids* out
+) noexcept nogil:
+    """Append the id of a token, or of a character without one the unknown id or the ids of its bytes.
+
+    Requires: space for n ids.
+    """
+    cdef size_t i
+    if token == NONE and tables.characters.has_bytes:
+        for i in range(n):
+            out.items[out.n + i] = tables.characters.byte_ids[text[i]]
+        out.n += n
+        return
+    out.items[out.n] = tables.characters.unknown_id if token == NONE else token
+    out.n += 1

@@ -1,0 +1,1 @@
+"""Pieces of text cut into tokens without merging: by best score, by longest match, or looked up whole."""

@@ -1,0 +1,37 @@
+from libc.stdint cimport uint8_t, uint32_t
+
+from fastbpe._core.segment.segmenter cimport Segmenting
+
+
+cdef extern from *:
+    """
+    #define FASTBPE_RESET 100000.0f
+    """
+    const float RESET "FASTBPE_RESET"  # SENTENCE: totals of a greater amount are taken off all
+
+
+cdef struct Step:
+    # The best path to a place of a text, in float.
+    float total
+    uint32_t next  # end of the token of the whole path that begins here; until the end, start of the last token,
+    # or NONE: no path leads here
+    uint32_t id  # of the last token; NONE: an unknown character
+
+
+cdef struct WideStep:
+    # The same in double.
+    double total
+    double second  # total of the second best path
+    uint32_t next
+    uint32_t id
+
+
+cdef float search_sentence(
+    const Segmenting* segmenting, const uint8_t* text, size_t n, float total, Step* steps
+) noexcept nogil
+cdef bint search_piece(
+    const Segmenting* segmenting, bint has_unknown, const uint8_t* text, size_t n, WideStep* steps
+) noexcept nogil
+cdef size_t search_with_margin(
+    const Segmenting* segmenting, const uint8_t* text, size_t n, WideStep* steps
+) noexcept nogil

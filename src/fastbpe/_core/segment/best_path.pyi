@@ -1,0 +1,1 @@
+"""Search for the tokens of a text whose scores have the greatest sum. For the core alone."""

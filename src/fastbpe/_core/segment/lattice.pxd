@@ -1,0 +1,79 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from fastbpe._core.segment.segmenter cimport Segmenting
+
+
+cdef struct Node:
+    # A token in a text
+    uint32_t id  # NONE: an unknown character
+    uint32_t begin
+    uint32_t end
+    float score
+    float best  # total of the best path up to its end, in the sums of Viterbi's algorithm
+    int32_t before  # node before it on that path; BEGINNING: none
+
+
+cdef enum:
+    BEGINNING = -1  # in place of a node: the beginning of the text
+
+
+cdef struct Lattice:
+    # All tokens in a text. Starts as zeros; may be filled several times; lattice_free() frees it.
+    size_t n  # bytes of the text
+    size_t capacity  # bytes that there is space for
+    Node* nodes  # by their beginnings, those of one by their ends, an unknown character last
+    size_t n_nodes
+    size_t nodes_capacity
+    uint32_t* first  # by place: its first node; n + 2 of them
+    # Set by lattice_link():
+    uint32_t* enders  # nodes by their ends, those of one end in the order of nodes
+    size_t enders_capacity
+    uint32_t* first_ender  # by place: index of its first ender; n + 2 of them
+
+
+cdef struct Paths:
+    # Paths through a lattice, end to end. Starts as zeros; paths_free() frees it.
+    uint32_t* nodes
+    size_t n_nodes
+    size_t nodes_capacity
+    size_t* ends  # of each path in nodes
+    float* totals
+    size_t n
+    size_t capacity
+
+
+cdef struct Hypothesis:
+    # A path to the end of the text
+    int32_t node  # its first one; BEGINNING, or the end
+    int32_t behind  # hypothesis without that node
+    float total  # of its scores
+    bint is_kept  # while the agenda shrinks
+
+
+cdef struct Waiting:
+    # A hypothesis in the agenda
+    float priority
+    int32_t hypothesis
+
+
+cdef struct Search:
+    # Memory of best_paths(), for several calls. Starts as zeros; search_free() frees it.
+    Hypothesis* made
+    size_t n_made
+    size_t made_capacity
+    Waiting* agenda  # a heap
+    size_t n_waiting
+    size_t agenda_capacity
+
+
+cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint8_t* text, size_t n) except -1 nogil
+cdef int lattice_link(Lattice* lattice) except -1 nogil
+cdef void lattice_free(Lattice* lattice) noexcept nogil
+cdef void paths_free(Paths* paths) noexcept nogil
+cdef void search_free(Search* search) noexcept nogil
+cdef float find_best(Lattice* lattice, int32_t* last) noexcept nogil
+cdef int best_paths(
+    Lattice* lattice, size_t n_best, int64_t milliseconds, Search* search, Paths* paths
+) except -1 nogil
+cdef int sample_path(const Lattice* lattice, float alpha, uint64_t* state, Paths* paths) except -1 nogil
+cdef size_t draw(const double* log_weights, size_t n, uint64_t* state) noexcept nogil

@@ -1,0 +1,488 @@
+"""Lattice of all tokens in a text: its best paths, and random ones, as sentencepiece finds them.
+
+The best path here is another computation than that of best_path: each node takes the best sum of itself and a node
+before it, so that rounding may choose differently.
+
+The n best paths come from an A* search from the end: a hypothesis is a path to the end, its priority the best total
+of a path that ends so, which Viterbi's algorithm knows. Equal priorities come out in the order of the binary heap of
+GNU's libstdc++, with its limits on hypotheses: sentencepiece's order on Linux.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY, exp, log1p
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memset
+
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE, mix
+from fastbpe._core.common.interrupts cimport now
+from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.segment.segmenter cimport Segmenting
+from fastbpe._core.segment.trie cimport Unit
+
+cdef enum:
+    # sentencepiece's limits
+    MAX_AGENDA = 10000
+    MIN_AGENDA = 512
+    MAX_LIVING = 100000  # hypotheses that are kept
+    MAX_HYPOTHESES = 500000
+    MAX_SHRINKS = 10
+    MAX_NODES = 1 << 30
+    STEPS_PER_LOOK = 1 << 12  # steps between two looks at the clock
+    END = -2  # in place of a node: the end of the text
+    NO_HYPOTHESIS = -1
+
+
+# The lattice
+
+cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint8_t* text, size_t n) except -1 nogil:
+    """Make the nodes of the lattice of a text."""
+    cdef const Unit* units = segmenting.units
+    cdef size_t at = 0, end, n_bytes, n_characters, i
+    cdef uint32_t node, token
+    cdef float score
+    cdef bint is_known
+    lattice.n = n
+    lattice.n_nodes = 0
+    if lattice.first == NULL or n > lattice.capacity:
+        _reserve_places(lattice, n)
+    i = 0  # places whose `first` is set
+    while at < n:
+        while i <= at:
+            lattice.first[i] = <uint32_t> lattice.n_nodes
+            i += 1
+        n_bytes = min(fb_char_bytes(text[at]), n - at)
+        is_known = False
+        node, end, n_characters = 0, at, 0
+        while end < n:
+            token = units[node].base ^ text[end]
+            if units[token].parent != node:
+                break
+            node = token
+            n_characters += text[end] & 0xC0 != 0x80
+            end += 1
+            token = units[node].id
+            if token != NONE:
+                score = units[node].score
+                if segmenting.are_symbols != NULL and segmenting.are_symbols[token]:  # here by characters, in the fast search by bytes
+                    score = <float> (0.1 * <double> (n_characters - 1))
+                _add_node(lattice, Node(token, <uint32_t> at, <uint32_t> end, score, 0, BEGINNING))
+                is_known |= end - at == n_bytes
+        if not is_known:
+            end = at + n_bytes
+            score = <float> segmenting.unknown
+            _add_node(lattice, Node(NONE, <uint32_t> at, <uint32_t> end, score, 0, BEGINNING))
+        at += n_bytes
+    while i < n + 2:
+        lattice.first[i] = <uint32_t> lattice.n_nodes
+        i += 1
+    return 0
+
+
+cdef int _reserve_places(Lattice* lattice, size_t n) except -1 nogil:
+    cdef size_t capacity = max(2 * lattice.capacity, n)
+    cdef void* grown = realloc(lattice.first, (capacity + 2) * sizeof(uint32_t))
+    if grown == NULL:
+        _no_memory()
+    lattice.first = <uint32_t*> grown
+    grown = realloc(lattice.first_ender, (capacity + 2) * sizeof(uint32_t))
+    if grown == NULL:
+        _no_memory()
+    lattice.first_ender = <uint32_t*> grown
+    lattice.capacity = capacity
+    return 0
+
+
+cdef int _add_node(Lattice* lattice, Node node) except -1 nogil:
+    cdef size_t capacity = lattice.nodes_capacity
+    cdef void* grown
+    if lattice.n_nodes == capacity:
+        capacity = max(2 * capacity, <size_t> 256)
+        if capacity > MAX_NODES:
+            _no_memory()
+        grown = realloc(lattice.nodes, capacity * sizeof(Node))
+        if grown == NULL:
+            _no_memory()
+        lattice.nodes, lattice.nodes_capacity = <Node*> grown, capacity
+    lattice.nodes[lattice.n_nodes] = node
+    lattice.n_nodes += 1
+    return 0
+
+
+cdef int lattice_link(Lattice* lattice) except -1 nogil:
+    """Find the nodes that end at each place."""
+    cdef size_t i
+    cdef uint32_t end
+    cdef void* grown
+    if lattice.enders == NULL or lattice.n_nodes > lattice.enders_capacity:
+        grown = realloc(lattice.enders, (lattice.nodes_capacity + 1) * sizeof(uint32_t))
+        if grown == NULL:
+            _no_memory()
+        lattice.enders, lattice.enders_capacity = <uint32_t*> grown, lattice.nodes_capacity
+    memset(lattice.first_ender, 0, (lattice.n + 2) * sizeof(uint32_t))
+    for i in range(lattice.n_nodes):
+        lattice.first_ender[lattice.nodes[i].end + 1] += 1
+    for i in range(1, lattice.n + 2):
+        lattice.first_ender[i] += lattice.first_ender[i - 1]
+    for i in range(lattice.n_nodes):  # which moves the first one of each end to behind its last one
+        end = lattice.nodes[i].end
+        lattice.enders[lattice.first_ender[end]] = <uint32_t> i
+        lattice.first_ender[end] += 1
+    for i in range(lattice.n, 0, -1):
+        lattice.first_ender[i] = lattice.first_ender[i - 1]
+    lattice.first_ender[0] = 0
+    return 0
+
+
+cdef void lattice_free(Lattice* lattice) noexcept nogil:
+    """Free the memory of a lattice."""
+    free(lattice.nodes)
+    free(lattice.first)
+    free(lattice.enders)
+    free(lattice.first_ender)
+
+
+# Paths
+
+cdef int _begin_path(Paths* paths, float total) except -1 nogil:
+    """Add an empty path."""
+    cdef size_t capacity = paths.capacity
+    cdef void* grown
+    if paths.n == capacity:
+        capacity = max(2 * capacity, <size_t> 16)
+        grown = realloc(paths.ends, capacity * sizeof(size_t))
+        if grown == NULL:
+            _no_memory()
+        paths.ends = <size_t*> grown
+        grown = realloc(paths.totals, capacity * sizeof(float))
+        if grown == NULL:
+            _no_memory()
+        paths.totals = <float*> grown
+        paths.capacity = capacity
+    paths.ends[paths.n], paths.totals[paths.n] = paths.n_nodes, total
+    paths.n += 1
+    return 0
+
+
+cdef int _add_to_path(Paths* paths, uint32_t node) except -1 nogil:
+    """Add a node to the end of the last path."""
+    cdef size_t capacity = paths.nodes_capacity
+    cdef void* grown
+    if paths.n_nodes == capacity:
+        capacity = max(2 * capacity, <size_t> 256)
+        grown = realloc(paths.nodes, capacity * sizeof(uint32_t))
+        if grown == NULL:
+            _no_memory()
+        paths.nodes, paths.nodes_capacity = <uint32_t*> grown, capacity
+    paths.nodes[paths.n_nodes] = node
+    paths.n_nodes += 1
+    paths.ends[paths.n - 1] = paths.n_nodes
+    return 0
+
+
+cdef void _turn_last(Paths* paths, size_t first) noexcept nogil:
+    """Turn the nodes from `first` on around."""
+    cdef size_t last = paths.n_nodes
+    while first + 1 < last:
+        last -= 1
+        paths.nodes[first], paths.nodes[last] = paths.nodes[last], paths.nodes[first]
+        first += 1
+
+
+cdef void paths_free(Paths* paths) noexcept nogil:
+    """Free the memory of paths."""
+    free(paths.nodes)
+    free(paths.ends)
+    free(paths.totals)
+
+
+cdef float find_best(Lattice* lattice, int32_t* last) noexcept nogil:
+    """Set the best path to each node; store the last node of the whole text's, and return its total.
+
+    Requires: lattice_link().
+    """
+    cdef size_t at, i
+    cdef Node* node
+    cdef float total = 0
+    for at in range(lattice.n):
+        for i in range(lattice.first[at], lattice.first[at + 1]):
+            node = &lattice.nodes[i]
+            node.before = _best_before(lattice, at, node.score, &node.best)
+    last[0] = _best_before(lattice, lattice.n, 0, &total)
+    return total
+
+
+cdef inline int32_t _best_before(const Lattice* lattice, size_t at, float score, float* best) noexcept nogil:
+    """Return the node that ends at a place and, with a score after it, has the best total; the first of equal ones."""
+    cdef int32_t found = BEGINNING
+    cdef uint32_t i, node
+    cdef float total
+    best[0] = score
+    if at == 0:
+        return BEGINNING
+    for i in range(lattice.first_ender[at], lattice.first_ender[at + 1]):
+        node = lattice.enders[i]
+        total = lattice.nodes[node].best + score
+        if found == BEGINNING or total > best[0]:
+            found, best[0] = <int32_t> node, total
+    return found
+
+
+cdef int _add_best(Lattice* lattice, Paths* paths) except -1 nogil:
+    """Add the best path."""
+    cdef int32_t node
+    cdef size_t first = paths.n_nodes
+    cdef float total = find_best(lattice, &node)
+    _begin_path(paths, total)
+    while node != BEGINNING:
+        _add_to_path(paths, <uint32_t> node)
+        node = lattice.nodes[node].before
+    _turn_last(paths, first)
+    return 0
+
+
+cdef int best_paths(
+    Lattice* lattice, size_t n_best, int64_t milliseconds, Search* search, Paths* paths
+) except -1 nogil:
+    """Put the best paths into `paths`, the best first.
+
+    milliseconds: time after which the best path alone is found; 0: never.
+
+    As in sentencepiece it is also found alone if there are too many hypotheses.
+
+    Requires: lattice_link().
+    """
+    cdef double end_time = 0
+    paths.n = paths.n_nodes = 0
+    if n_best <= 1 or lattice.n == 0:
+        return _add_best(lattice, paths)
+    if milliseconds:
+        end_time = now() + 0.001 * <double> milliseconds
+    search.n_made = search.n_waiting = 0
+    if not _search(lattice, n_best, end_time, search, paths):
+        paths.n = paths.n_nodes = 0
+        return _add_best(lattice, paths)
+    return 0
+
+
+cdef void search_free(Search* search) noexcept nogil:
+    """Free the memory of a search."""
+    free(search.made)
+    free(search.agenda)
+
+
+cdef bint _search(
+    Lattice* lattice, size_t n_best, double end_time, Search* search, Paths* paths
+) except -1 nogil:
+    """Add the best paths; return False if a limit is reached."""
+    cdef size_t n_least = min(<size_t> MIN_AGENDA, n_best * 10), n_living = 1, limit = MAX_LIVING
+    cdef size_t n_shrinks = 0, n_steps = 0, at, i
+    cdef int32_t top, next, node
+    cdef float total = find_best(lattice, &node), behind
+    cdef const Node* left
+    _add_hypothesis(search, Hypothesis(END, NO_HYPOTHESIS, 0, False), total)
+    while search.n_waiting:
+        n_steps += 1
+        if n_steps % STEPS_PER_LOOK == 0 and _is_late(end_time):
+            return False
+        total = search.agenda[0].priority
+        top = _pop(search)
+        node = search.made[top].node
+        if node == BEGINNING:
+            _begin_path(paths, total)
+            next = search.made[top].behind
+            while search.made[next].node != END:
+                _add_to_path(paths, <uint32_t> search.made[next].node)
+                next = search.made[next].behind
+            if paths.n == n_best:
+                return True
+            continue
+        at = lattice.n if node == END else lattice.nodes[node].begin
+        behind = search.made[top].total
+        if at == 0:
+            _add_hypothesis(search, Hypothesis(BEGINNING, top, behind, False), behind)
+            n_living += 1
+        for i in range(lattice.first_ender[at], lattice.first_ender[at + 1]):
+            left = &lattice.nodes[lattice.enders[i]]
+            _add_hypothesis(
+                search, Hypothesis(<int32_t> lattice.enders[i], top, left.score + behind, False), left.best + behind
+            )
+            n_living += 1
+        if search.n_made >= MAX_HYPOTHESES or n_living >= MAX_HYPOTHESES:
+            return False
+        if search.n_waiting >= MAX_AGENDA or (search.n_waiting > n_least and n_living >= limit):
+            n_shrinks += 1
+            if n_shrinks > MAX_SHRINKS or _is_late(end_time):
+                return False
+            n_living = _shrink(search, n_least)
+            limit = n_living + MAX_LIVING
+    return True
+
+
+cdef int _add_hypothesis(Search* search, Hypothesis hypothesis, float priority) except -1 nogil:
+    """Add a hypothesis, and put it into the agenda."""
+    cdef size_t capacity = search.made_capacity
+    cdef void* grown
+    if search.n_made == capacity:
+        capacity = max(2 * capacity, <size_t> 512)
+        grown = realloc(search.made, capacity * sizeof(Hypothesis))
+        if grown == NULL:
+            _no_memory()
+        search.made, search.made_capacity = <Hypothesis*> grown, capacity
+    search.made[search.n_made] = hypothesis
+    search.n_made += 1
+    return _push(search, Waiting(priority, <int32_t> search.n_made - 1))
+
+
+cdef size_t _shrink(Search* search, size_t n_least) except? 0 nogil:
+    """Keep the best of the agenda, taken out and put in again in their order; return how many hypotheses they need."""
+    cdef size_t n = min(search.n_waiting, n_least), n_kept = 0, i
+    cdef Waiting* kept = <Waiting*> malloc((n + 1) * sizeof(Waiting))
+    cdef int32_t at
+    if kept == NULL:
+        _no_memory()
+    for i in range(n):
+        kept[i].priority = search.agenda[0].priority
+        kept[i].hypothesis = _pop(search)
+    search.n_waiting = 0
+    for i in range(search.n_made):
+        search.made[i].is_kept = False
+    for i in range(n):  # the agenda has held more than these, so there is space
+        _push(search, kept[i])
+        at = kept[i].hypothesis
+        while at != NO_HYPOTHESIS and not search.made[at].is_kept:
+            search.made[at].is_kept = True
+            n_kept += 1
+            at = search.made[at].behind
+    free(kept)
+    return n_kept
+
+
+# The agenda: a binary heap as libstdc++ has it, the greatest priority first
+
+cdef int _push(Search* search, Waiting item) except -1 nogil:
+    cdef size_t capacity = search.agenda_capacity
+    cdef void* grown
+    if search.n_waiting == capacity:
+        capacity = max(2 * capacity, <size_t> 512)
+        grown = realloc(search.agenda, capacity * sizeof(Waiting))
+        if grown == NULL:
+            _no_memory()
+        search.agenda, search.agenda_capacity = <Waiting*> grown, capacity
+    search.n_waiting += 1
+    _move_up(search.agenda, search.n_waiting - 1, item)
+    return 0
+
+
+cdef inline void _move_up(Waiting* heap, size_t hole, Waiting item) noexcept nogil:
+    cdef size_t parent
+    while hole > 0:
+        parent = (hole - 1) // 2
+        if not heap[parent].priority < item.priority:
+            break
+        heap[hole] = heap[parent]
+        hole = parent
+    heap[hole] = item
+
+
+cdef int32_t _pop(Search* search) noexcept nogil:
+    """Take out the first one; return its hypothesis. The hole goes down to a leaf, and the last item up from there."""
+    cdef Waiting* heap = search.agenda
+    cdef int32_t top = heap[0].hypothesis
+    cdef size_t n = search.n_waiting - 1, hole = 0, child = 0
+    cdef Waiting item = heap[n]
+    search.n_waiting = n
+    if n == 0:
+        return top
+    while child < (n - 1) // 2:
+        child = 2 * (child + 1)
+        if heap[child].priority < heap[child - 1].priority:
+            child -= 1
+        heap[hole] = heap[child]
+        hole = child
+    if n % 2 == 0 and child == (n - 2) // 2:
+        child = 2 * (child + 1)
+        heap[hole] = heap[child - 1]
+        hole = child - 1
+    _move_up(heap, hole, item)
+    return top
+
+
+cdef bint _is_late(double end_time) except -1 nogil:
+    """Tell whether a time is over; raise KeyboardInterrupt after Ctrl-C. 0: never."""
+    with gil:
+        PyErr_CheckSignals()
+    return end_time > 0 and now() >= end_time
+
+
+# Random paths
+
+cdef int sample_path(const Lattice* lattice, float alpha, uint64_t* state, Paths* paths) except -1 nogil:
+    """Add a path, drawn with a probability in proportion to exp(alpha times its total).
+
+    state: of the random numbers; changed.
+    """
+    cdef double* sums = <double*> malloc((lattice.n + 1) * sizeof(double))  # log of the sum over paths to a place
+    cdef double* weights = <double*> malloc((lattice.n_nodes + 1) * sizeof(double))
+    cdef size_t at, i, n, first
+    cdef const Node* left
+    try:
+        if sums == NULL or weights == NULL:
+            _no_memory()
+        sums[0] = 0
+        for at in range(1, lattice.n + 1):
+            sums[at] = -INFINITY
+            for i in range(lattice.first_ender[at], lattice.first_ender[at + 1]):
+                left = &lattice.nodes[lattice.enders[i]]
+                sums[at] = _log_add(sums[at], alpha * <double> left.score + sums[left.begin])
+        first = paths.n_nodes
+        _begin_path(paths, 0)
+        at = lattice.n
+        while at:
+            n = 0
+            for i in range(lattice.first_ender[at], lattice.first_ender[at + 1]):
+                left = &lattice.nodes[lattice.enders[i]]
+                weights[n] = alpha * <double> left.score + sums[left.begin]
+                n += 1
+            i = lattice.enders[lattice.first_ender[at] + draw(weights, n, state)]
+            _add_to_path(paths, <uint32_t> i)
+            at = lattice.nodes[i].begin
+        _turn_last(paths, first)
+    finally:
+        free(sums)
+        free(weights)
+    return 0
+
+
+cdef size_t draw(const double* log_weights, size_t n, uint64_t* state) noexcept nogil:
+    """Return a number below n, drawn with these weights, whose logarithms are given. Requires: n > 0."""
+    cdef double greatest = -INFINITY, total = 0, chosen
+    cdef size_t i
+    for i in range(n):
+        greatest = max(greatest, log_weights[i])
+    for i in range(n):
+        total += exp(log_weights[i] - greatest)
+    chosen = total * _random(state)
+    for i in range(n - 1):
+        chosen -= exp(log_weights[i] - greatest)
+        if chosen < 0:
+            return i
+    return n - 1
+
+
+cdef inline double _log_add(double a, double b) noexcept nogil:
+    """Return log(exp(a) + exp(b))."""
+    if a < b:
+        a, b = b, a
+    return a if b == -INFINITY else a + log1p(exp(b - a))
+
+
+cdef inline double _random(uint64_t* state) noexcept nogil:
+    """Return a number from 0 to 1, 1 not included (SplitMix64: Steele, Lea and Flood 2014)."""
+    state[0] += GOLDEN_RATIO
+    return <double> (mix(state[0]) >> 11) / <double> (<uint64_t> 1 << 53)
+
+
+cdef int _no_memory() except -1 nogil:
+    with gil:
+        raise MemoryError("no memory for the paths through a text")

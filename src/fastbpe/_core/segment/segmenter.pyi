@@ -1,0 +1,35 @@
+"""Segmenter: cuts pieces into the tokens of a vocabulary without merging."""
+
+from array import array
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.segment.trie import Trie
+from fastbpe.model import Buffer
+
+@final
+class Segmenter:
+    """Rules by which a vocabulary cuts pieces into tokens."""
+
+    def __new__(
+        cls,
+        kind: str,
+        token_bytes: Buffer,
+        token_ends: Buffer,
+        *,
+        ids: array[int] | None = None,
+        scores: array[float] | None = None,
+        gains: array[float] | None = None,
+        are_symbols: Buffer | None = None,
+        unknown_score: float = 0.0,
+        prefix: bytes = b"",
+        longest: int = 0,
+    ) -> Self: ...
+    @property
+    def trie(self) -> Trie:
+        """Trie of the tokens that are found in text."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the vocabulary."""

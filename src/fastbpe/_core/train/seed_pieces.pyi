@@ -1,0 +1,30 @@
+"""Pieces with which the training of a unigram model begins."""
+
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.train.piece_table import PieceTable
+
+@final
+class SeedFinder:
+    """Finder of strings that occur in different surroundings."""
+
+    def __new__(
+        cls,
+        classes: bytes,
+        *,
+        max_length: int,
+        n_kept: int,
+        split_by_whitespace: bool = True,
+        treat_whitespace_as_suffix: bool = False,
+        allow_whitespace_only_pieces: bool = False,
+    ) -> Self: ...
+    def add(self, units: PieceTable) -> None:
+        """Count the strings of a chunk of text."""
+
+    def best(self) -> tuple[list[bytes], list[float]]:
+        """Return the pieces and their scores, best first."""
+
+    def is_valid(self, piece: str) -> bool:
+        """Tell whether training may make a piece."""

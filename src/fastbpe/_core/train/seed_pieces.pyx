@@ -1,0 +1,354 @@
+"""Pieces with which the training of a unigram model begins: strings that occur in different surroundings.
+
+sentencepiece joins all sentences, each ended by a NUL, builds the suffix array of the bytes, and takes the inner
+nodes of the suffix tree: strings behind which at least two different bytes occur. Here suffixes of the distinct units
+(see sentence_store) are sorted, each with the count of its unit: a unit holds all that decides about a string that
+can be a piece. A string of a whole unit also stands in a node with a NUL at its end, if different sentences follow;
+sentencepiece adds the count of that node to the string's, so that it counts twice, and so does this.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
+
+from fastbpe._core.common.interrupts cimport Watch, check_signals
+from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
+from fastbpe._core.train.scripts cimport (
+    ANY, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end, may_follow, next_code_point,
+)
+from fastbpe._core.train.sorting cimport Keyed, sort_keyed
+
+cdef enum:
+    UNIT_END = 0xFF  # behind each unit: no UTF-8 has this byte
+    READ_AHEAD = 8
+    CHARACTER_BYTES = 4
+    MAX_KEPT = 16  # times n_kept: number of strings from which on the worst are dropped after a chunk
+    KEPT_AFTER = 8  # times n_kept: number that stays
+
+
+cdef struct Interval:
+    # Suffixes that begin with the same bytes
+    size_t first
+    size_t depth  # number of these bytes
+
+
+@cython.final
+cdef class SeedFinder:
+    """Finder of strings that occur in different surroundings.
+
+    classes: class of each code point, as in scripts.pxd.
+    max_length: most characters of a piece.
+    n_kept: number of the best that are wanted.
+    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: see scripts.pxd.
+    """
+
+    cdef bytes _owner  # of the next
+    cdef const uint8_t* _classes
+    cdef PieceRules _rules
+    cdef uint32_t _max_length
+    cdef size_t _n_kept
+    cdef PieceTable _found  # strings, with their counts
+    # Of the chunk at hand:
+    cdef uint8_t* _text  # its units, each with UNIT_END behind it
+    cdef Keyed* _suffixes  # at: where each begins; other: number of its unit
+    cdef size_t _n_suffixes
+    cdef size_t _n_added
+
+    def __cinit__(
+        self, bytes classes not None, *, uint32_t max_length, size_t n_kept, bint split_by_whitespace=True,
+        bint treat_whitespace_as_suffix=False, bint allow_whitespace_only_pieces=False,
+    ):
+        if len(classes) != N_CODE_POINTS:
+            raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
+        self._owner = classes
+        self._classes = <const uint8_t*> PyBytes_AS_STRING(classes)
+        self._rules = PieceRules(split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces)
+        self._max_length = max_length
+        self._n_kept = n_kept
+        self._found = PieceTable()
+
+    def __dealloc__(self):
+        free(self._text)
+        free(self._suffixes)
+
+    def add(self, PieceTable units not None):
+        """Count the strings of a chunk of text."""
+        units.settle()
+        with nogil:
+            self._lay_out(units)
+            self._sort(0, self._n_suffixes, 0)
+            self._find_nodes(units)
+        free(self._text)
+        free(self._suffixes)
+        self._text, self._suffixes = NULL, NULL
+        self._found.settle()
+        if <size_t> len(self._found) > MAX_KEPT * self._n_kept:
+            self._drop_worst()
+
+    cdef int _lay_out(self, PieceTable units) except -1 nogil:
+        """Write the units one after another, and list the suffixes that begin with a character of a word."""
+        cdef size_t n_bytes = units.n_arena + units.n_pieces + READ_AHEAD, i, at = 0, k, word
+        cdef const PieceCount* unit
+        self._text = <uint8_t*> malloc(n_bytes)
+        self._suffixes = <Keyed*> malloc((units.n_arena + 1) * sizeof(Keyed))
+        if n_bytes >> 32 or self._text == NULL or self._suffixes == NULL:
+            with gil:
+                raise MemoryError(f"no memory for the suffixes of {units.n_arena} bytes of distinct words")
+        self._n_suffixes = 0
+        for i in range(units.n_pieces):
+            unit = &units.pieces[i]
+            memcpy(self._text + at, units.arena + unit.start, unit.n_bytes)
+            word = unit.n_bytes - 1
+            if word and self._text[at + word - 1] == 0:  # the end of a sentence: a NUL, and the byte behind
+                word -= 1
+            k = 0
+            while k < word:
+                self._suffixes[self._n_suffixes] = Keyed(0, <uint32_t> (at + k), <uint32_t> i)
+                self._n_suffixes += 1
+                k += fb_char_bytes(self._text[at + k])
+            at += unit.n_bytes
+            self._text[at] = UNIT_END
+            at += 1
+        for k in range(READ_AHEAD):
+            self._text[at + k] = UNIT_END
+        return 0
+
+    cdef int _sort(self, size_t first, size_t end, size_t depth) except -1 nogil:
+        """Sort suffixes that share their first `depth` bytes, as far as pieces reach."""
+        cdef size_t i, run
+        cdef uint64_t key
+        for i in range(first, end):
+            self._suffixes[i].key = _key(self._text + self._suffixes[i].at + depth)
+        sort_keyed(self._suffixes + first, end - first)
+        if depth + 8 > CHARACTER_BYTES * (<size_t> self._max_length + 2):
+            return 0
+        i = first
+        while i < end:
+            key = self._suffixes[i].key
+            run = i + 1
+            while run < end and self._suffixes[run].key == key:
+                run += 1
+            if run > i + 1 and not _has_end(key):
+                self._sort(i, run, depth + 8)
+            i = run
+        return 0
+
+    cdef size_t _shared(self, size_t i) noexcept nogil:
+        """Return how many bytes suffixes i - 1 and i share, as far as pieces reach."""
+        cdef const uint8_t* a = self._text + self._suffixes[i - 1].at
+        cdef const uint8_t* b = self._text + self._suffixes[i].at
+        cdef size_t n = 0, most = CHARACTER_BYTES * (<size_t> self._max_length + 1)
+        while n < most and a[n] == b[n] and a[n] != UNIT_END:
+            n += 1
+        return n
+
+    cdef int _find_nodes(self, PieceTable units) except -1 nogil:
+        """Go through the inner nodes of the suffix tree, each behind those within it, and count their strings.
+
+        The intervals around the suffix at hand lie on a stack (Abouelhoda, Kurtz and Ohlebusch 2004).
+        """
+        cdef size_t n = self._n_suffixes, i, shared, first, n_open = 1, capacity = 1024
+        cdef Interval* open_ = <Interval*> malloc(capacity * sizeof(Interval))
+        cdef int64_t* before = <int64_t*> malloc((n + 1) * sizeof(int64_t))  # occurrences of all suffixes before
+        cdef void* grown
+        cdef Watch watch = Watch(0, NULL)
+        try:
+            if open_ == NULL or before == NULL:
+                with gil:
+                    raise MemoryError(f"no memory for {n} suffixes")
+            before[0] = 0
+            for i in range(n):
+                before[i + 1] = before[i] + units.pieces[self._suffixes[i].other].count
+            open_[0] = Interval(0, 0)
+            for i in range(1, n + 1):
+                if i % 4096 == 0:
+                    check_signals(&watch)
+                shared = self._shared(i) if i < n else 0
+                first = i - 1
+                while shared < open_[n_open - 1].depth:
+                    n_open -= 1
+                    first = open_[n_open].first
+                    self._count(first, open_[n_open].depth, before[i] - before[first])
+                if shared > open_[n_open - 1].depth:
+                    if n_open == capacity:
+                        capacity *= 2
+                        grown = realloc(open_, capacity * sizeof(Interval))
+                        if grown == NULL:
+                            with gil:
+                                raise MemoryError(f"no memory for {capacity} intervals of suffixes")
+                        open_ = <Interval*> grown
+                    open_[n_open] = Interval(first, shared)
+                    n_open += 1
+        finally:
+            free(open_)
+            free(before)
+        return 0
+
+    cdef int _count(self, size_t i, size_t n, int64_t count) except -1 nogil:
+        """Count the first n bytes of suffix i, unless they cannot be a piece."""
+        cdef const uint8_t* text = self._text + self._suffixes[i].at
+        if text[n - 1] == 0:
+            n -= 1
+        if not self._may_be(text, n, 2):
+            return 0
+        if self._n_added % GROUP_PIECES == 0:
+            self._found.reserve_group()
+        self._n_added += 1
+        return self._found.add_counted(text, n, 0, count)
+
+    cdef bint _may_be(self, const uint8_t* text, size_t n, uint32_t n_least) noexcept nogil:
+        """Tell whether training may make a piece of some bytes, which may end within a character."""
+        cdef PieceCheck check = PieceCheck(ANY, 0, True)
+        cdef uint32_t n_characters = 0, i
+        cdef size_t at = 0
+        while at < n:
+            if text[at] == 0:
+                return False
+            at += fb_char_bytes(text[at])
+            n_characters += 1
+        if at > n or n_characters < n_least or n_characters > self._max_length:
+            return False
+        at = 0
+        for i in range(n_characters):
+            if not may_follow(&self._rules, &check, self._classes[next_code_point(text, n, &at)], i, n_characters):
+                return False
+        return is_valid_end(&self._rules, &check, n_characters)
+
+    def is_valid(self, str piece not None):
+        """Tell whether training may make a piece."""
+        cdef bytes data = piece.encode()
+        return self._may_be(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data), 1)
+
+    # The best
+
+    cdef size_t _order(self, Keyed* order, size_t n_best) noexcept nogil:
+        """Order the strings by score: the best first, longer ones before shorter ones, then by their bytes.
+
+        order: place for all strings; `at` becomes their numbers.
+
+        Returns how many of the first n_best there are. The others are in no order.
+        """
+        cdef const PieceCount* piece
+        cdef size_t i, run, n = self._found.n_pieces
+        for i in range(n):
+            piece = &self._found.pieces[i]
+            order[i] = Keyed(
+                <uint64_t> ~_bits(self._score(i)) << 32 | <uint32_t> ~piece.n_bytes, <uint32_t> i, 0
+            )
+        sort_keyed(order, n)
+        n_best = min(n_best, n)
+        i = 0
+        while i < n_best:
+            run = i + 1
+            while run < n and order[run].key == order[i].key:
+                run += 1
+            self._sort_by_bytes(order + i, run - i, 0)
+            i = run
+        return n_best
+
+    cdef void _sort_by_bytes(self, Keyed* order, size_t n, size_t depth) noexcept nogil:
+        """Sort strings of the same length that share their first `depth` bytes."""
+        cdef size_t i, run, length
+        cdef const PieceCount* piece
+        if n < 2:
+            return
+        length = self._found.pieces[order[0].at].n_bytes
+        if depth >= length:
+            return
+        for i in range(n):
+            piece = &self._found.pieces[order[i].at]
+            order[i].key = _big_endian(self._found.arena + piece.start + depth, min(length - depth, <size_t> 8))
+        sort_keyed(order, n)
+        i = 0
+        while i < n:
+            run = i + 1
+            while run < n and order[run].key == order[i].key:
+                run += 1
+            self._sort_by_bytes(order + i, run - i, depth + 8)
+            i = run
+
+    cdef float _score(self, size_t i) noexcept nogil:
+        """Return the score of a string: its count times its characters."""
+        cdef const PieceCount* piece = &self._found.pieces[i]
+        cdef const uint8_t* text = self._found.arena + piece.start
+        cdef uint32_t k, n_characters = 0
+        for k in range(piece.n_bytes):
+            n_characters += text[k] & 0xC0 != 0x80
+        return <float> <uint64_t> piece.count * <float> n_characters
+
+    cdef int _drop_worst(self) except -1:
+        """Keep KEPT_AFTER * n_kept of the best strings."""
+        cdef PieceTable kept = PieceTable()
+        cdef const PieceCount* piece
+        cdef size_t n = self._found.n_pieces, i
+        cdef Keyed* order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
+        if order == NULL:
+            raise MemoryError(f"no memory to sort {n} strings")
+        try:
+            with nogil:
+                n = self._order(order, KEPT_AFTER * self._n_kept)
+                for i in range(n):
+                    if i % GROUP_PIECES == 0:
+                        kept.reserve_group()
+                    piece = &self._found.pieces[order[i].at]
+                    kept.add_counted(self._found.arena + piece.start, piece.n_bytes, 0, piece.count)
+        finally:
+            free(order)
+        kept.settle()
+        self._found, self._n_added = kept, 0
+        return 0
+
+    def best(self):
+        """Return (pieces, their scores) of the n_kept best, the best first."""
+        cdef const PieceCount* piece
+        cdef size_t n = self._found.n_pieces, i
+        cdef list pieces = [], scores = []
+        cdef Keyed* order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
+        if order == NULL:
+            raise MemoryError(f"no memory to sort {n} strings")
+        try:
+            with nogil:
+                n = self._order(order, self._n_kept)
+            for i in range(n):
+                piece = &self._found.pieces[order[i].at]
+                pieces.append((<const char*> self._found.arena + piece.start)[:piece.n_bytes])
+                scores.append(self._score(order[i].at))
+        finally:
+            free(order)
+        return pieces, scores
+
+
+cdef inline uint64_t _big_endian(const uint8_t* data, size_t n) noexcept nogil:
+    """Return n bytes, 8 at most, as a number that orders as they do; zeros follow."""
+    cdef uint64_t key = 0
+    cdef size_t i
+    for i in range(8):
+        key = key << 8 | (data[i] if i < n else 0)
+    return key
+
+
+cdef inline uint64_t _key(const uint8_t* text) noexcept nogil:
+    """Return the next eight bytes of a suffix as a number that orders as they do; zeros behind UNIT_END."""
+    cdef uint64_t key = 0
+    cdef size_t i
+    cdef bint ended = False
+    for i in range(8):
+        key = key << 8 | (0 if ended else text[i])
+        ended |= text[i] == UNIT_END
+    return key
+
+
+cdef inline bint _has_end(uint64_t key) noexcept nogil:
+    """Tell whether a key has a byte UNIT_END."""
+    key = ~key
+    return (key - 0x0101010101010101u) & ~key & 0x8080808080808080u
+
+
+cdef inline uint32_t _bits(float score) noexcept nogil:
+    """Return the bits of a positive float, which order as it does."""
+    cdef uint32_t bits
+    memcpy(&bits, &score, sizeof(bits))
+    return bits

@@ -1,0 +1,266 @@
+"""Normalized sentences in their order, for the training of unigram models.
+
+Training reads two things from sentences: words with their counts, in which expectation maximization runs, and the
+strings that occur in different surroundings, which are the pieces to begin with. What surrounds a string depends on
+the sentence behind its own, so their order counts.
+"""
+
+cimport cython
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, realloc
+
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceTable
+from fastbpe._core.train.scripts cimport N_CODE_POINTS, next_code_point
+
+cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"  # U+2585, which stands for a character outside of the alphabet
+
+cdef enum:
+    NO_SENTENCE = 0xFE  # in place of the first byte of the next sentence: none follows. No UTF-8 has this byte
+
+
+@cython.final
+cdef class SentenceStore:
+    """Normalized sentences in their order, with their counts.
+
+    split_by_whitespace: a word begins at each U+2581; False: a sentence is a word.
+    treat_whitespace_as_suffix: it ends there instead.
+    allow_whitespace_only_pieces: several U+2581 in a row are together at the beginning, or end, of one word.
+    """
+
+    def __cinit__(
+        self, *, bint split_by_whitespace=True, bint treat_whitespace_as_suffix=False,
+        bint allow_whitespace_only_pieces=False,
+    ):
+        self._split_by_whitespace = split_by_whitespace
+        self._treat_whitespace_as_suffix = treat_whitespace_as_suffix
+        self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
+
+    def __dealloc__(self):
+        buffer_free(&self._text)
+        free(self._ends)
+        free(self._counts)
+
+    cdef int add(self, const uint8_t* text, size_t n, int64_t count) except -1 nogil:
+        """Add a sentence that occurs `count` times."""
+        cdef size_t capacity = self._capacity
+        cdef void* grown
+        if self.n == capacity:
+            capacity = max(2 * capacity, <size_t> 1024)
+            grown = realloc(self._ends, capacity * sizeof(size_t))
+            if grown == NULL:
+                _no_memory()
+            self._ends = <size_t*> grown
+            grown = realloc(self._counts, capacity * sizeof(int64_t))
+            if grown == NULL:
+                _no_memory()
+            self._counts = <int64_t*> grown
+            self._capacity = capacity
+        buffer_add(&self._text, text, n)
+        self._ends[self.n], self._counts[self.n] = self._text.n, count
+        self.n += 1
+        return 0
+
+    def append(self, bytes text not None, int64_t count):
+        """Add a sentence that occurs `count` times."""
+        self.add(<const uint8_t*> text, len(text), count)
+
+    cdef inline size_t _start(self, size_t i) noexcept nogil:
+        """Return where sentence i begins in the text."""
+        return self._ends[i - 1] if i else 0
+
+    def drop_empty(self):
+        """Drop empty sentences. As in sentencepiece, the last sentence takes the place of each."""
+        cdef size_t i, n = self.n, length
+        cdef SentenceStore kept
+        cdef list order = []  # sentences that stay
+        cdef dict moved = {}  # place → sentence that stands there now
+        if n == 0 or not any([self._ends[i] == self._start(i) for i in range(n)]):
+            return
+        i = 0
+        while i < n:
+            at = moved.get(i, i)
+            if self._ends[at] == self._start(at):
+                n -= 1
+                moved[i] = moved.get(n, n)
+            else:
+                order.append(at)
+                i += 1
+        kept = SentenceStore.__new__(SentenceStore)
+        for at in order:
+            i = at
+            length = self._ends[i] - self._start(i)
+            kept.add(self._text.items + self._start(i), length, self._counts[i])
+        self._text, kept._text = kept._text, self._text
+        self._ends, kept._ends = kept._ends, self._ends
+        self._counts, kept._counts = kept._counts, self._counts
+        self.n, self._capacity = kept.n, kept._capacity
+
+    # Words
+
+    cdef size_t _word_end(self, size_t at, size_t end) noexcept nogil:
+        """Return where the word that begins at text[at], in a sentence that ends at `end`, ends.
+
+        Requires: at < end.
+        """
+        cdef const uint8_t* text = self._text.items
+        cdef bint is_space, was_space
+        if not self._split_by_whitespace:
+            return end
+        was_space = _is_space(text, at, end)
+        at += 3 if was_space else 1
+        while at < end:
+            is_space = _is_space(text, at, end)
+            if self._treat_whitespace_as_suffix:
+                # The place behind a space ends a word, but not between spaces that are kept together.
+                if was_space and not (is_space and self._allow_whitespace_only_pieces):
+                    return at
+            elif is_space and not (was_space and self._allow_whitespace_only_pieces):
+                return at
+            was_space = is_space
+            at += 3 if is_space else 1
+        return end
+
+    def words(self):
+        """Count the words. Returns a PieceTable."""
+        cdef PieceTable words = PieceTable()
+        cdef size_t i
+        with nogil:
+            for i in range(self.n):
+                self._add_words(words, i)
+        words.settle()
+        return words
+
+    cdef int _add_words(self, PieceTable words, size_t i) except -1 nogil:
+        cdef size_t at = self._start(i), end = self._ends[i], word_end, n = 0
+        while at < end:
+            if n % GROUP_PIECES == 0:
+                words.reserve_group()
+            word_end = self._word_end(at, end)
+            words.add_counted(self._text.items + at, word_end - at, 0, self._counts[i])
+            at = word_end
+            n += 1
+        return 0
+
+    def characters(self):
+        """Count the characters, by code point; NUL is left out.
+
+        Raises OverflowError beyond 2**63 - 1 characters.
+        """
+        cdef int64_t* counts = <int64_t*> calloc(N_CODE_POINTS, sizeof(int64_t))
+        cdef int64_t left = INT64_MAX
+        cdef size_t i, at = 0
+        cdef uint32_t c
+        if counts == NULL:
+            raise MemoryError("no memory to count characters")
+        try:
+            with nogil:
+                for i in range(self.n):
+                    while at < self._ends[i]:
+                        c = next_code_point(self._text.items, self._ends[i], &at)
+                        if c:
+                            if left < self._counts[i]:
+                                with gil:
+                                    raise OverflowError("the characters of the text are more than 2**63 - 1")
+                            left -= self._counts[i]
+                            counts[c] += self._counts[i]
+            return {c: counts[c] for c in range(<uint32_t> N_CODE_POINTS) if counts[c]}
+        finally:
+            free(counts)
+
+    def replace_others(self, list known not None):
+        """Put U+2585 in place of all characters but these code points."""
+        cdef uint8_t* is_known = <uint8_t*> calloc(N_CODE_POINTS, 1)
+        cdef Buffer made = Buffer(NULL, 0, 0)
+        cdef size_t i, at = 0, kept, start
+        cdef uint32_t c
+        if is_known == NULL:
+            raise MemoryError("no memory for an alphabet")
+        try:
+            for character in known:
+                is_known[<uint32_t> character] = 1
+            with nogil:
+                for i in range(self.n):
+                    kept = at
+                    while at < self._ends[i]:
+                        start = at
+                        c = next_code_point(self._text.items, self._ends[i], &at)
+                        if not is_known[c]:
+                            buffer_add(&made, self._text.items + kept, start - kept)
+                            buffer_add(&made, RESERVED_UTF8, 3)
+                            kept = at
+                    buffer_add(&made, self._text.items + kept, at - kept)
+                    self._ends[i] = made.n
+            self._text, made = made, self._text
+        finally:
+            free(is_known)
+            buffer_free(&made)
+
+    # Units
+
+    def units(self, size_t first, size_t max_bytes):
+        """Count the units of a chunk: sentences from number `first` on, until they have max_bytes.
+
+        A unit is a word with what follows it: the first byte of the next word; or at the end of a sentence a NUL,
+        and the first byte of the next sentence, or NO_SENTENCE at the end of the chunk. A sentence that occurs
+        several times follows itself. In sentencepiece a NUL ends each sentence, and the last copy of the chunk is
+        the one that reaches max_bytes.
+
+        Returns (PieceTable, number of the first sentence of the next chunk).
+        """
+        cdef PieceTable units = PieceTable()
+        cdef size_t i = first, n_bytes = 0, length
+        cdef int64_t n_copies
+        cdef uint8_t behind
+        with nogil:
+            while i < self.n and n_bytes < max_bytes:
+                length = self._ends[i] - self._start(i) + 1
+                n_copies = min(self._counts[i], <int64_t> ((max_bytes - n_bytes + length - 1) // length))
+                n_bytes += length * <size_t> n_copies
+                behind = NO_SENTENCE
+                if i + 1 < self.n and n_bytes < max_bytes:
+                    behind = self._text.items[self._ends[i]]
+                if n_copies > 1:
+                    self._add_units(units, i, n_copies - 1, self._text.items[self._start(i)])
+                self._add_units(units, i, 1, behind)
+                i += 1
+        units.settle()
+        return units, i
+
+    cdef int _add_units(self, PieceTable units, size_t i, int64_t count, uint8_t behind) except -1 nogil:
+        """Count the units of sentence i, which is followed by a sentence that begins with a byte."""
+        cdef size_t at = self._start(i), end = self._ends[i], word_end, n = 0
+        cdef Buffer last = Buffer(NULL, 0, 0)
+        while at < end:
+            if n % GROUP_PIECES == 0:
+                units.reserve_group()
+            n += 1
+            word_end = self._word_end(at, end)
+            if word_end < end:
+                units.add_counted(self._text.items + at, word_end - at + 1, 0, count)
+            else:
+                try:
+                    buffer_add(&last, self._text.items + at, word_end - at)
+                    buffer_add(&last, b"\0", 1)
+                    buffer_add(&last, &behind, 1)
+                    units.add_counted(last.items, last.n, 0, count)
+                finally:
+                    buffer_free(&last)
+            at = word_end
+        return 0
+
+    def sentences(self):
+        """List (sentence, count)."""
+        cdef size_t i
+        text = <const char*> self._text.items
+        return [(text[self._start(i):self._ends[i]], self._counts[i]) for i in range(self.n)]
+
+
+cdef inline bint _is_space(const uint8_t* text, size_t at, size_t end) noexcept nogil:
+    """Tell whether U+2581 stands at a place."""
+    return text[at] == 0xE2 and end - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81
+
+
+cdef int _no_memory() except -1 nogil:
+    with gil:
+        raise MemoryError("no memory for the sentences of the text")

@@ -1,0 +1,1 @@
+"""Sorting by 64-bit keys."""

@@ -1,0 +1,50 @@
+"""Sorting by 64-bit keys: quicksort that cuts into less, equal and greater, as many keys are equal."""
+
+from libc.stdint cimport uint64_t
+
+cdef enum:
+    FEW = 16  # items that insertion sorts fastest
+
+
+cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil:
+    """Sort by keys; items of the same key end in any order."""
+    cdef uint64_t pivot
+    cdef size_t less, at, greater
+    while n > FEW:
+        pivot = _middle(items[0].key, items[n // 2].key, items[n - 1].key)
+        less = at = 0
+        greater = n
+        while at < greater:
+            if items[at].key < pivot:
+                items[at], items[less] = items[less], items[at]
+                less += 1
+                at += 1
+            elif items[at].key > pivot:
+                greater -= 1
+                items[at], items[greater] = items[greater], items[at]
+            else:
+                at += 1
+        if less < n - greater:  # the smaller part first, so that the calls are no deeper than the logarithm of n
+            sort_keyed(items, less)
+            items, n = items + greater, n - greater
+        else:
+            sort_keyed(items + greater, n - greater)
+            n = less
+    _insertion_sort(items, n)
+
+
+cdef void _insertion_sort(Keyed* items, size_t n) noexcept nogil:
+    cdef size_t i, at
+    cdef Keyed item
+    for i in range(1, n):
+        item = items[i]
+        at = i
+        while at and items[at - 1].key > item.key:
+            items[at] = items[at - 1]
+            at -= 1
+        items[at] = item
+
+
+cdef inline uint64_t _middle(uint64_t a, uint64_t b, uint64_t c) noexcept nogil:
+    """Return the middle one of three."""
+    return max(min(a, b), min(max(a, b), c))

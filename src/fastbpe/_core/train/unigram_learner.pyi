@@ -1,0 +1,54 @@
+"""Expectation maximization of unigram models."""
+
+from array import array
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe.model import Buffer
+
+@final
+class UnigramLearner:
+    """Learner of a unigram model."""
+
+    def __new__(cls, pieces: list[bytes], scores: list[float], words: list[bytes], counts: list[int]) -> Self: ...
+    @property
+    def n_pieces(self) -> int:
+        """Number of pieces that are left."""
+
+    def abandon(self) -> None:
+        """Make threads that work for this stop soon, with an error."""
+
+    def expect(self, slot: int, n_slots: int) -> array[float]:
+        """Return how often each piece is expected in the words of a slot."""
+
+    def count_best(self, slot: int, n_slots: int) -> array[float]:
+        """Return how often each piece is on the best paths of the words of a slot."""
+
+    def maximize(self, expected: array[float]) -> None:
+        """Take the scores that explain the counts best; drop pieces that are expected less than 0.5 times."""
+
+    def alternatives(self, first: int, end: int) -> tuple[Buffer, array[int]]:
+        """Return what each of some pieces would become without it: the pieces of all, and their numbers."""
+
+    def prune(
+        self,
+        counts: array[float],
+        alternatives: list[tuple[Buffer, array[int]]],
+        *,
+        n_least: int,
+        shrinking_factor: float,
+    ) -> None:
+        """Drop the pieces whose loss hurts least."""
+
+    def drop_unreachable(self) -> None:
+        """Drop the pieces that the best path never takes."""
+
+    def pieces(self) -> list[tuple[bytes, float]]:
+        """List (piece, score)."""
+
+def add_floats(total: array[float], part: array[float]) -> None:
+    """Add to each number of an array of floats."""
+
+def log_probabilities(scores: list[float]) -> list[float]:
+    """Return the logarithm of each score over the sum of all, in single precision."""

@@ -1,0 +1,604 @@
+"""Expectation maximization of unigram models, with the sums of sentencepiece 0.2.3.
+
+Sums are part of the model: they are in float where sentencepiece's are, in its order, with the exp, log and log1p of
+the C library. Words are shared out to slots, as sentencepiece shares them out to threads, and the sums of slots are
+added in their order; so the model depends on the number of slots, and not on the threads that work.
+
+All nodes that begin at a place have the same sum over the paths before them. sentencepiece computes it for each of
+them again; here it is computed once.
+"""
+
+cimport cython
+from cpython cimport array
+from libc.math cimport INFINITY, exp, log, log1p
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from fastbpe._core.common.atomics cimport set_flag
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.common.interrupts cimport Watch, check_signals
+from fastbpe._core.ids.id_lists cimport ids_array
+from fastbpe._core.segment.lattice cimport (
+    BEGINNING, Lattice, Node, Paths, Search, best_paths, find_best, lattice_fill, lattice_free, lattice_link,
+    paths_free, search_free,
+)
+from fastbpe._core.segment.segmenter cimport Segmenting
+from fastbpe._core.segment.trie cimport Trie
+from fastbpe._core.train.sorting cimport Keyed, sort_keyed
+
+import array
+
+from fastbpe.errors import SpecError
+
+cdef array.array FLOATS = array.array("f"), INTS = array.array("I")
+cdef bytes NOTHING = bytes(4)
+
+cdef extern from *:
+    """
+    #define FASTBPE_PENALTY 10.0f
+    #define FASTBPE_LOG2_E 1.442695f
+    #define FASTBPE_NEGLIGIBLE 50.0f
+    #define FASTBPE_CURVE_ERROR 1e-9
+    #define FASTBPE_LEAST_COUNT 0.5f
+    """
+    const float PENALTY "FASTBPE_PENALTY"  # of a character that is not a piece, below the least score
+    const float LOG2_E "FASTBPE_LOG2_E"  # less than the logarithm of e to the base 2
+    const float NEGLIGIBLE "FASTBPE_NEGLIGIBLE"  # difference of logarithms from which on the smaller one is left out
+    const double CURVE_ERROR "FASTBPE_CURVE_ERROR"  # more than a curve, see _fill_curves(), may be off
+    const float LEAST_COUNT "FASTBPE_LEAST_COUNT"  # expected count of a piece that stays
+
+cdef enum:
+    PER_UNIT = 32  # curves that draw log1p(exp(-x)) between two whole x
+    N_CURVES = 20 * PER_UNIT
+    HALF_A_UNIT = 24  # exponent of a float less that of half a unit in its last place
+    WORDS_PER_LOOK = 1 << 8  # words between two looks at the clock
+    UNKNOWN = 0  # piece that counts for characters that are not a piece, as in sentencepiece
+
+
+cdef struct Work:
+    # Memory of one thread
+    Lattice lattice
+    Search search
+    Paths paths
+    float* before  # by place: log of the sum over paths to it
+    float* behind  # and from it
+    size_t capacity
+
+
+@cython.final
+cdef class UnigramLearner:
+    """Learner of a unigram model.
+
+    pieces, scores: pieces to begin with, and their scores.
+    words, counts: words, in the order of their sums, and how often each occurs.
+    """
+
+    cdef bytes _piece_bytes
+    cdef const uint8_t* _text_of_pieces
+    cdef size_t* _starts  # of each piece in it
+    cdef uint32_t* _lengths
+    cdef float* _scores
+    cdef uint32_t* _nodes  # of each piece in the trie
+    cdef readonly size_t n_pieces
+    cdef size_t _n_in_trie
+    cdef Trie _trie
+    cdef Segmenting _segmenting
+    cdef bytes _text
+    cdef size_t* _ends  # of each word
+    cdef int64_t* _counts
+    cdef size_t _n_words
+    cdef int _abandoned
+
+    def __cinit__(
+        self, list pieces not None, list scores not None, list words not None, list counts not None
+    ):
+        cdef size_t n = <size_t> len(pieces), n_words = <size_t> len(words), i, at = 0
+        self._piece_bytes = b"".join(pieces)
+        self._text_of_pieces = <const uint8_t*> <const char*> self._piece_bytes
+        self._text = b"".join(words)
+        self._starts = <size_t*> malloc((n + 1) * sizeof(size_t))
+        self._lengths = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
+        self._scores = <float*> malloc((n + 1) * sizeof(float))
+        self._nodes = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
+        self._ends = <size_t*> malloc((n_words + 1) * sizeof(size_t))
+        self._counts = <int64_t*> malloc((n_words + 1) * sizeof(int64_t))
+        if self._starts == NULL or self._lengths == NULL or self._scores == NULL or self._nodes == NULL or (
+            self._ends == NULL or self._counts == NULL
+        ):
+            raise MemoryError(f"no memory for {n} pieces and {n_words} words")
+        for i in range(n):
+            self._starts[i], self._lengths[i], self._scores[i] = at, <uint32_t> len(pieces[i]), scores[i]
+            at += self._lengths[i]
+        at = 0
+        for i in range(n_words):
+            at += <size_t> len(words[i])
+            self._ends[i], self._counts[i] = at, counts[i]
+        self._n_words = n_words
+        self.n_pieces = n
+        self._build()
+
+    def __dealloc__(self):
+        free(self._starts)
+        free(self._lengths)
+        free(self._scores)
+        free(self._nodes)
+        free(self._ends)
+        free(self._counts)
+
+    def abandon(self):
+        """Make threads that work for this stop soon, with an error."""
+        set_flag(&self._abandoned)
+
+    # Pieces
+
+    cdef int _build(self) except -1:
+        """Build the trie of the pieces."""
+        cdef size_t i, at = 0
+        cdef array.array ends = array.array("I", bytes(4 * self.n_pieces))
+        cdef bytearray text = bytearray()
+        cdef const uint8_t[::1] all_bytes = self._piece_bytes if self._piece_bytes else b"\0"
+        cdef uint8_t[::1] to
+        for i in range(self.n_pieces):
+            at += self._lengths[i]
+            ends.data.as_uints[i] = <uint32_t> at
+        if at >= NONE:
+            raise MemoryError(f"{at} bytes of pieces: the limit is 2**32 - 2; lower seed_sentencepiece_size")
+        text = bytearray(at + 1)
+        to = text
+        at = 0
+        for i in range(self.n_pieces):
+            memcpy(&to[at], &all_bytes[self._starts[i]], self._lengths[i])
+            at += self._lengths[i]
+        self._trie = Trie(
+            text, ends, array.array("I", range(self.n_pieces)), array.array("f", bytes(4 * self.n_pieces))
+        )
+        for i in range(self._trie.n_units):
+            if self._trie.units[i].id != NONE:
+                self._nodes[self._trie.units[i].id] = <uint32_t> i
+        self._n_in_trie = self.n_pieces
+        return self._use_scores()
+
+    cdef int _use_scores(self) except -1:
+        """Put the scores into the trie. Raises SpecError if no piece is left."""
+        cdef size_t i
+        cdef float least = INFINITY
+        if self.n_pieces == 0:
+            raise SpecError("no piece is left: the text is too small to learn from", "no pieces are loaded.")
+        for i in range(self.n_pieces):
+            self._trie.units[self._nodes[i]].score = self._scores[i]
+            self._trie.units[self._nodes[i]].id = <uint32_t> i
+            least = min(least, self._scores[i])
+        self._segmenting.units = self._trie.units
+        self._segmenting.unknown = least - PENALTY
+        return 0
+
+    cdef int _keep(self, const uint32_t* kept, size_t n) except -1:
+        """Keep these pieces, in their order."""
+        cdef size_t i, k
+        cdef size_t* starts = <size_t*> malloc((n + 1) * sizeof(size_t))
+        cdef uint32_t* lengths = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
+        cdef float* scores = <float*> malloc((n + 1) * sizeof(float))
+        cdef uint32_t* nodes = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
+        if starts == NULL or lengths == NULL or scores == NULL or nodes == NULL:
+            free(starts)
+            free(lengths)
+            free(scores)
+            free(nodes)
+            raise MemoryError(f"no memory for {n} pieces")
+        for i in range(self.n_pieces):
+            self._trie.units[self._nodes[i]].id = NONE
+        for i in range(n):
+            k = kept[i]
+            starts[i], lengths[i], scores[i], nodes[i] = (
+                self._starts[k], self._lengths[k], self._scores[k], self._nodes[k]
+            )
+        free(self._starts)
+        free(self._lengths)
+        free(self._scores)
+        free(self._nodes)
+        self._starts, self._lengths, self._scores, self._nodes, self.n_pieces = starts, lengths, scores, nodes, n
+        if 2 * n < self._n_in_trie:  # a smaller trie is walked faster
+            return self._build()
+        return self._use_scores()
+
+    def pieces(self):
+        """List (piece, score)."""
+        cdef size_t i
+        return [
+            (self._piece_bytes[self._starts[i]:self._starts[i] + self._lengths[i]], self._scores[i])
+            for i in range(self.n_pieces)
+        ]
+
+    # Expectation
+
+    def expect(self, size_t slot, size_t n_slots):
+        """Return how often each piece is expected in words number slot, slot + n_slots and so on, as floats."""
+        cdef array.array out = array.clone(FLOATS, self.n_pieces, True)
+        cdef float* expected = out.data.as_floats
+        cdef const uint8_t* text = <const uint8_t*> <const char*> self._text
+        cdef size_t i = slot, start, n = 0
+        cdef Work work
+        cdef Watch watch = Watch(0, &self._abandoned)
+        memset(&work, 0, sizeof(work))
+        try:
+            with nogil:
+                while i < self._n_words:
+                    start = self._ends[i - 1] if i else 0
+                    lattice_fill(&work.lattice, &self._segmenting, text + start, self._ends[i] - start)
+                    _expect(&work, <float> self._counts[i], expected)
+                    n += 1
+                    if n % WORDS_PER_LOOK == 0:
+                        check_signals(&watch)
+                    i += n_slots
+            return out
+        finally:
+            _work_free(&work)
+
+    def maximize(self, expected not None):
+        """Take the scores that explain the expected counts best; drop pieces that are expected less than 0.5 times.
+
+        The scores are those of a variational Bayes estimate, which keeps fewer pieces (Liang and Klein 2007).
+        """
+        cdef const float[::1] counts = memoryview(expected).cast("B").cast("f")
+        cdef uint32_t* kept = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))
+        cdef size_t i, n = 0
+        cdef float total = 0, log_total
+        if kept == NULL:
+            raise MemoryError(f"no memory for {self.n_pieces} pieces")
+        try:
+            for i in range(self.n_pieces):
+                if counts[i] < LEAST_COUNT:
+                    continue
+                kept[n] = <uint32_t> i
+                n += 1
+                total += counts[i]
+            log_total = <float> _digamma(total)
+            for i in range(n):
+                self._scores[kept[i]] = <float> (_digamma(counts[kept[i]]) - log_total)
+            self._keep(kept, n)
+        finally:
+            free(kept)
+
+    # Pruning
+
+    def count_best(self, size_t slot, size_t n_slots):
+        """Return how often each piece is on the best paths of words number slot, slot + n_slots …, as floats."""
+        cdef array.array out = array.clone(FLOATS, self.n_pieces, True)
+        cdef float* found = out.data.as_floats
+        cdef const uint8_t* text = <const uint8_t*> <const char*> self._text
+        cdef size_t i = slot, start, n = 0
+        cdef Work work
+        cdef Watch watch = Watch(0, &self._abandoned)
+        memset(&work, 0, sizeof(work))
+        try:
+            with nogil:
+                while i < self._n_words:
+                    start = self._ends[i - 1] if i else 0
+                    lattice_fill(&work.lattice, &self._segmenting, text + start, self._ends[i] - start)
+                    lattice_link(&work.lattice)
+                    _count_best(&work.lattice, <float> self._counts[i], found)
+                    n += 1
+                    if n % WORDS_PER_LOOK == 0:
+                        check_signals(&watch)
+                    i += n_slots
+            return out
+        finally:
+            _work_free(&work)
+
+    def alternatives(self, size_t first, size_t end):
+        """Return for each of some pieces the pieces that its text would become without it.
+
+        Returns (pieces of all, end to end; number of them for each): arrays of uint32. 0: its text cannot become
+        anything else. NONE: it becomes other pieces even now.
+        """
+        cdef Ids others = Ids(NULL, 0, 0)
+        cdef array.array numbers
+        cdef size_t i, k, n_paths
+        cdef Work work
+        cdef Watch watch = Watch(0, &self._abandoned)
+        end = min(end, self.n_pieces)
+        numbers = array.clone(INTS, max(end, first) - first, True)
+        memset(&work, 0, sizeof(work))
+        try:
+            with nogil:
+                for i in range(first, end):
+                    lattice_fill(&work.lattice, &self._segmenting, self._text_of_pieces + self._starts[i], self._lengths[i])
+                    lattice_link(&work.lattice)
+                    best_paths(&work.lattice, 2, 0, &work.search, &work.paths)
+                    n_paths = work.paths.n
+                    if n_paths > 1 and work.paths.ends[0] != 1:
+                        numbers.data.as_uints[i - first] = NONE
+                    elif n_paths > 1:
+                        numbers.data.as_uints[i - first] = <uint32_t> work.paths.ends[1] - 1
+                        ids_reserve(&others, work.paths.ends[1])
+                        for k in range(1, work.paths.ends[1]):
+                            others.items[others.n] = _id_of(&work.lattice.nodes[work.paths.nodes[k]])
+                            others.n += 1
+                    if i % WORDS_PER_LOOK == 0:
+                        check_signals(&watch)
+            return ids_array(&others), numbers
+        finally:
+            ids_free(&others)
+            _work_free(&work)
+
+    def prune(self, counts not None, list alternatives not None, *, size_t n_least, float shrinking_factor):
+        """Drop the pieces whose loss hurts least.
+
+        counts: how often each piece is on the best paths, as floats.
+        alternatives: of all pieces, in parts as `alternatives` returns them.
+        n_least: number of pieces that at least are to stay.
+        shrinking_factor: share of them that is to stay.
+        """
+        cdef const float[::1] found = memoryview(counts).cast("B").cast("f")
+        cdef const uint32_t[::1] others, numbers
+        cdef size_t i = 0, k, at, n = 0, n_candidates = 0
+        cdef size_t n_wanted = max(n_least, <size_t> (shrinking_factor * <float> self.n_pieces))
+        cdef double sum = 0
+        cdef float total, log_total
+        cdef uint32_t* kept = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))
+        cdef Keyed* candidates = <Keyed*> malloc((self.n_pieces + 1) * sizeof(Keyed))
+        try:
+            if kept == NULL or candidates == NULL:
+                raise MemoryError(f"no memory for {self.n_pieces} pieces")
+            for i in range(self.n_pieces):
+                sum += found[i]
+            total = <float> sum
+            log_total = <float> log(<double> total)
+            i = 0
+            for part, of_each in alternatives:
+                numbers = memoryview(of_each).cast("B").cast("I")
+                others = memoryview(part if len(part) else NOTHING).cast("B").cast("I")
+                at = 0
+                for k in range(<size_t> numbers.shape[0]):
+                    if found[i] != 0 and numbers[k] == 0:
+                        kept[n] = <uint32_t> i
+                        n += 1
+                    elif found[i] != 0 and numbers[k] != NONE:
+                        candidates[n_candidates] = Keyed(
+                            _worst_last(_loss(&found[0], i, &others[at], numbers[k], total, log_total)) << 32 | i,
+                            <uint32_t> i, 0,
+                        )
+                        n_candidates += 1
+                    at += numbers[k] if numbers[k] != NONE else 0
+                    i += 1
+            sort_keyed(candidates, n_candidates)
+            # As sentencepiece, which stops at this number and not beyond it: if more are kept already, all are.
+            if n <= n_wanted:
+                n_candidates = min(n_candidates, n_wanted - n)
+            for i in range(n_candidates):
+                kept[n] = candidates[i].at
+                n += 1
+            self._keep(kept, n)
+        finally:
+            free(kept)
+            free(candidates)
+
+    def drop_unreachable(self):
+        """Drop the pieces whose text has a better path, so that no text becomes them."""
+        cdef size_t i
+        cdef int32_t last
+        cdef list kept = []
+        cdef Work work
+        memset(&work, 0, sizeof(work))
+        try:
+            for i in range(self.n_pieces):
+                lattice_fill(&work.lattice, &self._segmenting, self._text_of_pieces + self._starts[i], self._lengths[i])
+                lattice_link(&work.lattice)
+                if _leave_whole_out(&work.lattice, <uint32_t> i):
+                    if not find_best(&work.lattice, &last) > self._scores[i]:
+                        kept.append(i)
+        finally:
+            _work_free(&work)
+        cdef array.array order = array.array("I", kept)
+        self._keep(order.data.as_uints, <size_t> len(kept))
+
+
+cdef void _work_free(Work* work) noexcept nogil:
+    lattice_free(&work.lattice)
+    search_free(&work.search)
+    paths_free(&work.paths)
+    free(work.before)
+    free(work.behind)
+
+
+cdef inline uint32_t _id_of(const Node* node) noexcept nogil:
+    """Return the piece that a node counts for."""
+    return node.id if node.id != NONE else UNKNOWN
+
+
+cdef int _expect(Work* work, float count, float* expected) except -1 nogil:
+    """Add to the expected counts of the pieces of a text that occurs `count` times."""
+    cdef Lattice* lattice = &work.lattice
+    cdef size_t n = lattice.n, at, i
+    cdef const Node* node
+    cdef float whole, sum, log2_count = <float> (_exponent(count) + 1)  # or less
+    cdef float* before
+    cdef float* behind
+    if work.before == NULL or n > work.capacity:
+        _reserve(work, n)
+    before, behind = work.before, work.behind
+    for at in range(n + 1):
+        before[at] = behind[at] = -INFINITY
+    before[0] = behind[n] = 0
+    for i in range(lattice.n_nodes):  # by their beginnings, so that the sums to these are complete
+        node = &lattice.nodes[i]
+        sum = node.score + before[node.begin]
+        before[node.end] = _log_add(before[node.end], sum)
+    for at in range(n, 0, -1):
+        for i in range(lattice.first[at - 1], lattice.first[at]):
+            node = &lattice.nodes[i]
+            sum = node.score + behind[node.end]
+            behind[at - 1] = _log_add(behind[at - 1], sum)
+    whole = before[n]
+    for i in range(lattice.n_nodes):
+        node = &lattice.nodes[i]
+        sum = before[node.begin] + node.score
+        sum = sum + behind[node.end]
+        sum = sum - whole
+        at = _id_of(node)
+        # Less than half a unit in the last place of the sum: nothing after rounding.
+        if sum * LOG2_E + log2_count < <float> (_exponent(expected[at]) - HALF_A_UNIT):
+            continue
+        expected[at] = <float> (<double> expected[at] + <double> count * exp(<double> sum))
+    if whole != whole:
+        with gil:
+            raise SpecError(
+                "a sentence is too long to learn from; lower max_sentence_length",
+                "likelihood is NAN. Input sentence may be too long",
+            )
+    return 0
+
+
+cdef double[4 * N_CURVES] CURVES  # of each the four coefficients, see _fill_curves()
+
+
+cdef void _fill_curves() noexcept:
+    """Draw a cubic curve for each 1 / PER_UNIT of log1p(exp(-x)), with its values and slopes at both ends.
+
+    The greatest fourth derivative is 1/8, so the curves are off by less than (1 / PER_UNIT)**4 / 384 / 8.
+    """
+    cdef double h = 1.0 / PER_UNIT, first, second, slope, next_slope
+    cdef int i
+    for i in range(N_CURVES):
+        first, second = log1p(exp(-i * h)), log1p(exp(-(i + 1) * h))
+        slope, next_slope = -h / (1 + exp(i * h)), -h / (1 + exp((i + 1) * h))
+        CURVES[4 * i], CURVES[4 * i + 1] = first, slope
+        CURVES[4 * i + 2] = 3 * (second - first) - 2 * slope - next_slope
+        CURVES[4 * i + 3] = 2 * (first - second) + slope + next_slope
+
+
+_fill_curves()
+
+
+cdef inline float _log_add(float a, float b) noexcept nogil:
+    """Return log(exp(a) + exp(b)), with sentencepiece's rounding. a: minus infinity: b.
+
+    The sum, in double, is rounded to a float: nearly always it does not matter where within CURVE_ERROR it lies, and
+    a curve is good enough. (Gain: a quarter of the time of an expectation.)
+    """
+    cdef float least = a if a < b else b, most = b if a < b else a
+    cdef float difference = least - most, low, high
+    cdef double x = -PER_UNIT * <double> difference, sum
+    cdef int i
+    cdef const double* curve
+    if x < N_CURVES:
+        i = <int> x
+        x -= i
+        curve = CURVES + 4 * i
+        sum = <double> most + (curve[0] + x * (curve[1] + x * (curve[2] + x * curve[3])))
+        low, high = <float> (sum - CURVE_ERROR), <float> (sum + CURVE_ERROR)
+        if low == high:
+            return low
+    # sentencepiece leaves out a smaller one that is less by NEGLIGIBLE.
+    if most > least + NEGLIGIBLE:
+        return most
+    return <float> (<double> most + log1p(exp(<double> difference)))
+
+
+cdef inline int _exponent(float number) noexcept nogil:
+    """Return the power of 2 that a number reaches, -127 if it is tiny."""
+    cdef uint32_t bits
+    memcpy(&bits, &number, sizeof(bits))
+    return <int> (bits >> 23 & 0xFF) - 127
+
+
+cdef int _reserve(Work* work, size_t n) except -1 nogil:
+    cdef size_t capacity = max(2 * work.capacity, n)
+    cdef void* before = realloc(work.before, (capacity + 1) * sizeof(float))
+    cdef void* behind
+    if before != NULL:
+        work.before = <float*> before
+    behind = realloc(work.behind, (capacity + 1) * sizeof(float))
+    if behind != NULL:
+        work.behind = <float*> behind
+    if before == NULL or behind == NULL:
+        with gil:
+            raise MemoryError(f"no memory for a word of {n} bytes")
+    work.capacity = capacity
+    return 0
+
+
+cdef void _count_best(Lattice* lattice, float count, float* found) noexcept nogil:
+    """Add to the counts of the pieces on the best path."""
+    cdef int32_t node
+    find_best(lattice, &node)
+    while node != BEGINNING:  # each piece's sum takes the same counts in any order within a word
+        found[_id_of(&lattice.nodes[node])] += count
+        node = lattice.nodes[node].before
+
+
+cdef bint _leave_whole_out(Lattice* lattice, uint32_t piece) noexcept nogil:
+    """Let the node of a piece that is the whole text have the worst score; return False if there is no such node."""
+    cdef size_t i
+    for i in range(lattice.first[0], lattice.first[1]):
+        if lattice.nodes[i].id == piece and lattice.nodes[i].end == lattice.n:
+            lattice.nodes[i].score = -INFINITY
+            return True
+    return False
+
+
+cdef float _loss(
+    const float* found, size_t i, const uint32_t* others, size_t n, float total, float log_total
+) noexcept nogil:
+    """Return by how much the text is less likely without a piece, whose place these n others take."""
+    cdef float own = <float> (log(<double> found[i]) - <double> log_total)
+    cdef float moved = found[i] * <float> (n - 1)
+    cdef float log_moved = <float> log(<double> (total + moved))
+    cdef float theirs = 0, both, share, difference
+    cdef size_t k
+    for k in range(n):
+        both = found[others[k]] + found[i]
+        theirs = <float> (<double> theirs + (log(<double> both) - <double> log_moved))
+    share = found[i] / total
+    difference = own - theirs
+    return share * difference
+
+
+cdef inline uint64_t _worst_last(float loss) noexcept nogil:
+    """Return a number of 32 bits that is the less, the greater the loss is."""
+    cdef uint32_t bits
+    loss += 0.0  # no -0.0
+    memcpy(&bits, &loss, sizeof(bits))
+    return bits if bits >> 31 else ~bits & 0x7FFFFFFF
+
+
+cdef double _digamma(double x) noexcept nogil:
+    """Return the derivative of the logarithm of the gamma function, with sentencepiece's series."""
+    cdef double result = 0, y, y2, y4
+    while x < 7:
+        result -= 1 / x
+        x += 1
+    x -= 1.0 / 2.0
+    y = 1.0 / x
+    y2 = y * y
+    y4 = y2 * y2
+    result += (
+        log(x) + (1.0 / 24.0) * y2 - (7.0 / 960.0) * y4 + (31.0 / 8064.0) * y4 * y2 - (127.0 / 30720.0) * y4 * y4
+    )
+    return result
+
+
+def add_floats(total not None, part not None):
+    """Add to each number of an array of floats."""
+    cdef float[::1] to = memoryview(total).cast("B").cast("f")
+    cdef const float[::1] added = memoryview(part).cast("B").cast("f")
+    cdef Py_ssize_t i
+    if to.shape[0] != added.shape[0]:
+        raise ValueError(f"{added.shape[0]} numbers do not go with {to.shape[0]}")
+    for i in range(to.shape[0]):
+        to[i] += added[i]
+
+
+def log_probabilities(list scores not None):
+    """Return the logarithm of each score over the sum of all, in single precision."""
+    cdef double sum = 0, log_sum
+    cdef float score
+    cdef list out = []
+    for score in scores:
+        sum += score
+    log_sum = log(sum)
+    for score in scores:
+        out.append(<float> (log(<double> score) - log_sum))
+    return out

@@ -1,0 +1,211 @@
+"""A tokenizer.json whose model merges nothing: Unigram, WordPiece or WordLevel.
+
+tokenizers runs every file; this module reads what it reads, and refuses what it refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from fastbpe.formats.huggingface import parts, templates
+from fastbpe.formats.huggingface.decoders import flattened
+from fastbpe.formats.huggingface.named_tokens import NamedTokens
+from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.read import check_version, kept_parts_of, read_json, with_special
+from fastbpe.formats.huggingface.read_characters import special_and_others
+from fastbpe.formats.huggingface.serde_numbers import serde_float
+from fastbpe.formats.huggingface.vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
+from fastbpe.model import Buffer, Model, Spelling
+
+#: Types of models that merge nothing.
+TYPES = ("Unigram", "WordPiece", "WordLevel")
+_TYPE = re.compile(rb'"type"\s*:\s*"(?:Unigram|WordPiece|WordLevel)"')
+_MAX_LENGTH = (1 << 63) - 1
+
+
+class _Pieces(dict[str, int]):
+    """Id of each piece of a list, of equal ones the last. Its length is that of the list."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        super().__init__(zip(pieces, range(len(pieces)), strict=True))
+        self._n = len(pieces)
+
+    def __len__(self) -> int:
+        return self._n
+
+
+def recognise(data: bytes) -> bool:
+    """Tell whether a tokenizer.json may have such a model: a part of one of these types, or none with merges."""
+    return _TYPE.search(data) is not None or b'"merges"' not in data
+
+
+def parse(
+    data: Buffer,
+    where: str,
+    *,
+    special_tokens: Mapping[str, int] | None = None,
+    named: NamedTokens | None = None,
+) -> Model | None:
+    """Read the model in a file's bytes. Takes the arguments of `read_characters.parse`.
+
+    Returns:
+        None if the file has a model of another type.
+
+    Raises:
+        FormatError: a damaged file, or one that tokenizers refuses.
+    """
+    top = Part(read_json(bytes(data), where), where, "")
+    model = top.part("model")
+    kind = None if model is None else type_of(model)
+    if model is None or kind not in TYPES:
+        return None
+    check_version(top)
+    scores = array("d")
+    if kind == "Unigram":
+        pieces, scores = scored(model, bytes(data))
+        vocabulary: dict[str, int] = _Pieces(pieces)
+        spelling = _unigram(model, vocabulary, pieces)
+    else:
+        vocabulary = check_vocabulary(model)
+        pieces = _by_id(vocabulary)
+        spelling = _of_words(model, kind, vocabulary)
+    tokens = [*_encoded(pieces, model)]
+    ends = array("I", accumulate(map(len, tokens)))
+    special, others = special_and_others(read_added_tokens(top, vocabulary, named), ends)
+    parts.warn_of_settings(top)
+    flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
+    around = templates.read(top.part("post_processor"))
+    unknown = spelling.unknown_token
+    read = Model(
+        tokens=None,
+        tables={"token_bytes": b"".join(tokens), "token_ends": ends.tobytes()},
+        pattern=None,
+        special_tokens=special,
+        merges_rule="merges",
+        whole_piece_first=False,
+        pre_tokenizers=parts.any_pre_tokenizers(top.part("pre_tokenizer")),
+        normalizers=parts.normalizers(top.part("normalizer")),
+        added_tokens=others,
+        template=templates.split(around.single),
+        pair_template=around.pair,
+        roles={"unk": unknown} if unknown is not None and spelling.unknown >= 0 else {},
+        huggingface=kept_parts_of(top, vocabulary),
+        spelling=spelling,
+        scores=scores.tobytes(),
+    )
+    return with_special(read, special_tokens)
+
+
+def type_of(model: Part) -> str:
+    """Return the type of a model; of a file that does not say it, the one that tokenizers takes."""
+    value = model.value
+    if "type" in value:
+        named: str = model.get("type", str)
+        return named
+    if "merges" in value:
+        return "BPE"
+    if {"continuing_subword_prefix", "max_input_chars_per_word"} <= value.keys():
+        return "WordPiece"
+    return "Unigram" if isinstance(value.get("vocab"), list) else "WordLevel"
+
+
+def scored(model: Part, data: bytes) -> tuple[list[str], array[float]]:
+    """Return the pieces and scores of a Unigram model, the scores as tokenizers reads them."""
+    listed = model.get("vocab", list)
+    if len(listed) > MAX_TOKENS:
+        model.fail(f"{len(listed)} pieces: the limit is {MAX_TOKENS}", "vocab")
+    written = json.loads(data, parse_float=str, parse_int=str)["model"]["vocab"]
+    pieces: list[str] = []
+    scores = array("d")
+    for number, (item, text) in enumerate(zip(listed, written, strict=True)):
+        is_pair = isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)
+        if not is_pair or type(item[1]) not in (int, float):
+            model.fail(f"must be [piece, score], not {item!r:.60}", f"vocab[{number}]")
+        try:
+            score = serde_float(text[1])
+        except ValueError as error:
+            model.fail(str(error), f"vocab[{number}]")
+        pieces.append(item[0])
+        scores.append(score)
+    return pieces, scores
+
+
+def _unigram(model: Part, vocabulary: Mapping[str, int], pieces: list[str]) -> Spelling:
+    unknown = model.value.get("unk_id")
+    if unknown is not None and (type(unknown) is not int or not 0 <= unknown < max(len(pieces), 1)):
+        model.fail(f"must be the id of a piece, below {len(pieces)}, or null, not {unknown!r:.60}", "unk_id")
+    if unknown is not None and not pieces:
+        model.fail("the vocabulary is empty", "vocab")
+    found: tuple[int, ...] = ()
+    if model.member("byte_fallback", bool, False):
+        found = tuple(vocabulary.get(f"<0x{byte:02X}>", -1) for byte in range(256))
+    return Spelling(
+        kind="Unigram",
+        unknown_token=None if unknown is None else pieces[unknown],
+        unknown=-1 if unknown is None else unknown,
+        fuses=True,
+        byte_ids=found if max(found, default=-1) >= 0 else (),
+    )
+
+
+def _of_words(model: Part, kind: str, vocabulary: Mapping[str, int]) -> Spelling:
+    """Read the options of WordPiece and WordLevel."""
+    unknown = model.get("unk_token", str)
+    prefix, longest = "", 0
+    if kind == "WordPiece":
+        prefix, longest = model.get("continuing_subword_prefix", str), model.get("max_input_chars_per_word", int)
+        if not 0 <= longest <= _MAX_LENGTH:
+            model.fail(f"must be 0 or more, not {longest}", "max_input_chars_per_word")
+    return Spelling(
+        kind=kind,
+        prefix=prefix,
+        unknown_token=unknown,
+        unknown=vocabulary.get(unknown, -1),
+        longest=longest,
+    )
+
+
+def _by_id(vocabulary: Mapping[str, int]) -> list[str]:
+    pieces = [""] * (max(vocabulary.values(), default=-1) + 1)
+    for piece, i in vocabulary.items():
+        pieces[i] = piece
+    return pieces
+
+
+def _encoded(pieces: list[str], model: Part) -> Iterator[bytes]:
+    for piece in pieces:
+        try:
+            yield piece.encode()
+        except UnicodeEncodeError:
+            model.fail(f"{piece!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
+
+
+def described(model: Model, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the "model" of a tokenizer.json.
+
+    Args:
+        model: a model that merges nothing.
+        texts: the tokens by id; "" if an id is not an ordinary token.
+    """
+    spelling = model.spelling
+    assert spelling is not None
+    if spelling.kind == "Unigram":
+        scores = array("d", bytes(model.scores))
+        return {
+            "type": "Unigram",
+            "unk_id": None if spelling.unknown < 0 else spelling.unknown,
+            "vocab": [[text, score] for text, score in zip(texts, scores, strict=True)],
+            "byte_fallback": bool(spelling.byte_ids),
+        }
+    vocabulary = {text: i for i, text in enumerate(texts) if text}
+    if "empty_token" in model.huggingface:
+        vocabulary[""] = model.huggingface["empty_token"]
+    made: dict[str, Any] = {"type": spelling.kind, "unk_token": spelling.unknown_token}
+    if spelling.kind == "WordPiece":
+        made |= {"continuing_subword_prefix": spelling.prefix, "max_input_chars_per_word": spelling.longest}
+    return {**made, "vocab": dict(sorted(vocabulary.items(), key=lambda item: item[1]))}

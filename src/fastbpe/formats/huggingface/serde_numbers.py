@@ -1,0 +1,55 @@
+"""Numbers as serde_json reads them, which tokenizers uses: with two roundings, so that the last bit may differ.
+
+The digits become an integer, which is rounded to a float, and then divided or multiplied by a power of ten. Scores
+of a Unigram model are read so, and their last bits decide between paths of equal sums.
+"""
+
+from __future__ import annotations
+
+_MOST = (1 << 64) - 1  # integer that holds the digits; further digits are left out
+_MAX_POWER = 308
+_POWERS = [float(f"1e{i}") for i in range(_MAX_POWER + 1)]
+_SURE_DIGITS = 19  # digits that always fit
+
+
+def serde_float(text: str) -> float:
+    """Read a number.
+
+    Raises:
+        ValueError: it is too large for a float.
+
+    >>> serde_float("-3.14"), serde_float("-19.04529968121170757"), float("-19.04529968121170757")
+    (-3.14, -19.045299681211706, -19.04529968121171)
+    """
+    whole, _, part = text.partition(".")
+    if len(text) <= _SURE_DIGITS and part and part.isdigit():
+        digits = int(whole.lstrip("-") + part)
+        value = digits / _POWERS[len(part)]
+        return -value if text[0] == "-" else value
+    return _any_float(text)
+
+
+def _any_float(text: str) -> float:
+    """Do the same with numbers of any length and form."""
+    mantissa, _, exponent = text.lower().partition("e")
+    whole, _, part = mantissa.lstrip("-").partition(".")
+    power, digits, number = int(exponent or 0), whole + part, 0
+    for place, digit in enumerate(digits):
+        if number * 10 + int(digit) > _MOST:
+            power += max(len(whole) - place, 0)
+            power -= max(place - len(whole), 0)
+            break
+        number = number * 10 + int(digit)
+    else:
+        power -= len(part)
+    value = float(number)
+    while abs(power) > _MAX_POWER and value:
+        if power >= 0:
+            raise ValueError(f"{text:.60}: the number is too large")
+        value /= _POWERS[_MAX_POWER]
+        power += _MAX_POWER
+    if value:
+        value = value * _POWERS[power] if power >= 0 else value / _POWERS[-power]
+    if value == float("inf"):
+        raise ValueError(f"{text:.60}: the number is too large")
+    return -value if text[0] == "-" else value

@@ -1,0 +1,341 @@
+"""Training of unigram models: learns from sentences the same model as sentencepiece 0.2.3, to the last bit.
+
+Training begins with many pieces, the strings that occur most often in different surroundings. It gives them the
+scores under which the text is most likely (expectation maximization), drops the pieces that are missed least, and
+repeats both until few enough are left. The sums depend on the option num_threads of the model, not on the threads
+that work.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastbpe._core.train.seed_pieces import SeedFinder
+from fastbpe._core.train.sentence_store import SentenceStore
+from fastbpe._core.train.unigram_learner import UnigramLearner, add_floats, log_probabilities
+from fastbpe._utils.progress import Reporter
+from fastbpe._utils.threads import usable_threads
+from fastbpe._version import __version__
+from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.errors import SpecError, TrainingError, TrainingWarning
+from fastbpe.model import CodePointModel, Spec
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.alphabet import alphabet_of, character_counts
+from fastbpe.training.codepoint_counting import SentenceSource, character_classes, keep_sentences
+from fastbpe.training.codepoint_model import make_model
+from fastbpe.training.codepoint_options import CodePointOptions, float32
+from fastbpe.training.codepoints import CodePointReport, report_of, summarise
+from fastbpe.training.options import ReadingOptions, Run, number_of_ids
+from fastbpe.training.piece_counts import PieceCounts
+from fastbpe.training.word_counting import sentences_of, with_format_of
+
+_CALLER = 3  # stacklevel of warnings: the line that calls `train`
+_UNKNOWN_CHARACTER = 0x2585
+_CHUNK_BYTES = 500 << 20  # of text that sentencepiece searches for strings at once
+_MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
+_DELTA = float32(0.0001)  # score between two characters that are no piece after pruning
+_FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
+_BLOCK = 1 << 14  # pieces that a thread examines at once
+N_SLOTS = 16  # parts in which sums are made, if the option num_threads does not say it
+#: Options of a model that `learn_pieces` reads.
+_READ = (
+    "max_sentencepiece_length",
+    "split_by_whitespace",
+    "treat_whitespace_as_suffix",
+    "allow_whitespace_only_pieces",
+    "shrinking_factor",
+    "num_sub_iterations",
+    "num_threads",
+)
+_SPLITS = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
+
+_Scored = dict[bytes, float]
+_Number = TypeVar("_Number", int, float)
+
+
+def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
+    """Learn a unigram model from a source. See `train`."""
+    if base is not None:
+        raise TrainingError(
+            'base= is extended by more merges, and mode="unigram" merges nothing: all its scores depend on all '
+            "pieces; train anew, or add tokens by with_tokens"
+        )
+    if isinstance(source, PieceCounts):
+        raise TrainingError(
+            'the source is PieceCounts, and mode="unigram" learns from what stands around words, too: '
+            "give the text"
+        )
+    values = {**with_format_of(source, run.options), "vocab_size": number_of_ids(run.vocab_size, None)}
+    options = CodePointOptions.of({**values, "model_type": "unigram"}, model_types=("unigram",))
+    resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
+    sentences, skipped = sentences_of(resolved, run.reading)
+    model, report = learn_unigram(sentences, options, run.reading, run.reporter)
+    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
+    report = replace(report, n_skipped=skipped.n, n_files_left_out=n_files_left_out)
+    summarise(report, run.reporter, f"{model.n_pieces:,} pieces")
+    for note in report.notes(model.trainer):
+        warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
+    return Tokenizer(model._replace(training={"library": __version__, **asdict(report)}))
+
+
+def learn_unigram(
+    sentences: SentenceSource, options: CodePointOptions, reading: ReadingOptions, reporter: Reporter
+) -> tuple[CodePointModel, CodePointReport]:
+    """Learn a unigram model from sentences.
+
+    Args:
+        sentences: the text.
+        options: what to learn; its model_type is "unigram".
+        reading: its num_threads; the text is read already.
+        reporter: gets the phases "counting" and "learning".
+
+    Raises:
+        SpecError: there is no text to learn from, or vocab_size cannot be met.
+    """
+    trainer = options.trainer
+    with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
+        store, counted = keep_sentences(sentences, options, reading, lambda n: phase.update(n - phase.n))
+    counts = character_counts(counted)
+    counts.pop(_UNKNOWN_CHARACTER, None)
+    alphabet, left_out = alphabet_of(counts, trainer)
+    _check_room(trainer, len(options.metas), len(alphabet))
+    if not alphabet:
+        raise SpecError(
+            "the text has no characters but those of symbols: give more text, or fewer symbols",
+            "[!required_chars_.empty()] ",
+        )
+    store.replace_others([ord(character) for character in alphabet])
+    n_seeds, seeds_file = trainer["seed_sentencepiece_size"], trainer["seed_sentencepieces_file"]
+    if not n_seeds and not seeds_file:
+        n_seeds = max(100_000, 8 * trainer["vocab_size"])
+    final, n_words = learn_pieces(
+        store,
+        character_classes(options),
+        {name: trainer[name] for name in _READ},
+        n_free=trainer["vocab_size"] - len(options.metas),
+        n_wanted=int(trainer["vocab_size"] * _MORE),
+        n_seeds=n_seeds,
+        more=alphabet,
+        seeds_file=seeds_file,
+        n_threads=usable_threads(reading.num_threads),
+        reporter=reporter,
+    )
+    model = make_model([piece.decode() for piece in final], list(final.values()), options)
+    report = report_of(counted, counts, left_out, n_merges=0)
+    return model, replace(report, n_distinct_words=n_words)
+
+
+def learn_pieces(
+    store: SentenceStore,
+    classes: bytes,
+    options: Mapping[str, Any],
+    *,
+    n_free: int,
+    n_wanted: int | None = None,
+    n_seeds: int,
+    more: Iterable[str],
+    seeds_file: str = "",
+    n_threads: int = 1,
+    reporter: Reporter | None = None,
+) -> tuple[dict[bytes, float], int]:
+    """Learn pieces and their scores.
+
+    Args:
+        store: the sentences.
+        classes: class of each code point: characters of two classes do not stand in one piece.
+        options: max_sentencepiece_length, shrinking_factor, num_sub_iterations and num_threads; and rules of white
+            space, which are off where they are missing.
+        n_free: number of pieces to return, at most. All characters are pieces even if they are more.
+        n_wanted: number of pieces at which pruning ends; None: 1.1 times n_free, or all characters.
+        n_seeds: number of strings to begin with.
+        more: characters that are pieces even if no sentence has them.
+        seeds_file: path of a file of strings to begin with; "": they come from the sentences.
+        n_threads: threads that work.
+        reporter: gets the phase "learning".
+
+    Returns:
+        The score of each piece, the best first; and the number of different words.
+    """
+    counts = store.characters()
+    counts.pop(_UNKNOWN_CHARACTER, None)
+    required = {chr(c).encode(): n for c, n in counts.items()}
+    for character in more:
+        required.setdefault(character.encode(), 0)
+    n_wanted = max(int(n_free * _MORE), len(counts)) if n_wanted is None else n_wanted
+    found: list[tuple[bytes, float]] = []
+    words: list[tuple[bytes, int]] = []
+    if counts:
+        pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file)
+        words = _sorted(store.words().items()) if options.get("split_by_whitespace") else store.sentences()
+        learner = UnigramLearner(pieces, scores, [word for word, _ in words], [count for _, count in words])
+        with (reporter or Reporter(False)).phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
+            _learn(learner, options, n_wanted, n_threads, phase.update)
+        found = learner.pieces()
+    return _final(found, [*required.items()], n_free), len(words)
+
+
+def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
+    """Raise SpecError if symbols and characters are more than vocab_size."""
+    vocab_size, n = trainer["vocab_size"], n_symbols + n_characters
+    if n > vocab_size:
+        raise SpecError(
+            f"vocab_size={vocab_size} is too small: {n_symbols} symbols and {n_characters} characters need {n}; "
+            "or lower character_coverage",
+            f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n}. Increase vocab_size or "
+            "decrease character_coverage with --character_coverage option.",
+        )
+
+
+# Pieces to begin with
+
+
+def _seeds(
+    store: SentenceStore,
+    counts: Mapping[int, int],
+    classes: bytes,
+    options: Mapping[str, Any],
+    n_seeds: int,
+    seeds_file: str,
+) -> tuple[list[bytes], list[float]]:
+    """Find the pieces to begin with: all characters, then strings.
+
+    Returns them with the logarithms of their shares.
+    """
+    characters = _sorted((chr(c).encode(), n) for c, n in counts.items())
+    pieces, scores = [piece for piece, _ in characters], [float32(n) for _, n in characters]
+    finder = SeedFinder(
+        classes,
+        max_length=options["max_sentencepiece_length"],
+        n_kept=n_seeds,
+        **{name: options.get(name, False) for name in _SPLITS},
+    )
+    if seeds_file:
+        scored = dict(zip(pieces, scores, strict=True))
+        _add_seeds_of_file(scored, seeds_file, finder.is_valid, n_seeds)
+        ordered = _sorted(scored.items())
+        pieces, scores = [piece for piece, _ in ordered], [score for _, score in ordered]
+    else:
+        first = 0
+        while first < store.n:
+            units, first = store.units(first, _CHUNK_BYTES)
+            finder.add(units)
+        more, their_scores = finder.best()
+        pieces += more
+        scores += their_scores
+    return pieces, log_probabilities(scores)
+
+
+def _add_seeds_of_file(scored: _Scored, path: str, is_valid: Callable[[str], bool], size: int) -> None:
+    """Add the pieces of a file, lines of a piece, a tab and its frequency, until there are `size` pieces."""
+    seen = {*scored}
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise SpecError(
+            f"seed_sentencepieces_file: {error}", f'"{path}": {error.strerror}', "NOT_FOUND"
+        ) from error
+    lines = data.decode("utf-8", "replace").split("\n")
+    for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
+        fields = line.split("\t")
+        frequency = int(fields[1]) if len(fields) > 1 and _FREQUENCY.fullmatch(fields[1]) else 0
+        if not 0 < frequency < 1 << 63:
+            raise SpecError(
+                f"{path}: line {number}: {line[:200]!r} must be a piece, a tab, and its frequency of 1 or more",
+                "[!seed_sentencepieces.empty()] ",
+            )
+        piece = fields[0].encode()
+        if not is_valid(fields[0]) or piece in seen:
+            continue
+        seen.add(piece)
+        if len(scored) >= size:
+            break
+        scored[piece] = float32(frequency * len(fields[0]))
+
+
+# Learning
+
+
+def _learn(
+    learner: UnigramLearner,
+    options: Mapping[str, Any],
+    n_wanted: int,
+    n_threads: int,
+    update: Callable[[int], object],
+) -> None:
+    """Learn scores and drop pieces, until few enough are left."""
+    n_slots = options["num_threads"]
+    pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def run(work: Callable[[int], Any], numbers: range) -> Any:
+        return map(work, numbers) if pool is None else pool.map(work, numbers)
+
+    def sum_of_slots(work: Callable[[int, int], array[float]]) -> array[float]:
+        parts = iter(run(partial(_in_slot, work, n_slots), range(n_slots)))
+        total: array[float] = next(parts)
+        for part in parts:
+            add_floats(total, part)
+        return total
+
+    try:
+        while True:
+            before = learner.n_pieces
+            for _ in range(options["num_sub_iterations"]):
+                learner.maximize(sum_of_slots(learner.expect))
+            blocks = run(
+                lambda first: learner.alternatives(first, first + _BLOCK), range(0, learner.n_pieces, _BLOCK)
+            )
+            alternatives = list(blocks)
+            learner.prune(
+                sum_of_slots(learner.count_best),
+                alternatives,
+                n_least=n_wanted,
+                shrinking_factor=options["shrinking_factor"],
+            )
+            update(before - learner.n_pieces)
+            if learner.n_pieces <= n_wanted:
+                break
+    except BaseException:
+        learner.abandon()
+        raise
+    finally:
+        if pool is not None:
+            pool.shutdown()
+    learner.drop_unreachable()
+
+
+def _in_slot(work: Callable[[int, int], array[float]], n_slots: int, slot: int) -> array[float]:
+    return work(slot, n_slots)
+
+
+def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]], n_free: int) -> _Scored:
+    """Choose the pieces of the model: all characters of the alphabet, then the best ones. The best come first."""
+    scores = dict(pieces)
+    least = min(scores.values(), default=0.0)
+    final: _Scored = {}
+    penalty = 0.0
+    for character, _ in _sorted(required):
+        if character in scores:
+            final[character] = scores[character]
+        else:
+            final[character] = float32(least + penalty)
+            penalty = float32(penalty + _DELTA)
+    for piece, score in _sorted(scores.items()):
+        if piece in final:
+            continue
+        if len(final) >= n_free:
+            break
+        final[piece] = score
+    return dict(_sorted(final.items()))
+
+
+def _sorted(items: Iterable[tuple[bytes, _Number]]) -> list[tuple[bytes, _Number]]:
+    """Sort by numbers, the greatest first, then by bytes."""
+    return sorted(items, key=lambda item: (-item[1], item[0]))

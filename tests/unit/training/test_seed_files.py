@@ -1,0 +1,49 @@
+"""Files of seeds that sentencepiece reads otherwise: size 0, no lines, and frequencies that only Python reads."""
+
+from pathlib import Path
+
+import pytest
+
+from fastbpe.errors import SpecError
+from helpers.segmented_models import kept_sentences, learned_model, learned_pieces, twin_trainer
+
+
+def test_seed_size_of_zero_takes_no_piece_of_a_seed_file(tmp_path: Path) -> None:
+    path = tmp_path / "seeds.tsv"
+    path.write_text("▁1\t5\n1a\t3\na1\t2\n", encoding="utf-8")
+    sentences = [b"1a 1a1a"] * 5
+    options = {
+        "vocab_size": 20,
+        "hard_vocab_limit": False,
+        "num_threads": 1,
+        "normalization_rule_name": "identity",
+        "seed_sentencepiece_size": 0,
+    }
+    twin = twin_trainer(options, seed_lines=[("▁1", 5), ("1a", 3), ("a1", 2)])
+    expected = twin.learn(kept_sentences(sentences))
+    model = learned_model(sentences, {**options, "seed_sentencepieces_file": str(path)})
+    assert learned_pieces(model) == expected
+
+
+def test_empty_seed_file_leaves_the_characters(tmp_path: Path) -> None:
+    path = tmp_path / "seeds.tsv"
+    path.write_bytes(b"")
+    sentences = [b"1a 1a1a"] * 5
+    options = {
+        "vocab_size": 20,
+        "hard_vocab_limit": False,
+        "num_threads": 1,
+        "normalization_rule_name": "identity",
+    }
+    expected = twin_trainer({**options, "seed_sentencepiece_size": 0}, seed_lines=[("▁1", 5)])
+    model = learned_model(sentences, {**options, "seed_sentencepieces_file": str(path)})
+    assert learned_pieces(model) == expected.learn(kept_sentences(sentences))
+
+
+@pytest.mark.parametrize("frequency", ["3_0", "３", "٣"])
+def test_frequency_of_a_seed_is_ascii_digits(frequency: str, tmp_path: Path) -> None:
+    path = tmp_path / "seeds.tsv"
+    path.write_text(f"1a\t{frequency}\n", encoding="utf-8")
+    options = {"vocab_size": 20, "hard_vocab_limit": False, "seed_sentencepieces_file": str(path)}
+    with pytest.raises(SpecError, match="frequency"):
+        learned_model([b"1a 1a1a"] * 5, options)
