@@ -22,6 +22,7 @@ from helpers.sampling import SEED, rounds
 from helpers.tokenizer_json import random_text
 from helpers.tokenizers_twins import Twins, outcome
 
+OTHER_KINDS = ("BertWordPieceTokenizer", "SentencePieceUnigramTokenizer")
 KINDS = ("ByteLevelBPETokenizer", "SentencePieceBPETokenizer", "CharBPETokenizer")
 VOCAB = {token: i for i, token in enumerate(["a", "b", "ab", "<unk>", "Ġ", "▁", "c</w>", "▁ab", "b</w>", "c"])}
 MERGES = [("a", "b"), ("▁", "ab")]
@@ -60,7 +61,7 @@ def public(module: Any) -> set[str]:
     return {name for name in dir(module) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize("name", ["BaseTokenizer", *KINDS])
+@pytest.mark.parametrize("name", ["BaseTokenizer", *KINDS, *OTHER_KINDS])
 def test_every_method_takes_the_same_arguments(name: str) -> None:
     ours, theirs = getattr(face.implementations, name), getattr(stock.implementations, name)
     assert public(theirs) == public(ours)

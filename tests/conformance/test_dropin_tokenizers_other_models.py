@@ -1,4 +1,4 @@
-"""fastbpe.tokenizers with objects of tokenizers itself: models that only it runs, its components and tokens."""
+"""fastbpe.tokenizers with models other than BPE, and with objects of tokenizers itself."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def twins_of(name: str) -> Twins:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_models_that_fastbpe_does_not_run_answer_like_the_original(name: str, tmp_path: Path) -> None:
+def test_other_models_answer_like_the_original(name: str, tmp_path: Path) -> None:
     twins = twins_of(name)
-    assert isinstance(twins.ours, face.Tokenizer)
+    assert type(twins.ours) is face.Tokenizer
+    assert type(twins.ours.model) is getattr(face.models, name)
     assert isinstance(twins.ours.encode("ab"), face.Encoding)
     calls: list[Callable[[Any], Any]] = [
         lambda t: [t.encode_batch(TEXTS), t.encode("ab", "ba"), t.encode(["ab", "a"], is_pretokenized=True)],
@@ -79,9 +80,10 @@ def test_trainers_of_other_models_learn_what_the_original_learns(name: str) -> N
     Twins(*made).check(lambda t: [{*t.get_vocab()}, str(t.get_added_tokens_decoder()[0])])
 
 
-def test_kinds_of_other_models_are_the_originals() -> None:
+def test_kinds_of_other_models_are_classes_of_the_face() -> None:
     for module in (face, stock):
         made = module.BertWordPieceTokenizer()
+        assert type(made) is module.BertWordPieceTokenizer
         made.train_from_iterator(["hello"] * 4, show_progress=False)
         assert made.encode("Hello").tokens == ["hello"]
     word_piece = face.models.WordPiece()
@@ -90,8 +92,9 @@ def test_kinds_of_other_models_are_the_originals() -> None:
     assert not isinstance(face.models.BPE(), face.models.Unigram)
 
 
-def test_a_bpe_model_of_the_original_runs_there() -> None:
+def test_a_bpe_model_of_the_original_is_copied() -> None:
     made = face.Tokenizer(stock.models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    assert type(made.model) is face.models.BPE
     assert made.encode("abb").tokens == ["ab", "b"]
     made.model = face.models.BPE({"a": 0, "b": 1}, [])
     assert made.encode("abb").tokens == ["a", "b", "b"]
@@ -123,7 +126,7 @@ def test_trainers_of_other_models_are_refused_by_name() -> None:
     bpe, words = (face.Tokenizer(model()) for model in (face.models.BPE, face.models.WordLevel))
     with pytest.raises(TrainingError, match="UnigramTrainer can only train a Unigram; this model is a BPE"):
         bpe.train_from_iterator(["a"], face.trainers.UnigramTrainer(show_progress=False))
-    with pytest.raises(Exception, match="BpeTrainer can only train a BPE"):
+    with pytest.raises(TrainingError, match="BpeTrainer can only train a BPE; this model is a WordLevel"):
         words.train_from_iterator(["a"], face.trainers.BpeTrainer(show_progress=False))
 
 
@@ -159,7 +162,7 @@ def test_components_and_tokens_of_the_original_are_taken() -> None:
     assert run(face) == run(stock)
 
 
-def test_components_in_python_reach_the_original() -> None:
+def test_components_in_python_run_with_other_models() -> None:
     class Upper:
         def normalize(self, text: Any) -> None:
             text.uppercase()

@@ -1,14 +1,13 @@
 """Drop-in for tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`.
 
-Its objects hold what a tokenizer.json holds, and fastbpe's core runs them: every BPE model. The package tokenizers
-need not be installed. Where it is, it runs the other models.
+Its objects hold what a tokenizer.json holds, and fastbpe's core runs them, with any model. The package tokenizers
+need not be installed.
 """
 
 from fastbpe.tokenizers import decoders as decoders
 from fastbpe.tokenizers import implementations as implementations
 from fastbpe.tokenizers import models as models
 from fastbpe.tokenizers import normalizers as normalizers
-from fastbpe.tokenizers import other_models as _other_models  # noqa: F401 – which registers its class
 from fastbpe.tokenizers import pre_tokenizers as pre_tokenizers
 from fastbpe.tokenizers import processors as processors
 from fastbpe.tokenizers import trainers as trainers

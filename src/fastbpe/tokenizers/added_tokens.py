@@ -8,7 +8,7 @@ from typing import Any
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.tokenizers.added_token import FLAGS, AddedToken
-from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.model import Model
 
 
 class AddedTokens:
@@ -29,7 +29,7 @@ class AddedTokens:
         self.special: set[str] = set()
         self._greatest = -1
 
-    def add(self, tokens: list[AddedToken], model: BPE) -> int:
+    def add(self, tokens: list[AddedToken], model: Model) -> int:
         """Add tokens, and return how many of them are new or changed."""
         n_ignored, n = 0, len(model.vocab)
         following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
@@ -67,7 +67,7 @@ class AddedTokens:
         return made
 
 
-def read(described: Any, model: BPE) -> AddedTokens:
+def read(described: Any, model: Model) -> AddedTokens:
     """Read the added tokens of a tokenizer.json. Raises FormatError for what cannot be any."""
     made = AddedTokens()
     tokens = [] if described is None else described

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.tokenizers.tokenizer import Tokenizer
+from fastbpe.tokenizers.trainer import Trainer
+from fastbpe.tokenizers.trainers import BpeTrainer
 
 
 def _component(name: str) -> Any:
@@ -203,3 +205,18 @@ class BaseTokenizer:
     def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
         """Write the model's two files into a folder, and return their paths."""
         return self._tokenizer.model.save(directory, prefix=prefix)  # type: ignore[no-any-return]
+
+
+class TrainedTokenizer(BaseTokenizer):
+    """Base of the kinds that are trained by options of a trainer."""
+
+    _trainer: ClassVar[type[Trainer]] = BpeTrainer
+
+    def _train(self, files: str | Sequence[str], options: Mapping[str, Any]) -> None:
+        paths = [files] if isinstance(files, str) else files
+        self._tokenizer.train(paths, trainer=self._trainer(**options))
+
+    def _train_from_iterator(
+        self, iterator: Iterable[Any], length: int | None, options: Mapping[str, Any]
+    ) -> None:
+        self._tokenizer.train_from_iterator(iterator, trainer=self._trainer(**options), length=length)

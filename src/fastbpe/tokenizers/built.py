@@ -10,7 +10,7 @@ from fastbpe.model import AddedToken
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document
-from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.model import Model
 from fastbpe.tokenizers.written import WrittenEngine, is_written
 
 #: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
@@ -39,7 +39,7 @@ class Built(NamedTuple):
     names: dict[int, str]
 
 
-def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state: tuple[Any, ...]) -> Built:
+def build(described: Mapping[str, Any], model: Model, names: dict[int, str], state: tuple[Any, ...]) -> Built:
     """Make fastbpe's tokenizer.
 
     Args:
@@ -51,13 +51,17 @@ def build(described: Mapping[str, Any], model: BPE, names: dict[int, str], state
         ImportError: fastbpe does not run it.
     """
     try:
-        if is_written(described) or described["model"]["dropout"]:
+        if sampling := model.sampling():
+            raise FastbpeError(f"its model has {sampling}")
+        if is_written(described) or described["model"].get("dropout"):
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):
             return Built(state, with_added(described), False, names)
         made = None
         for decoder, decodes in _tries(described):
-            native = load(document.to_bytes({**described, "decoder": decoder}))
+            tried = {**described, "decoder": decoder}
+            is_unigram = described["model"]["type"] == "Unigram"
+            native = document.native_of(tried, "tokenizer") if is_unigram else load(document.to_bytes(tried))
             is_fast = native.mode != "character"
             if is_fast or decodes:
                 made = Built(state, native, decodes, names)
@@ -77,6 +81,8 @@ def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
     """Tell whether the added tokens would get their ids if they stood in a file."""
     vocab = described["model"]["vocab"]
     following = len(vocab)
+    if isinstance(vocab, (list, tuple)):
+        vocab = {token: i for i, (token, _) in enumerate(vocab)}
     for token in described["added_tokens"]:
         if token["id"] != vocab.get(token["content"], following):
             return False
@@ -89,18 +95,16 @@ def with_added(described: Mapping[str, Any]) -> Native:
 
     Raises FastbpeError if fastbpe does not run it.
     """
-    from fastbpe.formats.huggingface import read_characters  # here: hardly any program needs it
-
     added = [AddedToken(**one) for one in described["added_tokens"]]
     special = {token.content: token.id for token in added if token.special}
-    model = read_characters.parse(document.to_bytes({**described, "added_tokens": []}), "tokenizer")
+    model = document.model_of({**described, "added_tokens": []}, "tokenizer")
     return Native(model._replace(special_tokens=special, added_tokens=added))
 
 
 def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
     """Return decoders with which the file may run faster, and whether each decodes as its own does."""
     own_decoder, pre_tokenizer, model = described["decoder"], described["pre_tokenizer"], described["model"]
-    if model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
+    if model["type"] != "BPE" or model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
         return [(own_decoder, True)]
     kinds = set() if pre_tokenizer is None else {step["type"] for step in components.flat(pre_tokenizer)}
     if "ByteLevel" in kinds:

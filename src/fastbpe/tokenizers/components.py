@@ -7,8 +7,10 @@ knows the steps. `n_changes` counts the changes of all components and tokenizers
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from operator import index
 from struct import pack, unpack
 from types import MappingProxyType
@@ -30,6 +32,9 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
+#: A small number in JSON of Python; and strings, which are left alone, or such a number.
+_EXPONENT = re.compile(r"\de-0\d")
+_STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d')
 #: Greatest id.
 MAX_ID = (1 << 32) - 1
 
@@ -267,6 +272,13 @@ def number(value: Any) -> int:
     return found
 
 
+def real(value: Any) -> float:
+    """Return a float. Raises TypeError for a str and whatever else is no number."""
+    if not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
+    return float(value)
+
+
 def token_id(value: Any) -> int:
     """Return an id. Raises TypeError or OverflowError for what tokenizers does not take."""
     found = index(value)
@@ -336,7 +348,33 @@ def pattern_field() -> Any:
 
 def compact(value: Any) -> bytes:
     """Return JSON without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return with_short_exponents(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+def with_short_exponents(text: str) -> str:
+    """Return JSON of Python with its numbers written as tokenizers writes them: 1e-8 and 0.00001.
+
+    >>> with_short_exponents('["1e-08", 1e-08, 1.5e-05, 1e+20]')
+    '["1e-08", 1e-8, 0.000015, 1e+20]'
+    """
+    return _STRING_OR_EXPONENT.sub(_short, text) if _EXPONENT.search(text) else text
+
+
+def _short(found: re.Match[str]) -> str:
+    text = found[0]
+    if text[0] == '"':
+        return text
+    if text.endswith("e-05"):
+        return plain_digits(float(text))
+    return text.replace("e-0", "e-")
+
+
+def plain_digits(value: float) -> str:
+    """Return a number without an exponent, in the fewest digits, as Rust shows it."""
+    shown = repr(value)
+    if "e" in shown:
+        shown = format(Decimal(shown), "f")
+    return shown.removesuffix(".0").replace("nan", "NaN")
 
 
 class Limits(NamedTuple):
@@ -368,8 +406,10 @@ def show(value: Any, limits: Limits, key: str = "") -> str:
         left, right = "()" if key in ("sep", "cls", "merge") else "[]"
         shown = [show(item, limits, _ITEMS.get(key, "")) for item in value[: limits.n_items]]
         return f"{left}{_listed(shown, limits)}{right}"
+    if isinstance(value, tuple):
+        return f"({', '.join(show(item, limits) for item in value)})"
     if isinstance(value, float):
-        return f"{single(value):.17g}" if single(value).is_integer() else repr(single(value))
+        return plain_digits(single(value) if key == "dropout" else value)
     if not isinstance(value, Mapping):
         return repr(value)
     if isinstance(value.get("type"), str):

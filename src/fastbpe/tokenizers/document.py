@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.tokenizers import components
+
+if TYPE_CHECKING:
+    from fastbpe.model import Model as NativeModel
+    from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
 PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 _STRATEGIES = {"longest_first": "LongestFirst", "only_first": "OnlyFirst", "only_second": "OnlySecond"}
@@ -35,8 +40,47 @@ def read(data: bytes) -> dict[str, Any]:
 def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
     """Return the text of a tokenizer.json. pretty: with line breaks."""
     if pretty:
-        return json.dumps(document, ensure_ascii=False, indent=2)
+        return components.with_short_exponents(json.dumps(document, ensure_ascii=False, indent=2))
     return components.compact(document).decode()
+
+
+def with_scores(model: Any, data: bytes) -> Any:
+    """Return the "model" of a parsed tokenizer.json, of a Unigram with the scores that tokenizers reads."""
+    if not isinstance(model, Mapping) or not isinstance(model.get("vocab"), list):
+        return model
+    from fastbpe.formats.huggingface.parts import Part
+    from fastbpe.formats.huggingface.read_segmented import scored
+
+    pieces, scores = scored(Part(dict(model), "tokenizer.json", "model"), data)
+    return {**model, "vocab": [*zip(pieces, scores, strict=True)]}
+
+
+def native_of(described: Mapping[str, Any], name: str) -> Native:
+    """Make fastbpe's tokenizer of characters for a whole tokenizer.json. name: name of it in errors."""
+    from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+
+    return Native(model_of(described, name))
+
+
+def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
+    """Make fastbpe's model of characters for a whole tokenizer.json.
+
+    A Unigram gets the scores themselves, which may lose a bit on the way through JSON.
+
+    Args:
+        described: the tokenizer.json.
+        name: name of it in errors.
+    """
+    from fastbpe.formats.huggingface import read_characters, read_segmented  # here: few programs need it
+
+    data = to_bytes(described)
+    model = read_segmented.parse(data, name)
+    if model is None:
+        return read_characters.parse(data, name)
+    if described["model"]["type"] == "Unigram":
+        scores = array("d", [score for _, score in described["model"]["vocab"]])
+        return model._replace(scores=scores.tobytes())
+    return model
 
 
 def to_bytes(document: Mapping[str, Any]) -> bytes:

@@ -1,7 +1,8 @@
-"""Whole tokenizers of a kind, of BPE: each makes a tokenizer of its components, and trains it by its own options.
+"""Whole tokenizers of a kind: each makes a tokenizer of its components, and trains it by its own options.
 
 The kinds differ in what they are made of. `ByteLevelBPETokenizer` is GPT-2's, `SentencePieceBPETokenizer` marks
-spaces by U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the ends of words.
+spaces by U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the ends of words. The module
+`segmenting_implementations` has the kinds of other models.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
-from fastbpe.tokenizers.base_tokenizer import BaseTokenizer
+from fastbpe.tokenizers.base_tokenizer import BaseTokenizer, TrainedTokenizer
 from fastbpe.tokenizers.models import BPE
-from fastbpe.tokenizers.originals import handed_over
+from fastbpe.tokenizers.segmenting_implementations import BertWordPieceTokenizer, SentencePieceUnigramTokenizer
 from fastbpe.tokenizers.tokenizer import Tokenizer
-from fastbpe.tokenizers.trainers import BpeTrainer
 
 __all__ = [
     "BaseTokenizer",
@@ -30,22 +30,9 @@ _Merges = Sequence[tuple[str, str]] | str | None
 _UNKNOWN = ("<unk>",)
 
 
-class _Trained(BaseTokenizer):
-    """Base of the kinds: they are trained by options of `BpeTrainer`."""
-
-    def _train(self, files: str | Sequence[str], options: Mapping[str, Any]) -> None:
-        paths = [files] if isinstance(files, str) else files
-        self._tokenizer.train(paths, trainer=_trainer(options))
-
-    def _train_from_iterator(
-        self, iterator: Iterable[Any], length: int | None, options: Mapping[str, Any]
-    ) -> None:
-        self._tokenizer.train_from_iterator(iterator, trainer=_trainer(options), length=length)
-
-
-def _trainer(options: Mapping[str, Any]) -> BpeTrainer:
-    special = options["special_tokens"]
-    return BpeTrainer(**{**options, "special_tokens": [*special] if special is _UNKNOWN else special})
+def _named(special: Sequence[Any]) -> Sequence[Any]:
+    """Return special tokens, the default as a list."""
+    return [*special] if special is _UNKNOWN else special
 
 
 def _normalizer(names: Sequence[Any]) -> Any:
@@ -57,7 +44,7 @@ def _forms(unicode_normalizer: str | None) -> list[Any]:
     return [normalizers.unicode_normalizer_from_str(unicode_normalizer)] if unicode_normalizer else []
 
 
-class ByteLevelBPETokenizer(_Trained):
+class ByteLevelBPETokenizer(TrainedTokenizer):
     """Byte-level BPE, as GPT-2 has it.
 
     Args:
@@ -150,7 +137,7 @@ def _byte_options(
     }
 
 
-class _OfCharacters(_Trained):
+class _OfCharacters(TrainedTokenizer):
     """Base of the kinds whose base symbols are characters."""
 
     @staticmethod
@@ -218,7 +205,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         show_progress: bool = True,
     ) -> None:
         """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`."""
-        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train(files, dict(zip(_OPTIONS, first, strict=True)))
 
     def train_from_iterator(
@@ -233,7 +220,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         length: int | None = None,
     ) -> None:
         """Learn a vocabulary from texts, as `train` does from files."""
-        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train_from_iterator(iterator, length, dict(zip(_OPTIONS, first, strict=True)))
 
 
@@ -320,7 +307,7 @@ class CharBPETokenizer(_OfCharacters):
 
         suffix: the trainer's end_of_word_suffix.
         """
-        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train(files, {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix})
 
     def train_from_iterator(
@@ -336,12 +323,6 @@ class CharBPETokenizer(_OfCharacters):
         length: int | None = None,
     ) -> None:
         """Learn a vocabulary from texts, as `train` does from files."""
-        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         options = {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix}
         self._train_from_iterator(iterator, length, options)
-
-
-BertWordPieceTokenizer = handed_over(BaseTokenizer, "implementations.BertWordPieceTokenizer", "from_file")
-SentencePieceUnigramTokenizer = handed_over(
-    BaseTokenizer, "implementations.SentencePieceUnigramTokenizer", "from_spm"
-)

@@ -11,7 +11,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from fastbpe.tokenizers.trainers import BpeTrainer, progress_of
+from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 
 _UNLIMITED = 1 << 62
 _MAX_IDS = (1 << 31) - 2
@@ -114,7 +114,7 @@ def _core_merges(
         prefix=(trainer.continuing_subword_prefix or "").encode(),
     )
     n_merges = min(trainer.vocab_size, _MAX_IDS) - len(names)
-    with Reporter(progress_of(trainer)).phase("learning", n_merges, unit=" merges") as phase:
+    with Reporter(trainer.progress()).phase("learning", n_merges, unit=" merges") as phase:
         learner.learn(lambda n_ids: phase.update(n_ids - len(names) - phase.n))
     return [(left, right) for left, right, _ in learner.merges()]
 

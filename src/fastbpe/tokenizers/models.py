@@ -6,29 +6,16 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
-from fastbpe._core.encode.offsets import traced_piece
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.read_segmented import type_of
 from fastbpe.formats.huggingface.vocabulary import read_merges
-from fastbpe.tokenizer.tokenizer import Tokenizer as Native
-from fastbpe.tokenizers.components import (
-    MAX_ID,
-    Component,
-    compact,
-    field,
-    finder,
-    ignore,
-    n_changes,
-    number,
-    of_type,
-    shortest,
-    single,
-    token_id,
-)
-from fastbpe.tokenizers.originals import handed_over
+from fastbpe.tokenizers.components import field, finder, ignore, n_changes, number, of_type, real, shortest, single
+from fastbpe.tokenizers.model import CachingModel, Model, beginning, taken
+from fastbpe.tokenizers.originals import is_theirs
+from fastbpe.tokenizers.segmenting_models import Unigram, WordLevel, WordPiece
 from fastbpe.tokenizers.token import Token
 from fastbpe.tokenizers.trainers import BpeTrainer
 
@@ -46,11 +33,7 @@ _OPTIONS: dict[str, tuple[type, Any]] = {
 }
 
 
-class Model(Component):
-    """Base of all models."""
-
-
-class BPE(Model):
+class BPE(CachingModel):
     """Model of byte-pair encoding.
 
     Args:
@@ -72,8 +55,6 @@ class BPE(Model):
     """
 
     kind = "BPE"
-    #: State of the model, and a tokenizer of it alone, which merges pieces.
-    _merger: tuple[dict[str, Any], Native] | None = None
     #: Merges, and rank and result of each.
     _ranks: tuple[Any, dict[tuple[int, int], tuple[int, int]]] | None = None
 
@@ -100,8 +81,8 @@ class BPE(Model):
             value = options[name]
             if value is None and kind is not bool:
                 self._state[name] = None
-            elif kind is float and (hasattr(value, "__float__") or hasattr(value, "__index__")):
-                self._state[name] = shortest(float(value))
+            elif kind is float:
+                self._state[name] = shortest(real(value))
             else:
                 self._state[name] = of_type(value, kind)
         dropout = self._state["dropout"]
@@ -110,12 +91,7 @@ class BPE(Model):
 
     def _take(self, vocab: Any, merges: list[Any]) -> None:
         """Check and take vocabulary and merges."""
-        if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
-            vocab = {of_type(token, str): number(its_id) for token, its_id in vocab.items()}
-        ids = sorted(vocab.values())
-        if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
-            raise OverflowError("an id does not fit in 32 bits without a sign")
-        self.vocab: dict[str, int] = dict(sorted(vocab.items(), key=itemgetter(1)))
+        self.vocab = taken(vocab)
         self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
         self._n_prefix = len((self._state["continuing_subword_prefix"] or "").encode())
         self.merges = self._checked(merges)
@@ -178,10 +154,6 @@ class BPE(Model):
         """Return the JSON of the model as it is now."""
         return {**self._state, "vocab": {token: i for i, token in self.names.items()}, "merges": self.merges}
 
-    def options(self) -> dict[str, Any]:
-        """Return the JSON of the model without vocabulary and merges."""
-        return {**self._state}
-
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> BPE:
         """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
@@ -198,40 +170,15 @@ class BPE(Model):
             raise FormatError(f"BPE: {error}") from None
         return made
 
-    def token_to_id(self, token: str) -> int | None:
-        """Return the id of a token; None if it is unknown."""
-        return self.vocab.get(of_type(token, str))
-
-    def id_to_token(self, id: int) -> str | None:
-        """Return the token of an id; None if the id is unknown."""
-        return self.names.get(token_id(id))
-
     def tokenize(self, sequence: str) -> list[Token]:
-        """Merge a piece, and return its tokens, with offsets in bytes of UTF-8.
-
-        Args:
-            sequence: the piece. Normalizer and pre-tokenizer do not see it.
-
-        Raises:
-            TypeError: it is not a str.
-            ValueError: it has a lone surrogate, or needs an unknown token that the vocabulary lacks.
-
-        >>> from fastbpe.tokenizers import models
-        >>> [token.as_tuple() for token in models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]).tokenize("aab")]
-        [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
-        """
-        of_type(sequence, str).encode()
+        """Merge a piece, and return its tokens; see `Model.tokenize`. With dropout, some merges are left out."""
+        tokens = super().tokenize(sequence)
         dropout = self._state["dropout"]
-        if self._merger is None or self._merger[0] is not self._state:
-            self._merger = self._state, self._make_merger()
-        names = self.names
-        traced = traced_piece(self._merger[1]._pipeline, sequence)
-        tokens = [Token(i, names[i], (start, end)) for i, start, end in traced]
         if not dropout:
             return tokens
         from fastbpe.tokenizers.dropping import merge  # here: few programs drop merges
 
-        return merge(tokens, self._ranked(), names, dropout)
+        return merge(tokens, self._ranked(), self.names, dropout)
 
     def _ranked(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Return rank and result of each merge."""
@@ -244,24 +191,10 @@ class BPE(Model):
             self._ranks = self.merges, found
         return self._ranks[1]
 
-    def _make_merger(self) -> Native:
-        """Return a tokenizer of the model alone; without its merges if it leaves some out."""
-        from fastbpe.formats.huggingface import read_characters  # here: few programs merge pieces
-
-        model = {**self.state(), "dropout": None}
-        if self._state["dropout"]:
-            model |= {"merges": [], "ignore_merges": False}
-        described = {"version": "1.0", "model": model}
-        made = Native(read_characters.parse(compact(described), self.kind))
-        made.encode("")  # which makes the pipeline
-        return made
-
-    def _clear_cache(self) -> None:
-        """Do nothing: fastbpe has its own caches."""
-
-    def _resize_cache(self, capacity: int) -> None:
-        """Check the number, and do nothing else: fastbpe has its own caches."""
-        number(capacity)
+    def _run_state(self) -> dict[str, Any]:
+        """Return the JSON of the model; without its merges if it leaves some out."""
+        described = {**self.state(), "dropout": None}
+        return described | {"merges": [], "ignore_merges": False} if self._state["dropout"] else described
 
     def get_trainer(self) -> Any:
         """Return a trainer with its defaults."""
@@ -308,23 +241,18 @@ class BPE(Model):
         Args:
             folder: path of the folder.
             prefix: put before the names of the files, with a hyphen.
-            name: without effect.
+            name: older name of prefix, deprecated.
 
         Returns:
             The paths.
         """
-        before = f"{prefix}-" if prefix else ""
+        before = beginning(prefix, name)
         paths = [os.path.join(folder, f"{before}{ending}") for ending in ("vocab.json", "merges.txt")]
         with open(paths[0], "w", encoding="utf-8") as file:
             json.dump(self.state()["vocab"], file, ensure_ascii=False, separators=(",", ":"))
         with open(paths[1], "w", encoding="utf-8", newline="\n") as file:
             file.write("#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in self.merges))
         return paths
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> BPE:
-        made = BPE.__new__(BPE)
-        made.__dict__.update(self.__dict__, _state={**self._state})
-        return made
 
 
 def _is_version(line: Any) -> bool:
@@ -353,22 +281,23 @@ def _option(name: str) -> Any:
 for _name in _OPTIONS:
     setattr(BPE, _name, _option(_name))
 
-Unigram = handed_over(Model, "models.Unigram")
-WordLevel = handed_over(Model, "models.WordLevel", "from_file", "read_file")
-WordPiece = handed_over(Model, "models.WordPiece", "from_file", "read_file")
 
-_find = finder({"BPE": BPE}, "model")
+def checked(value: Any) -> Any:
+    """Return a model, or a copy of one of tokenizers itself. Raises TypeError for anything else."""
+    if not is_theirs(value):
+        return of_type(value, Model)
+    made = find(json.loads(value.__getstate__()))
+    for name in ("alpha", "nbest_size"):  # of a Unigram; its state lacks them
+        if getattr(value, name, None) is not None:
+            setattr(made, name, getattr(value, name))
+    return made
+
+
+_find = finder({kind.kind: kind for kind in (BPE, Unigram, WordPiece, WordLevel)}, "model")
 
 
 def find(described: Any) -> Any:
     """Make the model that a tokenizer.json describes. Old files leave its type out."""
-    if isinstance(described, Mapping) and "type" not in described and "merges" in described:
-        described = {"type": "BPE", **described}
+    if isinstance(described, Mapping) and "type" not in described:
+        described = {"type": type_of(Part(dict(described), "tokenizer.json", "model")), **described}
     return _find(described)
-
-
-def other_kind(described: Any) -> str | None:
-    """Return what the JSON of a model that is not BPE describes; None: it is BPE."""
-    if not isinstance(described, Mapping) or "merges" in described or described.get("type") == "BPE":
-        return None
-    return f"the model {described['type']!r}" if "type" in described else "a model without a type"

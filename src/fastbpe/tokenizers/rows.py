@@ -13,7 +13,7 @@ from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, read_truncation
 from fastbpe.tokenizer.families.words import Words
-from fastbpe.tokenizer.internals import find_words, vocabulary_of
+from fastbpe.tokenizer.internals import find_words, unknown_texts, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.encoding import Encoding, of_columns
@@ -177,6 +177,8 @@ def words_of(setup: Setup, text: str, ids: list[int]) -> tuple[list[str], Words]
     if found is None:
         needs_tokenizers("an encoding of the name of a control symbol between user-defined symbols")
     for i, its_text in found.found.items():
+        tokens[i] = its_text
+    for i, its_text in unknown_texts(setup.native, text, ids, found, setup.allowed).items():
         tokens[i] = its_text
     return tokens, found
 

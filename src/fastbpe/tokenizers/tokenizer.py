@@ -1,7 +1,7 @@
 """Tokenizer: the class of tokenizers 0.23, run by fastbpe's core.
 
 It holds what a tokenizer.json holds, as plain objects. fastbpe's reader makes a tokenizer of these for the first
-call that needs one, and again after a change. For models other than BPE, `other_models` asks tokenizers itself.
+call that needs one, and again after a change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from fastbpe.tokenizers import (
     document,
     models,
     normalizers,
-    originals,
     pre_tokenizers,
     processors,
     rows,
@@ -61,10 +60,10 @@ def _component(name: str, base: type, doc: str) -> Any:
 
 
 class Tokenizer:
-    """Tokenizer of a BPE model and its components, which may be changed at any time.
+    """Tokenizer of a model and its components, which may be changed at any time.
 
     Args:
-        model: a `models.BPE`; or a model of another kind, which is tokenizers' own and runs there.
+        model: a model of `models`, or one of tokenizers itself, which is copied.
 
     Raises:
         TypeError: model is no model.
@@ -74,14 +73,8 @@ class Tokenizer:
     ['ab', 'b', 'a']
     """
 
-    def __new__(cls, model: Any = None) -> Tokenizer:
-        """Make the object: for a model of the original, one that the original answers."""
-        if cls is Tokenizer and is_theirs(model):
-            cls = originals.OTHER[0]
-        return object.__new__(cls)
-
     def __init__(self, model: Any) -> None:
-        self._model: models.BPE = of_type(model, models.BPE)
+        self._model: Any = models.checked(model)
         self._components: dict[str, Any] = dict.fromkeys(document.PARTS)
         self._added = added_tokens.AddedTokens()
         self._truncation: dict[str, Any] | None = None
@@ -116,14 +109,10 @@ class Tokenizer:
 
         Raises:
             FormatError: they are damaged.
-            ImportError: a component or a model that only the original has.
+            ImportError: a component that only the original has.
         """
         read = document.read(of_type(buffer, bytes))
-        other = models.other_kind(read["model"])
-        if other is not None:
-            made: Tokenizer = originals.OTHER[0].over(originals.find(other).Tokenizer.from_buffer(buffer))
-            return made
-        made = Tokenizer(models.find(read["model"]))
+        made = Tokenizer(models.find(document.with_scores(read["model"], buffer)))
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
                 made._components[name] = find(read[name])
@@ -319,7 +308,8 @@ class Tokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token as the vocabulary spells it; None if there is none."""
-        return self._added.ids.get(of_type(token, str), self._model.vocab.get(token))
+        found: int | None = self._added.ids.get(of_type(token, str), self._model.vocab.get(token))
+        return found
 
     def id_to_token(self, id: int) -> str | None:
         """Return the token of an id, or None.
@@ -330,7 +320,8 @@ class Tokenizer:
         at = token_id(id)
         added = self._added.tokens.get(at)
         if added is None:
-            return self._model.names.get(at)
+            token: str | None = self._model.names.get(at)
+            return token
         normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
         return added.content if normalizer is None else normalizer.normalize_str(added.content)
 
@@ -380,16 +371,12 @@ class Tokenizer:
 
     @property
     def model(self) -> Any:
-        """Model of the tokenizer, a `models.BPE`."""
+        """Model of the tokenizer."""
         return self._model
 
     @model.setter
     def model(self, value: Any) -> None:
-        if is_theirs(value):
-            text = document.dump(self._with(dict.fromkeys(document.PARTS)), pretty=False)
-            originals.OTHER[0].take(self, text, self._components, value)
-            return
-        self._model = of_type(value, models.BPE)
+        self._model = models.checked(value)
         components.n_changes[0] += 1
 
     normalizer = _component("normalizer", normalizers.Normalizer, "Normalizer of texts, or None.")
@@ -497,7 +484,7 @@ class Tokenizer:
 
         Args:
             files: paths.
-            trainer: a `trainers.BpeTrainer`; None: one with its defaults.
+            trainer: a trainer of the model's kind; None: one with its defaults.
 
         Raises:
             OSError: a file cannot be read.
@@ -525,11 +512,11 @@ class Tokenizer:
 
     def _train(self, texts: Iterable[str], trainer: Any) -> None:
         if is_theirs(trainer):
-            kind = type(trainer).__name__
-            if kind != "BpeTrainer":
-                raise TrainingError(f"{kind} can only train a {kind.removesuffix('Trainer')}; this model is a BPE")
-            trainer = trainers.of_pickled(trainer.__getstate__())
-        chosen = trainers.BpeTrainer() if trainer is None else of_type(trainer, trainers.Trainer)
+            trainer = trainers.copied(trainer)
+        chosen = self._model.get_trainer() if trainer is None else of_type(trainer, trainers.Trainer)
+        if chosen.trains != self._model.kind:
+            kind = f"{type(chosen).__name__} can only train a {chosen.trains}"
+            raise TrainingError(f"{kind}; this model is a {self._model.kind}")
         described = {
             "version": "1.0",
             "added_tokens": self._added.found(),
@@ -538,8 +525,8 @@ class Tokenizer:
         }
         from fastbpe.tokenizers import training  # here: few programs train
 
-        vocab, merges = training.learn(texts, chosen, described, frozenset() if self._splits_special else "all")
-        self._model.replace(vocab, merges, chosen.continuing_subword_prefix, chosen.end_of_word_suffix)
+        allowed: Any = frozenset() if self._splits_special else "all"
+        training.train(self._model, texts, chosen, described, allowed)
         self._add([token.copied() for token in chosen.special_tokens])
 
     # In threads of their own

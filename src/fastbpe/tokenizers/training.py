@@ -1,8 +1,8 @@
-"""Training by fastbpe, with the vocabulary that tokenizers' BpeTrainer learns.
+"""Training by fastbpe: of BPE, WordPiece and WordLevel with the vocabulary that tokenizers learns.
 
 The words of the texts are counted first: in the tables of the core, on all threads, where there are no added
 tokens and the pre-tokenizer only cuts texts or is byte-level; else the core cuts them into words, which a Counter
-counts. `learning` then learns from the counts.
+counts. `learning` then learns merges from the counts, and `unigram_learning` scores.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from fastbpe.tokenizers.built import with_added
 from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.learning import learn_words
 from fastbpe.tokenizers.models import BPE
-from fastbpe.tokenizers.trainers import BpeTrainer, progress_of
+from fastbpe.tokenizers.trainer import Trainer
+from fastbpe.tokenizers.trainers import BpeTrainer, UnigramTrainer, WordLevelTrainer, WordPieceTrainer
 from fastbpe.tokenizers.written import WrittenEngine, is_written
 
 
-def learn(
-    texts: Iterable[str], trainer: BpeTrainer, described: Mapping[str, Any], allowed: Special
-) -> tuple[dict[str, int], list[list[str]]]:
-    """Learn a vocabulary and its merges.
+def train(
+    model: Any, texts: Iterable[str], trainer: Trainer, described: Mapping[str, Any], allowed: Special
+) -> None:
+    """Learn a vocabulary, and let a model have it.
 
     Args:
+        model: the model, of the kind that the trainer trains.
         texts: the texts.
         trainer: the options. It keeps the words of the texts.
         described: JSON of the tokenizer without its model, with objects in the place of what is written in Python.
@@ -59,7 +61,28 @@ def learn(
             needs_tokenizers(f"training with these components ({error})")
         words = Counter(word for text in texts for word in cut(text))
     trainer.words = dict(sorted(words.items()))
-    return learn_words(trainer.words, trainer)
+    if isinstance(trainer, BpeTrainer):
+        vocab, merges = learn_words(trainer.words, trainer)
+        model.replace(vocab, merges, trainer.continuing_subword_prefix, trainer.end_of_word_suffix)
+    elif isinstance(trainer, WordPieceTrainer):
+        vocab, _ = learn_words(trainer.words, trainer.bpe)
+        prefix = trainer.bpe.continuing_subword_prefix
+        model.replace(vocab, "##" if prefix is None else prefix)
+    elif isinstance(trainer, WordLevelTrainer):
+        model.replace(_frequent(trainer.words, trainer))
+    elif isinstance(trainer, UnigramTrainer):
+        from fastbpe.tokenizers.unigram_learning import learn_scores  # here: few programs train one
+
+        scored, unk_id = learn_scores(trainer.words, trainer)
+        model.take(scored, unk_id, model.options()["byte_fallback"])
+
+
+def _frequent(words: Mapping[str, int], trainer: WordLevelTrainer) -> dict[str, int]:
+    """Return the special tokens and the most frequent words; equally frequent ones are in Unicode's order."""
+    order = sorted(words, key=lambda word: (-words[word], word))
+    kept = [word for word in order if words[word] >= trainer.min_frequency]
+    tokens = [token.content for token in trainer.special_tokens] + kept
+    return {token: i for i, token in enumerate(tokens[: trainer.vocab_size])}
 
 
 def _cutter(described: Mapping[str, Any], allowed: Special) -> Callable[[str], list[str]]:
@@ -92,7 +115,7 @@ def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
     return made if made.mode == "byte" else None
 
 
-def _counted(texts: Iterable[str], carrier: Native, trainer: BpeTrainer) -> Iterable[tuple[bytes, int]]:
+def _counted(texts: Iterable[str], carrier: Native, trainer: Trainer) -> Iterable[tuple[bytes, int]]:
     """Return each piece of the texts with its count."""
     # Imported here: few programs train.
     from fastbpe._utils.progress import Reporter
@@ -102,7 +125,7 @@ def _counted(texts: Iterable[str], carrier: Native, trainer: BpeTrainer) -> Iter
 
     options = ByteOptions(vocab_size=carrier.vocab_size, **add_pattern_of_base(carrier, {}))
     start = vocabulary_of_base(carrier, "keep", options)
-    reporter = Reporter(progress_of(trainer))
+    reporter = Reporter(trainer.progress())
     counts = count_source(iter(texts), options.pattern, (), ReadingOptions(), reporter, start.texts)
     found: Iterable[tuple[bytes, int]] = counts.items()
     return found

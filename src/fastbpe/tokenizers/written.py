@@ -18,7 +18,7 @@ from fastbpe.tokenizer.tokenizer import Special
 from fastbpe.tokenizers import document
 from fastbpe.tokenizers.components import WRITTEN, flat
 from fastbpe.tokenizers.encoding import Encoding
-from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.model import Model
 from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pieces import Piece
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString, of_sections
@@ -58,7 +58,7 @@ class WrittenEngine:
         model: its model.
     """
 
-    def __init__(self, described: Mapping[str, Any], model: BPE) -> None:
+    def __init__(self, described: Mapping[str, Any], model: Model) -> None:
         self._changes, self._steps = (_steps_of(described, name) for name in ("normalizer", "pre_tokenizer"))
         self._model = model
         tokens = described["added_tokens"]

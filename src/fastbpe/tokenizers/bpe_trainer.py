@@ -1,0 +1,127 @@
+"""Trainer of BPE, as a plain object."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastbpe._utils.progress import Progress
+from fastbpe.tokenizers.added_token import AddedToken, checked
+from fastbpe.tokenizers.components import ignore, number, of_type
+from fastbpe.tokenizers.trainer import Trainer, characters, first_characters, number_or_none, option, text_or_none
+
+
+def _progress_format(value: Any) -> str:
+    return value if of_type(value, str) in ("json", "silent") else "indicatif"
+
+
+#: Options in the order of a state.
+_ORDER = (
+    "min_frequency",
+    "vocab_size",
+    "show_progress",
+    "progress_format",
+    "special_tokens",
+    "limit_alphabet",
+    "initial_alphabet",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "max_token_length",
+    "words",
+)
+#: Forms of progress by the names of arguments, as a state has them.
+_FORMATS = {"indicatif": "Indicatif", "json": "JsonLines", "silent": "Silent"}
+_FORMAT_NAMES = {value: key for key, value in _FORMATS.items()}
+
+
+def _print_json(stage: str, n_done: int, n_total: int | None) -> None:
+    """Print the progress of a stage as a line of JSON on stderr."""
+    print(json.dumps({"stage": stage, "current": n_done, "total": n_total}), file=sys.stderr)
+
+
+class BpeTrainer(Trainer):
+    """Options of the training of a BPE.
+
+    Args:
+        vocab_size: tokens to end with, with the special tokens and the alphabet.
+        min_frequency: occurrences below which a pair is not merged.
+        show_progress: show a bar on a terminal.
+        progress_format: "indicatif": a bar; "json": lines of JSON on stderr with stage, current and total, also
+            without show_progress; "silent": nothing. Another str means "indicatif".
+        special_tokens: list of str or `AddedToken`, which get the first ids.
+        limit_alphabet: most characters that are tokens, the frequent ones; of equally frequent ones, the first in
+            Unicode's order. (tokenizers picks any of them.)
+        initial_alphabet: list of str, whose first characters are tokens even if no text has them.
+        continuing_subword_prefix: text before each character of a word but the first.
+        end_of_word_suffix: text after the last character of a word.
+        max_token_length: length from which no token is made.
+        ignored: other arguments have no effect, and cause a warning.
+
+    Raises:
+        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+    """
+
+    trains = "BPE"
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 30000,
+        min_frequency: int = 0,
+        show_progress: bool = True,
+        progress_format: str = "indicatif",
+        special_tokens: Sequence[str | AddedToken] = (),
+        limit_alphabet: int | None = None,
+        initial_alphabet: Sequence[str] = (),
+        continuing_subword_prefix: str | None = None,
+        end_of_word_suffix: str | None = None,
+        max_token_length: int | None = None,
+        **ignored: Any,
+    ) -> None:
+        ignore(ignored)
+        self._options: dict[str, Any] = {}
+        #: Words of the last training, with the count of each.
+        self.words: Mapping[str, int] = {}
+        self.vocab_size = vocab_size
+        self.min_frequency = min_frequency
+        self.show_progress = show_progress
+        self.progress_format = progress_format
+        self.special_tokens = [] if special_tokens == () else special_tokens
+        self.limit_alphabet = limit_alphabet
+        self.initial_alphabet = first_characters(initial_alphabet)
+        self.continuing_subword_prefix = continuing_subword_prefix
+        self.end_of_word_suffix = end_of_word_suffix
+        self.max_token_length = max_token_length
+
+    vocab_size = option("vocab_size", "Tokens to end with.", number)
+    min_frequency = option("min_frequency", "Occurrences below which a pair is not merged.", number)
+    show_progress = option("show_progress", "Show a bar on a terminal.", lambda value: of_type(value, bool))
+    progress_format = option("progress_format", "Form of the progress.", _progress_format)
+    special_tokens = option(
+        "special_tokens", "`AddedToken`s with the first ids.", lambda value: checked(value, special=True)
+    )
+    limit_alphabet = option("limit_alphabet", "Most characters that are tokens, or None.", number_or_none)
+    initial_alphabet = option("initial_alphabet", "Characters that are tokens in any case.", characters)
+    continuing_subword_prefix = option(
+        "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
+    )
+    end_of_word_suffix = option(
+        "end_of_word_suffix", "Text behind the last character of a word, or None.", text_or_none
+    )
+    max_token_length = option("max_token_length", "Length from which no token is made, or None.", number_or_none)
+
+    def progress(self) -> Progress:
+        if self.progress_format == "json":
+            return _print_json
+        return None if self.show_progress and self.progress_format == "indicatif" else False
+
+    def options(self) -> dict[str, Any]:
+        """Return the JSON of the options, in tokenizers' order, and of the words of the last training."""
+        described = {**super().options(), "progress_format": _FORMATS[self.progress_format]}
+        return {name: described[name] for name in _ORDER}
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> BpeTrainer:
+        return super().of_options({**options, "progress_format": _FORMAT_NAMES[options["progress_format"]]})

@@ -1,0 +1,145 @@
+"""Model: what all models have in common."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from operator import index, itemgetter
+from typing import Any, TypeVar
+
+from fastbpe._core.encode.offsets import traced_piece
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.tokenizers.components import (
+    MAX_ID,
+    Component,
+    compact,
+    field,
+    n_changes,
+    number,
+    of_type,
+    token_id,
+)
+from fastbpe.tokenizers.token import Token
+
+_Made = TypeVar("_Made", bound="Model")
+
+
+class Model(Component):
+    """Base of all models.
+
+    Attributes:
+        vocab: token → id.
+        names: id → token.
+        merges: merges of a BPE; () of other models.
+    """
+
+    vocab: dict[str, int]
+    names: dict[int, str]
+    merges: Any = ()
+    #: State of the model, and a tokenizer of it alone, which cuts pieces.
+    _runner: tuple[dict[str, Any], Native] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the JSON of the model without vocabulary and merges."""
+        return {**self._state}
+
+    def sampling(self) -> str:
+        """Name an option by which texts are cut at random, and which fastbpe's tokenizer does not have; or ""."""
+        return ""
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token; None if it is unknown."""
+        return self.vocab.get(of_type(token, str))
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the token of an id; None if the id is unknown."""
+        return self.names.get(token_id(id))
+
+    def tokenize(self, sequence: str) -> list[Token]:
+        """Cut a piece into tokens, with offsets in bytes of UTF-8.
+
+        Args:
+            sequence: the piece. Normalizer and pre-tokenizer do not see it.
+
+        Raises:
+            TypeError: it is not a str.
+            ValueError: it has a lone surrogate, or needs an unknown token that the vocabulary lacks.
+
+        >>> from fastbpe.tokenizers import models
+        >>> [token.as_tuple() for token in models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]).tokenize("aab")]
+        [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
+        """
+        of_type(sequence, str).encode()
+        if self._runner is None or self._runner[0] is not self._state:
+            self._runner = self._state, self._make_runner()
+        names = self.names
+        traced = traced_piece(self._runner[1]._pipeline, sequence)
+        return [Token(i, names[i], (start, end)) for i, start, end in traced]
+
+    def _make_runner(self) -> Native:
+        """Return a tokenizer of the model alone."""
+        from fastbpe.tokenizers.document import native_of  # here: few programs cut pieces
+
+        made = native_of({"version": "1.0", "added_tokens": [], "model": self._run_state()}, self.kind)
+        made.encode("")  # which makes the pipeline
+        return made
+
+    def _run_state(self) -> dict[str, Any]:
+        """Return the JSON of the model that `tokenize` runs."""
+        return self.state()
+
+    def get_trainer(self) -> Any:
+        """Return a trainer with its defaults."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> bytes:
+        return compact(self.state())
+
+    def __deepcopy__(self: _Made, memo: dict[int, Any]) -> _Made:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _state={**self._state})
+        return made
+
+
+class CachingModel(Model):
+    """Base of the models that have a cache in tokenizers."""
+
+    def _clear_cache(self) -> None:
+        """Do nothing: fastbpe has its own caches."""
+
+    def _resize_cache(self, capacity: int) -> None:
+        """Check the number, and do nothing else: fastbpe has its own caches."""
+        number(capacity)
+
+
+def option(name: str, check: Callable[[Any], Any]) -> Any:
+    """Return a property for an option of a model. check: returns the value that is set, or raises an error."""
+    return field(name, f"Option {name}.", check)
+
+
+def taken(vocab: Any) -> dict[str, int]:
+    """Check a vocabulary, and return it in the order of ids.
+
+    Raises:
+        TypeError: it is not a dict of str to int, or an id does not fit.
+    """
+    if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
+        vocab = {of_type(token, str): index(its_id) for token, its_id in vocab.items()}
+    ids = sorted(vocab.values())
+    if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
+        raise TypeError("an id does not fit in 32 bits without a sign")
+    return dict(sorted(vocab.items(), key=itemgetter(1)))
+
+
+def changed() -> None:
+    """Note that a model has another vocabulary."""
+    n_changes[0] += 1
+
+
+def beginning(prefix: str | None, name: str | None) -> str:
+    """Return the beginning of the names of a model's files. name: older name of the prefix."""
+    if name is not None:
+        message = "Deprecated in 0.10.0: Parameter `name` of Model.save has been renamed `prefix`"
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+    chosen = name if prefix is None else prefix
+    return "" if chosen is None else f"{chosen}-"

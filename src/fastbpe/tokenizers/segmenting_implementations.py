@@ -1,0 +1,253 @@
+"""Whole tokenizers of a kind, of WordPiece and Unigram: BERT's, and sentencepiece's."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
+from fastbpe.tokenizers.base_tokenizer import TrainedTokenizer
+from fastbpe.tokenizers.components import Regex
+from fastbpe.tokenizers.models import Unigram, WordPiece
+from fastbpe.tokenizers.tokenizer import Tokenizer
+from fastbpe.tokenizers.trainers import UnigramTrainer, WordPieceTrainer
+
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+#: Options of training a WordPiece, in the order of the arguments.
+_OPTIONS = (
+    "vocab_size",
+    "min_frequency",
+    "limit_alphabet",
+    "initial_alphabet",
+    "special_tokens",
+    "show_progress",
+    "continuing_subword_prefix",
+)
+
+
+class BertWordPieceTokenizer(TrainedTokenizer):
+    """WordPiece, as BERT has it.
+
+    Args:
+        vocab: vocabulary, or the path of a vocab.txt; None: to be trained.
+        unk_token: token of words that no tokens make up.
+        sep_token, cls_token: tokens behind each text, and before the first one.
+        pad_token, mask_token: further special tokens.
+        clean_text: drop control characters, and make white space a space.
+        handle_chinese_chars: put spaces around Chinese characters.
+        strip_accents: drop accents; None: if lowercase is True.
+        lowercase: make texts lower case.
+        wordpieces_prefix: text before tokens inside a word, which decoding drops.
+
+    Raises:
+        TypeError: the vocabulary lacks sep_token or cls_token.
+    """
+
+    _trainer = WordPieceTrainer
+
+    def __init__(
+        self,
+        vocab: Mapping[str, int] | str | None = None,
+        unk_token: Any = "[UNK]",
+        sep_token: Any = "[SEP]",
+        cls_token: Any = "[CLS]",
+        pad_token: Any = "[PAD]",
+        mask_token: Any = "[MASK]",
+        clean_text: bool = True,
+        handle_chinese_chars: bool = True,
+        strip_accents: bool | None = None,
+        lowercase: bool = True,
+        wordpieces_prefix: str = "##",
+    ) -> None:
+        tokenizer = Tokenizer(WordPiece(vocab, unk_token=str(unk_token)))
+        for token in map(str, (unk_token, sep_token, cls_token, pad_token, mask_token)):
+            if tokenizer.token_to_id(token) is not None:
+                tokenizer.add_special_tokens([token])
+        cleaning: dict[str, Any] = {
+            "clean_text": clean_text,
+            "handle_chinese_chars": handle_chinese_chars,
+            "strip_accents": strip_accents,
+            "lowercase": lowercase,
+        }
+        tokenizer.normalizer = normalizers.BertNormalizer(**cleaning)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        if vocab is not None:
+            around = []
+            for name, token in (("sep_token", str(sep_token)), ("cls_token", str(cls_token))):
+                token_id = tokenizer.token_to_id(token)
+                if token_id is None:
+                    raise TypeError(f"{name} not found in the vocabulary")
+                around.append((token, token_id))
+            tokenizer.post_processor = processors.BertProcessing(*around)
+        tokenizer.decoder = decoders.WordPiece(prefix=wordpieces_prefix)
+        parameters = {
+            "model": "BertWordPiece",
+            "unk_token": unk_token,
+            "sep_token": sep_token,
+            "cls_token": cls_token,
+            "pad_token": pad_token,
+            "mask_token": mask_token,
+            **cleaning,
+            "wordpieces_prefix": wordpieces_prefix,
+        }
+        super().__init__(tokenizer, parameters)
+
+    @staticmethod
+    def from_file(vocab: str, **kwargs: Any) -> BertWordPieceTokenizer:
+        """Make a tokenizer of a vocab.txt. Takes the other arguments of the class, too."""
+        return BertWordPieceTokenizer(WordPiece.read_file(vocab), **kwargs)
+
+    def train(
+        self,
+        files: str | Sequence[str],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        limit_alphabet: int = 1000,
+        initial_alphabet: Sequence[str] = (),
+        special_tokens: Sequence[Any] = _SPECIAL,
+        show_progress: bool = True,
+        wordpieces_prefix: str = "##",
+    ) -> None:
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.WordPieceTrainer`.
+
+        wordpieces_prefix: the trainer's continuing_subword_prefix.
+        """
+        first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, _named(special_tokens)
+        self._train(files, dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True)))
+
+    def train_from_iterator(
+        self,
+        iterator: Iterable[Any],
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        limit_alphabet: int = 1000,
+        initial_alphabet: Sequence[str] = (),
+        special_tokens: Sequence[Any] = _SPECIAL,
+        show_progress: bool = True,
+        wordpieces_prefix: str = "##",
+        length: int | None = None,
+    ) -> None:
+        """Learn a vocabulary from texts, as `train` does from files."""
+        first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, _named(special_tokens)
+        options = dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True))
+        self._train_from_iterator(iterator, length, options)
+
+
+def _named(special: Sequence[Any]) -> Sequence[Any]:
+    """Return special tokens, the default as a list."""
+    return [*special] if special is _SPECIAL else special
+
+
+class SentencePieceUnigramTokenizer(TrainedTokenizer):
+    """Unigram where U+2581 stands for spaces, as in sentencepiece.
+
+    Args:
+        vocab: list of (token, score); None: to be trained.
+        replacement: the character that stands for spaces.
+        add_prefix_space: put one before texts.
+    """
+
+    _trainer = UnigramTrainer
+
+    def __init__(
+        self,
+        vocab: Sequence[tuple[str, float]] | None = None,
+        replacement: str = "\u2581",
+        add_prefix_space: bool = True,
+    ) -> None:
+        tokenizer = Tokenizer(Unigram(vocab))
+        steps = [normalizers.Nmt(), normalizers.NFKC(), _one_space()]
+        _put_components(tokenizer, steps, replacement, add_prefix_space)
+        parameters = {
+            "model": "SentencePieceUnigram",
+            "replacement": replacement,
+            "add_prefix_space": add_prefix_space,
+        }
+        super().__init__(tokenizer, parameters)
+
+    def train(
+        self,
+        files: str | Sequence[str],
+        vocab_size: int = 8000,
+        show_progress: bool = True,
+        special_tokens: Sequence[Any] | None = None,
+        initial_alphabet: Sequence[str] | None = None,
+        unk_token: str | None = None,
+    ) -> None:
+        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.UnigramTrainer`."""
+        self._train(files, _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token))
+
+    def train_from_iterator(
+        self,
+        iterator: Iterable[Any],
+        vocab_size: int = 8000,
+        show_progress: bool = True,
+        special_tokens: Sequence[Any] | None = None,
+        initial_alphabet: Sequence[str] | None = None,
+        unk_token: str | None = None,
+        length: int | None = None,
+    ) -> None:
+        """Learn a vocabulary from texts, as `train` does from files."""
+        options = _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token)
+        self._train_from_iterator(iterator, length, options)
+
+    @staticmethod
+    def from_spm(filename: str) -> SentencePieceUnigramTokenizer:
+        """Make a tokenizer of a sentencepiece model. tokenizers needs protobuf for it; this does not.
+
+        Args:
+            filename: path of the model.
+
+        Raises:
+            OSError: the file cannot be read.
+            FormatError: it is damaged, or the model is not a Unigram.
+        """
+        from fastbpe.formats.sentencepiece import model_file  # here: few programs read one
+
+        read = model_file.parse(
+            Path(filename).read_bytes(), str(filename), any_text=True, model_types=("unigram",)
+        )
+        try:
+            pieces = [piece.decode() for piece in read.pieces]
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{filename}: a piece is not UTF-8: {error}") from None
+        vocab = [*zip(pieces, array("f", read.scores), strict=True)]
+        tokenizer = Tokenizer(Unigram(vocab, read.trainer["unk_id"], read.trainer["byte_fallback"]))
+        charsmap = read.normalizer["precompiled_charsmap"]
+        steps = [normalizers.Precompiled(charsmap)] if charsmap else []
+        _put_components(tokenizer, [*steps, _one_space()], "\u2581", True)
+        made = SentencePieceUnigramTokenizer.__new__(SentencePieceUnigramTokenizer)
+        TrainedTokenizer.__init__(made, tokenizer, {"model": "SentencePieceUnigram"})
+        return made
+
+
+def _one_space() -> normalizers.Normalizer:
+    """Return the normalizer that makes several spaces one."""
+    return normalizers.Replace(Regex(" {2,}"), " ")
+
+
+def _put_components(tokenizer: Tokenizer, steps: list[Any], replacement: str, add_prefix_space: bool) -> None:
+    """Give a tokenizer these steps of a normalizer, and what replaces spaces."""
+    scheme = "always" if add_prefix_space else "never"
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=replacement, prepend_scheme=scheme)
+    tokenizer.decoder = decoders.Metaspace(replacement=replacement, prepend_scheme=scheme)
+
+
+def _options(
+    vocab_size: int,
+    show_progress: bool,
+    special_tokens: Sequence[Any] | None,
+    initial_alphabet: Sequence[str] | None,
+    unk_token: str | None,
+) -> dict[str, Any]:
+    return {
+        "vocab_size": vocab_size,
+        "show_progress": show_progress,
+        "special_tokens": [] if special_tokens is None else special_tokens,
+        "initial_alphabet": [] if initial_alphabet is None else initial_alphabet,
+        "unk_token": unk_token,
+    }

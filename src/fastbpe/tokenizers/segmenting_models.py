@@ -1,0 +1,292 @@
+"""Unigram, WordPiece and WordLevel: models that merge nothing, as plain objects."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fastbpe.errors import FormatError, VocabularyError
+from fastbpe.tokenizers.components import ignore, number, of_type, real, token_id, with_short_exponents
+from fastbpe.tokenizers.model import CachingModel, Model, beginning, changed, option, taken
+from fastbpe.tokenizers.token import Token
+
+
+def _real(value: Any) -> float | None:
+    return None if value is None else real(value)
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None else number(value)
+
+
+def _sampled(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
+    """Return a property for an option of random cuts."""
+
+    def set(self: Unigram, value: Any) -> None:
+        self._sampling = {**self._sampling, name: check(value)}
+        changed()
+
+    return property(lambda self: self._sampling[name], set, None, doc)
+
+
+class Unigram(CachingModel):
+    """Model of scores: a piece becomes the tokens whose scores have the greatest sum.
+
+    Args:
+        vocab: list of (token, score); None: `<unk>` alone.
+        unk_id: id of the token for unknown characters; None: such characters are an error.
+        byte_fallback: tokens for the bytes of unknown characters.
+        alpha, nbest_size: how tokenizers cuts pieces at random. fastbpe's tokenizer does not, and then only the
+            original encodes.
+
+    Raises:
+        ValueError: unk_id without vocab, or beyond it.
+        TypeError: an argument is of another type.
+    """
+
+    kind = "Unigram"
+
+    def __init__(
+        self,
+        vocab: Sequence[tuple[str, float]] | None = None,
+        unk_id: int | None = None,
+        byte_fallback: bool | None = None,
+        alpha: float | None = None,
+        nbest_size: int | None = None,
+    ) -> None:
+        if vocab is None:
+            if unk_id is not None:
+                raise ValueError("`vocab` and `unk_id` must be both specified")
+            vocab, unk_id = [("<unk>", 0.0)], 0
+        for item in of_type(vocab, (list, tuple)):
+            of_type(item, tuple)
+        self._sampling: dict[str, Any] = {"alpha": _real(alpha), "nbest_size": _number(nbest_size)}
+        self.take(vocab, unk_id, False if byte_fallback is None else byte_fallback)
+
+    alpha = _sampled("alpha", "Smoothing of the scores of ways to cut a piece at random, or None.", _real)
+    nbest_size = _sampled("nbest_size", "Best ways of which one is taken at random, or None.", _number)
+
+    def take(self, vocab: Sequence[tuple[str, float]], unk_id: int | None, byte_fallback: bool) -> None:
+        """Check and take a vocabulary."""
+        listed = []
+        for item in of_type(vocab, (list, tuple)):
+            token, score = of_type(item, (list, tuple))
+            listed.append((of_type(token, str), real(score)))
+        if unk_id is not None and number(unk_id) >= len(listed):
+            raise ValueError("Error while loading Unigram: The `unk_id` is larger than vocabulary size")
+        self.scored = listed
+        self.vocab = {token: i for i, (token, _) in enumerate(listed)}
+        self.names = {i: token for i, (token, _) in enumerate(listed)}
+        self._state = {"type": "Unigram", "unk_id": unk_id, "byte_fallback": of_type(byte_fallback, bool)}
+        changed()
+
+    def sampling(self) -> str:
+        return next((name for name, value in self._sampling.items() if value is not None), "")
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the model as it is now."""
+        unknown, falls_back = self._state["unk_id"], self._state["byte_fallback"]
+        return {"type": "Unigram", "unk_id": unknown, "vocab": self.scored, "byte_fallback": falls_back}
+
+    def options(self) -> dict[str, Any]:
+        return {**self._state, **self._sampling, "scores": self.scored}
+
+    def tokenize(self, sequence: str) -> list[Token]:
+        """Cut a piece into tokens; see `Model.tokenize`. Unknown characters are their own text."""
+        tokens, unknown, data = super().tokenize(sequence), self._state["unk_id"], sequence.encode()
+        for i, token in enumerate(tokens):
+            if token.id == unknown:
+                start, end = token.offsets
+                tokens[i] = Token(token.id, data[start:end].decode(), token.offsets)
+        return tokens
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Unigram:
+        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        made = cls.__new__(cls)
+        made._sampling = {"alpha": None, "nbest_size": None}
+        try:
+            made.take(described["vocab"], described.get("unk_id"), described.get("byte_fallback", False))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise FormatError(f"Unigram: {error}") from None
+        return made
+
+    def get_trainer(self) -> Any:
+        from fastbpe.tokenizers.trainers import UnigramTrainer
+
+        return UnigramTrainer()
+
+    def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
+        """Write unigram.json into a folder; see `BPE.save`."""
+        path = os.path.join(folder, f"{beginning(prefix, name)}unigram.json")
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(with_short_exponents(json.dumps(self.state(), ensure_ascii=False, indent=2)))
+        return [path]
+
+
+class WordPiece(Model):
+    """Model of the longest match: a piece becomes the longest token at each place, inside it with a prefix.
+
+    Args:
+        vocab: token → id, or the path of a vocab.txt.
+        unk_token: token for a piece that no tokens make up.
+        max_input_chars_per_word: characters of a piece from which on it is unknown.
+        continuing_subword_prefix: text before tokens inside a piece.
+        Other options have no effect, and cause a warning.
+
+    Raises:
+        TypeError: an argument is of another type.
+    """
+
+    kind = "WordPiece"
+
+    def __init__(
+        self,
+        vocab: Mapping[str, int] | str | None = None,
+        *,
+        unk_token: str = "[UNK]",
+        max_input_chars_per_word: int = 100,
+        continuing_subword_prefix: str = "##",
+        **options: Any,
+    ) -> None:
+        ignore(options)
+        if isinstance(vocab, str):
+            vocab = WordPiece.read_file(vocab)
+        self._state = {
+            "type": "WordPiece",
+            "unk_token": of_type(unk_token, str),
+            "continuing_subword_prefix": of_type(continuing_subword_prefix, str),
+            "max_input_chars_per_word": number(max_input_chars_per_word),
+        }
+        self.replace({} if vocab is None else vocab, self._state["continuing_subword_prefix"])
+
+    unk_token = option("unk_token", lambda value: of_type(value, str))
+    continuing_subword_prefix = option("continuing_subword_prefix", lambda value: of_type(value, str))
+    max_input_chars_per_word = option("max_input_chars_per_word", number)
+
+    def replace(self, vocab: Any, prefix: str) -> None:
+        """Take another vocabulary, as training does, with its prefix."""
+        self.vocab = taken(vocab)
+        self.names = {i: token for token, i in self.vocab.items()}
+        self._state = {**self._state, "continuing_subword_prefix": prefix}
+        changed()
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the model as it is now."""
+        return {**self._state, "vocab": {token: i for i, token in self.names.items()}}
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> WordPiece:
+        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        names = ("vocab", "unk_token", "max_input_chars_per_word", "continuing_subword_prefix")
+        try:
+            return cls(**{name: described[name] for name in names})
+        except (KeyError, TypeError, OverflowError) as error:
+            raise FormatError(f"WordPiece: {error}") from None
+
+    def get_trainer(self) -> Any:
+        from fastbpe.tokenizers.trainers import WordPieceTrainer
+
+        return WordPieceTrainer()
+
+    @staticmethod
+    def read_file(vocab: str) -> dict[str, int]:
+        """Read a vocab.txt, which has a token a line. Raises OSError if it cannot be opened."""
+        with open(of_type(vocab, str), encoding="utf-8", newline="\n") as file:
+            return {line.rstrip(): i for i, line in enumerate(file)}
+
+    @classmethod
+    def from_file(cls, vocab: str, **options: Any) -> WordPiece:
+        """Make a model of a vocab.txt. Takes what `read_file` and the class take."""
+        return cls(cls.read_file(vocab), **options)
+
+    def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
+        """Write vocab.txt into a folder; see `BPE.save`."""
+        path = os.path.join(folder, f"{beginning(prefix, name)}vocab.txt")
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{token}\n" for _, token in sorted(self.names.items()))
+        return [path]
+
+
+class WordLevel(Model):
+    """Model of whole pieces: a piece is a token, or unknown.
+
+    Args:
+        vocab: token → id, or the path of a vocab.json.
+        unk_token: token for other pieces; None: `<unk>`.
+
+    Raises:
+        TypeError: an argument is of another type.
+    """
+
+    kind = "WordLevel"
+
+    def __init__(self, vocab: Mapping[str, int] | str | None = None, unk_token: str | None = None) -> None:
+        if isinstance(vocab, str):
+            vocab = WordLevel.read_file(vocab)
+        self._state = {"type": "WordLevel", "unk_token": "<unk>" if unk_token is None else of_type(unk_token, str)}
+        self.replace({} if vocab is None else vocab)
+
+    unk_token = option("unk_token", lambda value: of_type(value, str))
+
+    def replace(self, vocab: Any) -> None:
+        """Take another vocabulary, as training does."""
+        self.vocab = taken(vocab)
+        self.names = {i: token for token, i in self.vocab.items()}
+        self._state = {**self._state}
+        changed()
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the model as it is now."""
+        vocab = {token: i for i, token in self.names.items()}
+        return {"type": "WordLevel", "vocab": vocab, "unk_token": self._state["unk_token"]}
+
+    def tokenize(self, sequence: str) -> list[Token]:
+        """Return the token of a piece; see `Model.tokenize`. The empty piece has one, too."""
+        if of_type(sequence, str):
+            return super().tokenize(sequence)
+        token = next((one for one in ("", self._state["unk_token"]) if one in self.vocab), None)
+        if token is None:
+            raise VocabularyError("the empty piece has no token, and the model lacks an unknown token")
+        return [Token(self.vocab[token], token, (0, 0))]
+
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> WordLevel:
+        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        try:
+            return cls(described["vocab"], of_type(described["unk_token"], str))
+        except (KeyError, TypeError, OverflowError) as error:
+            raise FormatError(f"WordLevel: {error}") from None
+
+    def get_trainer(self) -> Any:
+        from fastbpe.tokenizers.trainers import WordLevelTrainer
+
+        return WordLevelTrainer()
+
+    @staticmethod
+    def read_file(vocab: str) -> dict[str, int]:
+        """Read a vocab.json.
+
+        Raises:
+            OSError: it cannot be opened.
+            FormatError: it is not a JSON object of ids.
+        """
+        with open(of_type(vocab, str), encoding="utf-8") as file:
+            read = json.load(file)
+        if not isinstance(read, dict):
+            raise FormatError(f"{vocab}: must be a JSON object")
+        return {token: token_id(i) for token, i in read.items()}
+
+    @classmethod
+    def from_file(cls, vocab: str, unk_token: str | None = None) -> WordLevel:
+        """Make a model of a vocab.json. Takes what `read_file` and the class take."""
+        return cls(cls.read_file(vocab), unk_token)
+
+    def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
+        """Write vocab.json into a folder; see `BPE.save`."""
+        path = os.path.join(folder, f"{beginning(prefix, name)}vocab.json")
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            json.dump(self.state()["vocab"], file, ensure_ascii=False, separators=(",", ":"))
+        return [path]

@@ -1,0 +1,200 @@
+"""Trainers of WordPiece, WordLevel and Unigram, as plain objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastbpe.tokenizers.added_token import AddedToken, checked
+from fastbpe.tokenizers.bpe_trainer import BpeTrainer
+from fastbpe.tokenizers.components import Limits, ignore, number, of_type, real
+from fastbpe.tokenizers.trainer import Trainer, characters, first_characters, option, text_or_none
+
+
+class WordPieceTrainer(Trainer):
+    """Options of the training of a WordPiece, which is that of a BPE whose merges are forgotten.
+
+    Args:
+        vocab_size, min_frequency, show_progress, special_tokens, limit_alphabet, initial_alphabet,
+        end_of_word_suffix: as in `BpeTrainer`.
+        continuing_subword_prefix: text before tokens inside a word.
+        ignored: other arguments have no effect, and cause a warning.
+
+    Raises:
+        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+    """
+
+    trains = "WordPiece"
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 30000,
+        min_frequency: int = 0,
+        show_progress: bool = True,
+        special_tokens: Sequence[str | AddedToken] = (),
+        limit_alphabet: int | None = None,
+        initial_alphabet: Sequence[str] = (),
+        continuing_subword_prefix: str | None = "##",
+        end_of_word_suffix: str | None = None,
+        **ignored: Any,
+    ) -> None:
+        ignore(ignored)
+        self.bpe = BpeTrainer(
+            vocab_size=vocab_size,
+            min_frequency=min_frequency,
+            show_progress=show_progress,
+            special_tokens=special_tokens,
+            limit_alphabet=limit_alphabet,
+            initial_alphabet=initial_alphabet,
+            continuing_subword_prefix=continuing_subword_prefix,
+            end_of_word_suffix=end_of_word_suffix,
+        )
+
+    @property
+    def words(self) -> Mapping[str, int]:
+        """Words of the last training, with the count of each."""
+        return self.bpe.words
+
+    @words.setter
+    def words(self, words: Mapping[str, int]) -> None:
+        self.bpe.words = words
+
+    def options(self) -> dict[str, Any]:
+        return {"bpe_trainer": self.bpe.options()}
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> WordPieceTrainer:
+        made = cls()
+        made.bpe = BpeTrainer.of_options(options["bpe_trainer"])
+        return made
+
+    def show_within(self, limits: Limits) -> str:
+        return f"{type(self).__name__}(bpe_trainer={self.bpe.show_within(limits)})"
+
+
+def _of_bpe(name: str) -> Any:
+    """Return a property for an option of the `BpeTrainer` within."""
+
+    def set(self: WordPieceTrainer, value: Any) -> None:
+        setattr(self.bpe, name, value)
+
+    return property(lambda self: getattr(self.bpe, name), set, None, getattr(BpeTrainer, name).__doc__)
+
+
+for _name in (
+    "vocab_size",
+    "min_frequency",
+    "show_progress",
+    "special_tokens",
+    "limit_alphabet",
+    "initial_alphabet",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+):
+    setattr(WordPieceTrainer, _name, _of_bpe(_name))
+
+
+def _flag(value: Any) -> bool:
+    found: bool = of_type(value, bool)
+    return found
+
+
+def _special(value: Any) -> list[AddedToken]:
+    return checked(value, special=True)
+
+
+class WordLevelTrainer(Trainer):
+    """Options of the training of a WordLevel: the most frequent words become tokens.
+
+    Args:
+        vocab_size: tokens to end with, with the special tokens.
+        min_frequency: occurrences below which a word is no token.
+        show_progress: show a bar on a terminal.
+        special_tokens: list of str or `AddedToken`, which get the first ids.
+        ignored: other arguments have no effect, and cause a warning.
+
+    Raises:
+        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+    """
+
+    trains = "WordLevel"
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 30000,
+        min_frequency: int = 0,
+        show_progress: bool = True,
+        special_tokens: Sequence[str | AddedToken] = (),
+        **ignored: Any,
+    ) -> None:
+        ignore(ignored)
+        self._options: dict[str, Any] = {}
+        self.words: Mapping[str, int] = {}
+        self.min_frequency = min_frequency
+        self.vocab_size = vocab_size
+        self.show_progress = show_progress
+        self.special_tokens = [] if special_tokens == () else special_tokens
+
+    min_frequency = option("min_frequency", "Occurrences below which a word is no token.", number)
+    vocab_size = option("vocab_size", "Tokens to end with.", number)
+    show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
+    special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
+
+
+class UnigramTrainer(Trainer):
+    """Options of the training of a Unigram.
+
+    The algorithm is sentencepiece's, on the words that the pre-tokenizer leaves, so the same texts give the same
+    model. (That of tokenizers gives another one each time.)
+
+    Args:
+        vocab_size: tokens to end with, with the special tokens.
+        show_progress: show a bar on a terminal.
+        special_tokens: list of str or `AddedToken`, which get the first ids and the score 0.
+        initial_alphabet: list of str, whose first characters are tokens even if no text has them.
+        shrinking_factor: share of the tokens that stays each time that some are dropped.
+        unk_token: token for unknown characters; None: there is none.
+        max_piece_length: most characters of a token.
+        n_sub_iterations: times that scores are computed before tokens are dropped.
+        seed_size: number of strings to begin with, at most.
+        ignored: other arguments have no effect, and cause a warning.
+
+    Raises:
+        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+    """
+
+    trains = "Unigram"
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int = 8000,
+        show_progress: bool = True,
+        special_tokens: Sequence[str | AddedToken] = (),
+        initial_alphabet: Sequence[str] = (),
+        shrinking_factor: float = 0.75,
+        unk_token: str | None = None,
+        max_piece_length: int = 16,
+        n_sub_iterations: int = 2,
+        seed_size: int = 1_000_000,
+        **ignored: Any,
+    ) -> None:
+        ignore(ignored)
+        self._options: dict[str, Any] = {}
+        self.words: Mapping[str, int] = {}
+        self.show_progress = show_progress
+        self.vocab_size = vocab_size
+        self._options["n_sub_iterations"] = number(n_sub_iterations)
+        self._options["shrinking_factor"] = real(shrinking_factor)
+        self.special_tokens = [] if special_tokens == () else special_tokens
+        self.initial_alphabet = first_characters(initial_alphabet)
+        self._options["unk_token"] = text_or_none(unk_token)
+        self._options["max_piece_length"] = number(max_piece_length)
+        self._options["seed_size"] = number(seed_size)
+
+    show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
+    vocab_size = option("vocab_size", "Tokens to end with.", number)
+    special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
+    initial_alphabet = option("initial_alphabet", "Characters that are tokens in any case.", characters)

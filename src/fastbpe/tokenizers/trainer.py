@@ -1,0 +1,152 @@
+"""Trainer: what all trainers have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fastbpe._utils.progress import Progress
+from fastbpe.errors import FormatError
+from fastbpe.tokenizers.added_token import AddedToken
+from fastbpe.tokenizers.components import (
+    REPR,
+    STR,
+    Component,
+    Limits,
+    character,
+    compact,
+    number,
+    of_type,
+    show_component,
+)
+
+_Made = TypeVar("_Made", bound="Trainer")
+
+
+class Trainer(Component):
+    """Base of all trainers.
+
+    Attributes:
+        trains: kind of model that it trains.
+        words: words of the last training, with the count of each.
+    """
+
+    trains = ""
+    words: Mapping[str, int]
+    show_progress: Any
+    special_tokens: Any
+    _options: dict[str, Any]
+
+    def progress(self) -> Progress:
+        """Return the progress that it shows, as `fastbpe.train` takes it."""
+        return None if self.show_progress else False
+
+    def get_word_count(self) -> int:
+        """Return the number of different words of the last training.
+
+        >>> from fastbpe.tokenizers import Tokenizer, models, pre_tokenizers, trainers
+        >>> tokenizer, trainer = Tokenizer(models.BPE()), trainers.BpeTrainer(show_progress=False)
+        >>> tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> tokenizer.train_from_iterator(["a b", "b c"], trainer)
+        >>> trainer.get_word_count()
+        3
+        """
+        return len(self.words)
+
+    def options(self) -> dict[str, Any]:
+        """Return the JSON of the options, and of the words of the last training."""
+        described = {**self._options, "words": {**self.words}}
+        described["special_tokens"] = [token.state() for token in self.special_tokens]
+        return described
+
+    @classmethod
+    def of_options(cls: type[_Made], options: Mapping[str, Any]) -> _Made:
+        """Make a trainer of its options, without words. Raises an error of Python's for others."""
+        return cls(**{name: value for name, value in options.items() if name != "words"})
+
+    def state(self) -> dict[str, Any]:
+        """Return the JSON of the trainer."""
+        return {type(self).__name__: self.options()}
+
+    @classmethod
+    def from_state(cls: type[_Made], described: Any) -> _Made:
+        """Make the trainer of a state. Raises FormatError if it is not the state of one."""
+        try:
+            options = {**described[cls.__name__]}
+            inner = options.get("bpe_trainer", options)
+            words = {str(word): number(count) for word, count in inner["words"].items()}
+            inner["special_tokens"] = [AddedToken(**token) for token in inner["special_tokens"]]
+            made = cls.of_options(options)
+            made.words = words
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise FormatError(f"a {cls.__name__}'s state: {error!r:.60} is missing or not known") from None
+        return made
+
+    def __getstate__(self) -> bytes:
+        return compact(self.state())
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__.update(of_pickled(type(self), state).__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return of_pickled, (type(self), self.__getstate__())
+
+    def __deepcopy__(self: _Made, memo: dict[int, Any]) -> _Made:
+        return type(self).from_state(json.loads(self.__getstate__()))
+
+    def show_within(self, limits: Limits) -> str:
+        """Return the trainer as it is shown within another one."""
+        tokens = [{"type": "AddedToken", **token.state()} for token in self.special_tokens]
+        described = {"type": type(self).__name__, **self.options(), "special_tokens": tokens}
+        return show_component(described, limits)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.show_within(REPR)})"
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.show_within(STR)})"
+
+
+def of_pickled(kind: type[_Made], state: bytes) -> _Made:
+    """Make the trainer of a pickled state."""
+    try:
+        return kind.from_state(json.loads(of_type(state, bytes)))
+    except (KeyError, TypeError, ValueError) as error:
+        if not isinstance(state, bytes) or isinstance(error, FormatError):
+            raise
+        raise FormatError(f"a {kind.__name__}'s state: {error}") from None
+
+
+def option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
+    """Return a property for an option. check: returns the value that is set, or raises an error."""
+
+    def set(self: Trainer, value: Any) -> None:
+        self._options[name] = check(value)
+
+    return property(lambda self: self._options[name], set, None, doc)
+
+
+def number_or_none(value: Any) -> int | None:
+    """Check a number, or None."""
+    return None if value is None else number(value)
+
+
+def text_or_none(value: Any) -> str | None:
+    """Check a str, or None."""
+    found: str | None = of_type(value, (str, type(None)))
+    return found
+
+
+def characters(values: Any) -> list[str]:
+    """Check a list of characters; return each once."""
+    if isinstance(values, str):
+        raise TypeError("Can't extract `str` to `Vec`")
+    return [*dict.fromkeys(map(character, of_type(values, (list, tuple))))]
+
+
+def first_characters(texts: Sequence[str]) -> list[str]:
+    """Return the first character of each text, each once."""
+    if isinstance(texts, str):
+        raise TypeError("Can't extract `str` to `Vec`")
+    return [*dict.fromkeys(of_type(text, str)[0] for text in texts if text)]
