@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_text(calls, rounds=5)
     calls.set_defaults(run=_calls, workload="transformers", plot=None)
     zoo = commands.add_parser("zoo", help="compare tokenizers of characters with tokenizers")
-    zoo.add_argument("--files", type=Path, nargs="*", default=[], help="files beside the two that are made")
+    zoo.add_argument("--files", type=Path, nargs="*", default=[], help="files beside the four that are made")
     _add_text(zoo, rounds=5)
     zoo.set_defaults(run=_zoo, workload="zoo", plot=None)
     tokens = commands.add_parser("tokens", help="compare work with tokens with the plain encode of the same text")
@@ -305,7 +305,7 @@ def _warm(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, 
     small = Material(text[: len(text) // SLOW_PEER_DIVISOR + 1], reference, chosen.threads)
     print(f"text {chosen.text}: {whole.n_bytes:,} bytes, {chosen.rounds} rounds, warm")
     results = []
-    for row in rows(chosen.workload, chosen.threads, is_sentencepiece=vocabulary.is_sentencepiece):
+    for row in rows(chosen.workload, chosen.threads, vocabulary.model_type):
         outcome = run_row(row, loaded, whole, small, chosen.rounds)
         report.print_outcome(outcome)
         results.append(report.as_json(outcome))

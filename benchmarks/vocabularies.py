@@ -27,6 +27,8 @@ _PUBLISHED: Mapping[str, tuple[str, str, Mapping[str, int] | None]] = {
     "llama4": ("llama4_tokenizer.model", "llama4", {"<|begin_of_text|>": 200000}),
     "qwen2": ("qwen2.tiktoken", "qwen2", {"<|endoftext|>": 151643}),
     "llama2": ("llama2_tokenizer.model", "none", {}),
+    "unigram": ("sp_test_model.model", "none", {}),
+    "unigram_ja": ("sp_test_ja_model.model", "none", {}),
 }
 NAMES = tuple(_PUBLISHED)
 METASPACE = "\u2581"
@@ -54,6 +56,11 @@ class Vocabulary:
         self.is_sentencepiece = self.path.read_bytes()[:1] == b"\n"  # protobuf: the tag of the first piece
         self._special = special
         self._folder = tempfile.TemporaryDirectory(prefix="fastbpe-bench-")
+
+    @property
+    def model_type(self) -> str:
+        """Type of a model of sentencepiece; "" for other vocabularies."""
+        return self.load().model_type if self.is_sentencepiece else ""
 
     @property
     def special_tokens(self) -> Mapping[str, int]:

@@ -92,17 +92,18 @@ class Row:
     n_bytes: Callable[[Material], int] = lambda material: material.n_bytes
 
 
-def rows(command: str, threads: int, *, is_sentencepiece: bool = False) -> list[Row]:
+def rows(command: str, threads: int, model_type: str = "") -> list[Row]:
     """Return the rows of a command; with one thread, rows for all cores are left out as duplicates.
 
     Args:
         command: command of compare.py.
         threads: number of threads of the run.
-        is_sentencepiece: use the bars for sentencepiece models.
+        model_type: type of a model of sentencepiece, whose bars count; "": another vocabulary.
     """
     chosen = [row for row in _ROWS if row.command == command]
-    if is_sentencepiece:
-        chosen = [replace(row, against=_AGAINST.get(row.title, {})) for row in chosen]
+    if model_type:
+        bars = _AGAINST[model_type]
+        chosen = [replace(row, against=bars.get(row.title, {})) for row in chosen]
     return [row for row in chosen if threads > 1 or not row.title.endswith(ALL_CORES)]
 
 
@@ -256,7 +257,7 @@ _ROWS = [
     Row("files", ".txt, one document → .bin", 1.3, 2, _txt, _to_file, _ids_in_file, lambda m: m.ids),
 ]
 # Bars for sentencepiece models: speed of fastbpe / speed of each of these peers.
-_AGAINST: Mapping[str, Mapping[str, float]] = {
+_OF_BPE: Mapping[str, Mapping[str, float]] = {
     "one long str → list": {"sentencepiece": 100, "gigatoken": 4},
     "one long str → numpy": {"gigatoken": 2.5},
     "2 KB documents → flat numpy" + ALL_CORES: {"gigatoken": 5},
@@ -264,4 +265,9 @@ _AGAINST: Mapping[str, Mapping[str, float]] = {
     "100-byte strings one by one → list": {"sentencepiece": 20, "gigatoken": 4, "kitoken": 4, "tokenizers": 4},
     "one long list → str": {"sentencepiece": 10},
 }
+_OF_UNIGRAM: Mapping[str, Mapping[str, float]] = {
+    "one long str → list": {"sentencepiece": 3},
+    "100-byte strings one by one → list": {"sentencepiece": 3},
+}
+_AGAINST = {"BPE": _OF_BPE, "Unigram": _OF_UNIGRAM}
 COMMANDS = tuple(dict.fromkeys(row.command for row in _ROWS))

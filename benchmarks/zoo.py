@@ -1,7 +1,8 @@
 """Tokenizers of characters, as most tokenizer.json hold them, beside tokenizers: ids, offsets and loading.
 
-Two files are made with tokenizers from the text: words between white space, and words behind U+2581 as its
-SentencePieceBPETokenizer makes them. Others are given by path.
+Four files are made with tokenizers from the text: BPE of words between white space, BPE of words behind U+2581 as
+its SentencePieceBPETokenizer makes them, WordPiece as BERT has it, and Unigram as T5 has it. Others are given by
+path.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def compare_zoo(paths: Sequence[Path], text: str, rounds: int) -> list[dict[str,
     Each call is timed twice: with a text whose pieces are in the caches of both libraries, and with new text.
 
     Args:
-        paths: files of tokenizers beside the two that are made.
+        paths: files of tokenizers beside the four that are made.
         text: text to encode.
         rounds: timed calls of each library in each row.
     """
@@ -73,15 +74,26 @@ def compare_zoo(paths: Sequence[Path], text: str, rounds: int) -> list[dict[str,
 
 
 def _made(text: str, folder: Path) -> list[Path]:
-    """Train and save the two files."""
+    """Train and save the four files."""
     words: Any = tokenizers.Tokenizer(models.BPE(unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     spaces: Any = tokenizers.Tokenizer(models.BPE(unk_token="<unk>"))
     spaces.normalizer, spaces.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
     spaces.decoder = decoders.Metaspace()
+    bert: Any = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    bert.normalizer, bert.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    bert.decoder = decoders.WordPiece()
+    unigram: Any = tokenizers.Tokenizer(models.Unigram())
+    unigram.normalizer, unigram.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+    unigram.decoder = decoders.Metaspace()
+    options: dict[str, Any] = {"vocab_size": VOCAB_SIZE, "show_progress": False}
     made = []
-    for name, one, unknown in (("Whitespace", words, "[UNK]"), ("SentencePieceBPE", spaces, "<unk>")):
-        trainer = trainers.BpeTrainer(vocab_size=VOCAB_SIZE, special_tokens=[unknown], show_progress=False)
+    for name, one, trainer in (
+        ("Whitespace", words, trainers.BpeTrainer(special_tokens=["[UNK]"], **options)),
+        ("SentencePieceBPE", spaces, trainers.BpeTrainer(special_tokens=["<unk>"], **options)),
+        ("WordPiece", bert, trainers.WordPieceTrainer(special_tokens=["[UNK]"], **options)),
+        ("Unigram", unigram, trainers.UnigramTrainer(special_tokens=["<unk>"], unk_token="<unk>", **options)),
+    ):
         one.train_from_iterator([text], trainer)
         made.append(folder / f"{name}.json")
         one.save(str(made[-1]))

@@ -1,10 +1,10 @@
 """Train on random small corpora with random options, with fastbpe and sentencepiece; compare the files to the
 byte.
 
-    python tools/train_sentencepiece_check.py [--runs 2000] [--seed N] [--twin]
+    python tools/train_sentencepiece_check.py [--runs 2000] [--seed N] [--type unigram] [--twin]
 
---twin compares the slow twin too. Prints the seed; for a difference it prints the corpus and options that made
-it, and exits with 1. The comparison itself is in tests/helpers/random_training.py.
+--twin compares the slow twin of BPE, too. Prints the seed; for a difference it prints the corpus and options that
+made it, and exits with 1. The comparison itself is in tests/helpers/random_training.py.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ def main() -> int:
     parser.add_argument(
         "--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="seed of the first corpus"
     )
-    parser.add_argument("--twin", action="store_true", help="compare with the slow twin too")
+    parser.add_argument("--type", choices=("bpe", "unigram"), default="bpe", help="type of the models (bpe)")
+    parser.add_argument("--twin", action="store_true", help="compare with the slow twin of BPE, too")
     arguments = parser.parse_args()
     print(f"{arguments.runs} corpora from seed {arguments.seed} on", flush=True)
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        found = difference(seed, with_twin=arguments.twin)
+        found = difference(seed, model_type=arguments.type, with_twin=arguments.twin)
         if found:
             print(found)
             return 1

@@ -106,7 +106,7 @@ def test_compare_dropins_has_all_modules(files: list[str], tmp_path: Path) -> No
 def test_zoo(files: list[str], tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     found = rows(tmp_path, "zoo", *files[:2], "--rounds", "1", "--threads", "1")
-    assert len(found) == 10
+    assert len(found) == 20
     assert all("tokenizers" in row["results"] for row in found)
 
 
