@@ -59,6 +59,11 @@ def _read_folder(
 
     paths = folder.find(where)
     config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
+    if os.path.basename(paths[0]) == folder.BERT_VOCABULARY:
+        from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
+
+        _check_no_pattern(pattern, paths[0])
+        return bert_vocabulary.read(where, paths[0], config, special_tokens)
     settings = classes.find(config, json_object.read_object(os.path.join(where, "config.json")))
     named = named_tokens.read(where, settings, beside_pieces=_is_sentencepiece(map_file(paths[0])))
     if pattern is None and paths[0].endswith("tiktoken.model"):
@@ -183,6 +188,10 @@ def _parse(
             raise FormatError("<bytes>: one of two files of a vocabulary; give its path, or the folder of both")
         files = where, gpt2.sibling(where, is_vocab=is_vocab)
         return _read_pair(files if is_vocab else files[::-1], pattern, special_tokens)
+    if os.path.basename(where) == "vocab.txt":
+        raise FormatError(
+            f"{where}: a vocabulary without its rules, which are in the files beside it; load the folder"
+        )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
 
 

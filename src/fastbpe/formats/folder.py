@@ -16,6 +16,7 @@ _ALONE = (
     "spiece.model",
     "sentencepiece.bpe.model",
 )
+BERT_VOCABULARY = "vocab.txt"
 _PATTERNS = ("tokenizer.model.v*", "*.tiktoken", "*.fbpe", "*.gguf")
 
 
@@ -33,6 +34,8 @@ def find(folder: str) -> tuple[str, ...]:
         paths = tuple(str(where / name) for name in pair)
         if all(map(Path.is_file, map(Path, paths))):
             return paths
+    if (where / BERT_VOCABULARY).is_file():
+        return (str(where / BERT_VOCABULARY),)
     for pattern in _PATTERNS:
         found = sorted(path for path in where.glob(pattern) if path.is_file())
         if len(found) > 1:
@@ -41,7 +44,7 @@ def find(folder: str) -> tuple[str, ...]:
         if found:
             return (str(found[0]),)
     pairs = (" with ".join(pair) for pair in gpt2.ALL_NAMES)
-    looked_for = ", ".join([*_ALONE, *pairs, *_PATTERNS])
+    looked_for = ", ".join([*_ALONE, *pairs, BERT_VOCABULARY, *_PATTERNS])
     pickles = [path.name for path in Path(folder).glob("tokenizer*.pkl")]
     hint = f"; {pickles[0]} is a pickle: loading it by its path says the way out" if pickles else ""
     raise FormatError(f"{folder}: no tokenizer in this folder; looked for {looked_for}{hint}")

@@ -76,6 +76,11 @@ class NamedTokens(NamedTuple):
         """The token of each role."""
         return {name.removesuffix("_token"): token.content for name, token in self.named.items() if name in _NAMED}
 
+    def names(self) -> list[str]:
+        """List the texts of all tokens that the files name."""
+        listed = (*self.decoder.values(), *self.named.values(), *self.extra)
+        return [token.content for token in listed if token.content]
+
     def add(self, own: Sequence[AddedToken], find: Callable[[str], int | None], n_tokens: int) -> list[AddedToken]:
         """Give the added tokens of a tokenizer with those that the files beside it name, by id.
 

@@ -1,0 +1,144 @@
+"""`vocab.txt`: a WordPiece vocabulary, a token a line, as the folders of BERT and its kin have it.
+
+The file holds tokens alone. The class of transformers and the flags in tokenizer_config.json tell how texts are
+normalized; `read_segmented` reads both together, as one tokenizer.json.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import limits
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.huggingface import classes, named_tokens, read_segmented, tokenizer_config
+from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
+from fastbpe.model import Buffer, CodePointModel, Model
+
+#: Roles of tokens that no file names.
+SETTINGS = classes.Settings({"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"})
+#: Classes of transformers 5 with the rules of BertTokenizer.
+_CLASSES = (
+    "Bert",
+    "ConvBert",
+    "DPRContextEncoder",
+    "DPRQuestionEncoder",
+    "DPRReader",
+    "DistilBert",
+    "Electra",
+    "LayoutLM",
+    "Lxmert",
+    "MobileBert",
+    "SqueezeBert",
+)
+_ANY_CLASS = ("", "PreTrained", "TokenizersBackend")  # names that say nothing about the rules
+
+
+def read(
+    folder: str, path: str, config: Mapping[str, Any], special_tokens: Mapping[str, int] | None = None
+) -> Model | CodePointModel:
+    """Read the model of a folder with a vocab.txt.
+
+    Args:
+        folder: the folder.
+        path: its vocab.txt.
+        config: content of tokenizer_config.json in it.
+        special_tokens: name → id, in place of all that the files name.
+
+    Raises:
+        FormatError: a damaged file, or a class with rules of its own.
+        OSError: the file cannot be read.
+    """
+    named = named_tokens.read(folder, SETTINGS)
+    described, roles = _described(map_file(path), path, config, named)
+    model = read_segmented.parse(
+        json.dumps(described).encode(),
+        path,
+        named=named if special_tokens is None else None,
+        special_tokens=special_tokens,
+    )
+    assert model is not None
+    model = model._replace(roles={**model.roles, **roles})
+    return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
+
+
+def _described(
+    data: Buffer, where: str, config: Mapping[str, Any], named: NamedTokens
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the tokenizer.json that transformers makes of a vocab.txt, and role → token."""
+    class_name = classes.plain_name(config.get("tokenizer_class"))
+    if class_name not in (*_CLASSES, *_ANY_CLASS):
+        raise FormatError(
+            f"{where}: a vocabulary for the class {class_name}Tokenizer, which has rules of its own; fastbpe "
+            f"reads such files for {', '.join(_CLASSES)}: save a tokenizer.json with transformers"
+        )
+    try:
+        text = bytes(data).decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{where}: byte {error.start}: not UTF-8") from None
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    tokens = lines if lines[-1] else lines[:-1]
+    limits.check_number(len(tokens), where)
+    vocab = {token: i for i, token in enumerate(tokens)}
+    roles = named.roles
+    around = []
+    for role in ("unk", "cls", "sep"):
+        name = roles.get(role)
+        if name not in vocab:
+            raise FormatError(f"{where}: no line is {name!r}, the token of {role}_token, which BERT's rules need")
+        around.append([name, vocab[name]])
+    new = next((name for name in named.names() if name not in vocab), None)
+    if new is not None and len(vocab) < len(tokens):
+        raise FormatError(
+            f"{where}: lines are repeated, and {new!r} has none: its id would be that of another token; add a line"
+        )
+    described = {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": _flag(config, "tokenize_chinese_chars", where, default=True),
+            "strip_accents": _flag(config, "strip_accents", where, default=None),
+            "lowercase": _flag(config, "do_lower_case", where, default=True),
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": _between(*around[1:]),
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": roles["unk"],
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": vocab,
+        },
+    }
+    return described, roles
+
+
+def _flag(config: Mapping[str, Any], name: str, where: str, *, default: bool | None) -> bool | None:
+    """Return a flag of tokenizer_config.json. Raises FormatError for another value."""
+    value = config.get(name, default)
+    if not isinstance(value, bool) and value is not default:
+        raise FormatError(f"{where}: {CONFIG} beside it: {name}: must be true or false, not {value!r:.60}")
+    return value
+
+
+def _between(cls: list[Any], sep: list[Any]) -> dict[str, Any]:
+    """Return the post-processor that puts cls before a text, and sep behind it and behind a second one."""
+
+    def special(token: list[Any], type_id: int) -> dict[str, Any]:
+        return {"SpecialToken": {"id": token[0], "type_id": type_id}}
+
+    def text(name: str, type_id: int) -> dict[str, Any]:
+        return {"Sequence": {"id": name, "type_id": type_id}}
+
+    single = [special(cls, 0), text("A", 0), special(sep, 0)]
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": [*single, text("B", 1), special(sep, 1)],
+        "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in (cls, sep)},
+    }

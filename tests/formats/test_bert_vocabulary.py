@@ -1,0 +1,69 @@
+"""vocab.txt of BERT's kind, in a folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError
+
+LINES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "Cat"]
+
+
+def fill(folder: Path, lines: list[str], **config: Any) -> Path:
+    (folder / "vocab.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", **config}))
+    return folder
+
+
+def test_folder_is_read_with_the_flags_beside_it(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path, LINES))
+    assert loaded.model_type == "WordPiece"
+    assert loaded.encode("The Cats dog", with_template=True) == [2, 5, 6, 7, 1, 3]
+    assert loaded.encode_with_template("the", "cat") == [2, 5, 3, 6, 3]
+    around = {"bos": "[CLS]", "eos": "[SEP]"}  # as the template shows
+    assert loaded.roles == {
+        **around,
+        "unk": "[UNK]",
+        "sep": "[SEP]",
+        "pad": "[PAD]",
+        "cls": "[CLS]",
+        "mask": "[MASK]",
+    }
+    assert fastbpe.load(fill(tmp_path, LINES, do_lower_case=False)).encode("Cats cat") == [8, 7, 6]
+
+
+def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path, LINES))
+    loaded.export(tmp_path / "tokenizer.json")
+    again = fastbpe.load(tmp_path / "tokenizer.json")
+    assert again.encode("the cats", with_template=True) == loaded.encode("the cats", with_template=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "config", "said"),
+    [
+        (LINES, {"tokenizer_class": "MPNetTokenizer"}, "for the class MPNetTokenizer, which has rules of its own"),
+        (LINES, {"do_lower_case": 1}, "do_lower_case: must be true or false, not 1"),
+        (LINES[:2], {}, r"no line is '\[CLS\]', the token of cls_token"),
+        (LINES, {"sep_token": None}, "no line is None, the token of sep_token"),
+        ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, and '<p>' has none"),
+        (["[UNK]\ud800", *LINES], {}, "byte 5: not UTF-8"),
+    ],
+)
+def test_invalid_part_raises_format_error(
+    lines: list[str], config: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    fill(tmp_path, LINES, **config)
+    (tmp_path / "vocab.txt").write_bytes("\n".join(lines).encode(errors="surrogatepass"))
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(tmp_path)
+
+
+def test_the_file_alone_names_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="load the folder"):
+        fastbpe.load(fill(tmp_path, LINES) / "vocab.txt")
+    with pytest.raises(FormatError, match="holds its own split pattern"):
+        fastbpe.load(tmp_path, pattern="gpt2")
