@@ -16,7 +16,7 @@ def set_nbest_timeout(timeout_ms: int, /) -> None:
 
 
 def nbest_milliseconds() -> int:
-    """Return the limit in milliseconds; 0: there is none."""
+    """Return the limit in milliseconds; 0: no limit."""
     return max(_limit[0], 0)
 
 

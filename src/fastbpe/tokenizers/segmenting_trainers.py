@@ -155,7 +155,7 @@ class UnigramTrainer(Trainer):
         special_tokens: list of str or `AddedToken`, which get the first ids and the score 0.
         initial_alphabet: list of str, whose first characters are tokens even if no text has them.
         shrinking_factor: share of the tokens that stays each time that some are dropped.
-        unk_token: token for unknown characters; None: there is none.
+        unk_token: token for unknown characters; None: the model gets no such token.
         max_piece_length: most characters of a token.
         n_sub_iterations: times that scores are computed before tokens are dropped.
         seed_size: number of strings to begin with, at most.

@@ -76,7 +76,7 @@ def _options(model: Any) -> tuple[Any, ...]:
 
 
 def sampling_of(model: Any) -> str:
-    """Name the option by which a model cuts texts at random; "" if there is none."""
+    """Name the option by which a model cuts texts at random; "": it does not."""
     names = {"BPE": ("dropout",), "Unigram": ("nbest_size", "alpha")}.get(type(model).__name__, ())
     found = ((name, getattr(model, name, None)) for name in names)
     return next((f"{name}={value:g}" for name, value in found if value), "")

@@ -29,7 +29,7 @@ cdef class TokenEncoder:
     cdef bint _marks_spaces
     cdef Tokens _start(self, bytes text, bint offsets)
     cdef Tokens _of_path(self, Tokens start, const Lattice* lattice, const Paths* paths, size_t number)
-    cdef int _find_paths(self, Tokens start, size_t n_best, int64_t seconds, Lattice* lattice, Paths* paths) except -1
+    cdef int _find_paths(self, Tokens start, size_t n_best, int64_t milliseconds, Lattice* lattice, Paths* paths) except -1
     cdef int _encode(
         self, const uint8_t* data, size_t n, double dropout, uint64_t seed, Scratch* scratch, Tokens out
     ) except -1 nogil

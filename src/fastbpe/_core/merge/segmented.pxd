@@ -36,7 +36,7 @@ cdef inline size_t n_ids_of(uint32_t head) noexcept nogil:
 
 
 cdef inline bint is_sure(uint32_t head, float total, float greatest, size_t n) noexcept nogil:
-    """Tell whether the ids behind a head are those of a piece that follows a total.
+    """Tell whether a piece has the ids behind a head, where its text follows a total.
 
     greatest: greatest absolute score.
     n: bytes of the piece.

@@ -168,7 +168,7 @@ cdef size_t _add_steps(
 
 
 cdef size_t _add_run(const Tables* tables, const uint8_t* text, size_t n, Ids* out) except? <size_t> -1 nogil:
-    """Append the ids of n bytes that are unknown tokens, all of which stand for all of them; return how many."""
+    """Append the ids of n bytes without tokens; return how many. Each id stands for all n bytes."""
     cdef const Spelling* spelling = tables.spelling
     cdef uint32_t found
     cdef size_t i

@@ -21,12 +21,12 @@ cdef struct Lattice:
     # All tokens in a text. Starts as zeros; may be filled several times; lattice_free() frees it.
     size_t n  # bytes of the text
     size_t capacity  # bytes that there is space for
-    Node* nodes  # by their beginnings, those of one by their ends, an unknown character last
+    Node* nodes  # sorted by beginning, then by end; an unknown character comes last of its beginning
     size_t n_nodes
     size_t nodes_capacity
     uint32_t* first  # by place: its first node; n + 2 of them
     # Set by lattice_link():
-    uint32_t* enders  # nodes by their ends, those of one end in the order of nodes
+    uint32_t* enders  # numbers of the nodes, sorted by end, then by number
     size_t enders_capacity
     uint32_t* first_ender  # by place: index of its first ender; n + 2 of them
 

@@ -215,8 +215,12 @@ cdef class UnigramLearner:
 
     def expect(self, size_t slot, size_t n_slots):
         """Return how often each piece is expected in words number slot, slot + n_slots and so on, as floats."""
+        return self._counted(slot, n_slots, False)
+
+    cdef array.array _counted(self, size_t slot, size_t n_slots, bint on_best_paths):
+        """Count the pieces in the words of a slot: on their best paths, or on all, each as probable as it is."""
         cdef array.array out = array.clone(FLOATS, self.n_pieces, True)
-        cdef float* expected = out.data.as_floats
+        cdef float* found = out.data.as_floats
         cdef const uint8_t* text = <const uint8_t*> <const char*> self._text
         cdef size_t i = slot, start, n = 0
         cdef Work work
@@ -227,7 +231,11 @@ cdef class UnigramLearner:
                 while i < self._n_words:
                     start = self._ends[i - 1] if i else 0
                     lattice_fill(&work.lattice, &self._segmenting, text + start, self._ends[i] - start)
-                    _expect(&work, <float> self._counts[i], expected)
+                    if on_best_paths:
+                        lattice_link(&work.lattice)
+                        _count_best(&work.lattice, <float> self._counts[i], found)
+                    else:
+                        _expect(&work, <float> self._counts[i], found)
                     n += 1
                     if n % WORDS_PER_LOOK == 0:
                         check_signals(&watch)
@@ -264,28 +272,8 @@ cdef class UnigramLearner:
     # Pruning
 
     def count_best(self, size_t slot, size_t n_slots):
-        """Return how often each piece is on the best paths of words number slot, slot + n_slots …, as floats."""
-        cdef array.array out = array.clone(FLOATS, self.n_pieces, True)
-        cdef float* found = out.data.as_floats
-        cdef const uint8_t* text = <const uint8_t*> <const char*> self._text
-        cdef size_t i = slot, start, n = 0
-        cdef Work work
-        cdef Watch watch = Watch(0, &self._abandoned)
-        memset(&work, 0, sizeof(work))
-        try:
-            with nogil:
-                while i < self._n_words:
-                    start = self._ends[i - 1] if i else 0
-                    lattice_fill(&work.lattice, &self._segmenting, text + start, self._ends[i] - start)
-                    lattice_link(&work.lattice)
-                    _count_best(&work.lattice, <float> self._counts[i], found)
-                    n += 1
-                    if n % WORDS_PER_LOOK == 0:
-                        check_signals(&watch)
-                    i += n_slots
-            return out
-        finally:
-            _work_free(&work)
+        """Return how often each piece is on the best paths of the words of a slot (see expect), as floats."""
+        return self._counted(slot, n_slots, True)
 
     def alternatives(self, size_t first, size_t end):
         """Return for each of some pieces the pieces that its text would become without it.
