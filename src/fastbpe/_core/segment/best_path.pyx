@@ -1,9 +1,9 @@
 """Search for the tokens of a text whose scores have the greatest sum (unigram: Viterbi's algorithm).
 
-Places are bytes, and tokens begin at characters. A path of a greater total takes the place of another one; of equal
-ones the first counts: candidates come by their beginnings, those of one beginning by length, an unknown character
-last. It is a candidate where no token of one character begins. The time is the number of characters times the length
-of the longest token.
+Places are bytes, and tokens begin at characters. A path of a greater total replaces another one; the first of equal
+ones stays. Candidates are ordered by beginning, then by length; an unknown character comes last. It is a candidate
+only where no token of one character begins. The time is the number of characters times the length of the longest
+token.
 
 Sums are part of what is computed: tokenizers adds in double, and begins anew in each piece. sentencepiece adds in
 float over a whole sentence, so that near ties are decided by rounding; where the total passes 100,000 on either side

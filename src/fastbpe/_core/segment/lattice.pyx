@@ -1,7 +1,7 @@
 """Lattice of all tokens in a text: its best paths, and random ones, as sentencepiece finds them.
 
-The best path here is another computation than that of best_path: each node takes the best sum of itself and a node
-before it, so that rounding may choose differently.
+The best path is computed otherwise than in best_path: the total of a node is its score plus the best total before it,
+so rounding may choose another path.
 
 The n best paths come from an A* search from the end: a hypothesis is a path to the end, its priority the best total
 of a path that ends so, which Viterbi's algorithm knows. Equal priorities come out in the order of the binary heap of
@@ -11,9 +11,10 @@ GNU's libstdc++, with its limits on hypotheses: sentencepiece's order on Linux.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, log1p
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from fastbpe._core.common.growing cimport grow, reserve
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE, mix
 from fastbpe._core.common.interrupts cimport now
 from fastbpe._core.common.utf8 cimport fb_char_bytes
@@ -21,6 +22,7 @@ from fastbpe._core.segment.segmenter cimport Segmenting
 from fastbpe._core.segment.trie cimport Unit
 
 cdef enum:
+    LEAST_ITEMS = 256  # that the growing arrays begin with space for
     # sentencepiece's limits
     MAX_AGENDA = 10000
     MIN_AGENDA = 512
@@ -81,29 +83,16 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
 
 cdef int _reserve_places(Lattice* lattice, size_t n) except -1 nogil:
     cdef size_t capacity = max(2 * lattice.capacity, n)
-    cdef void* grown = realloc(lattice.first, (capacity + 2) * sizeof(uint32_t))
-    if grown == NULL:
-        _no_memory()
-    lattice.first = <uint32_t*> grown
-    grown = realloc(lattice.first_ender, (capacity + 2) * sizeof(uint32_t))
-    if grown == NULL:
-        _no_memory()
-    lattice.first_ender = <uint32_t*> grown
+    grow(<void**> &lattice.first, capacity + 2, sizeof(uint32_t))
+    grow(<void**> &lattice.first_ender, capacity + 2, sizeof(uint32_t))
     lattice.capacity = capacity
     return 0
 
 
 cdef int _add_node(Lattice* lattice, Node node) except -1 nogil:
-    cdef size_t capacity = lattice.nodes_capacity
-    cdef void* grown
-    if lattice.n_nodes == capacity:
-        capacity = max(2 * capacity, <size_t> 256)
-        if capacity > MAX_NODES:
-            _no_memory()
-        grown = realloc(lattice.nodes, capacity * sizeof(Node))
-        if grown == NULL:
-            _no_memory()
-        lattice.nodes, lattice.nodes_capacity = <Node*> grown, capacity
+    if lattice.n_nodes == MAX_NODES:
+        _no_memory()
+    reserve(<void**> &lattice.nodes, &lattice.nodes_capacity, lattice.n_nodes + 1, sizeof(Node), LEAST_ITEMS)
     lattice.nodes[lattice.n_nodes] = node
     lattice.n_nodes += 1
     return 0
@@ -113,12 +102,7 @@ cdef int lattice_link(Lattice* lattice) except -1 nogil:
     """Find the nodes that end at each place."""
     cdef size_t i
     cdef uint32_t end
-    cdef void* grown
-    if lattice.enders == NULL or lattice.n_nodes > lattice.enders_capacity:
-        grown = realloc(lattice.enders, (lattice.nodes_capacity + 1) * sizeof(uint32_t))
-        if grown == NULL:
-            _no_memory()
-        lattice.enders, lattice.enders_capacity = <uint32_t*> grown, lattice.nodes_capacity
+    reserve(<void**> &lattice.enders, &lattice.enders_capacity, lattice.n_nodes, sizeof(uint32_t), LEAST_ITEMS)
     memset(lattice.first_ender, 0, (lattice.n + 2) * sizeof(uint32_t))
     for i in range(lattice.n_nodes):
         lattice.first_ender[lattice.nodes[i].end + 1] += 1
@@ -147,17 +131,10 @@ cdef void lattice_free(Lattice* lattice) noexcept nogil:
 cdef int _begin_path(Paths* paths, float total) except -1 nogil:
     """Add an empty path."""
     cdef size_t capacity = paths.capacity
-    cdef void* grown
     if paths.n == capacity:
         capacity = max(2 * capacity, <size_t> 16)
-        grown = realloc(paths.ends, capacity * sizeof(size_t))
-        if grown == NULL:
-            _no_memory()
-        paths.ends = <size_t*> grown
-        grown = realloc(paths.totals, capacity * sizeof(float))
-        if grown == NULL:
-            _no_memory()
-        paths.totals = <float*> grown
+        grow(<void**> &paths.ends, capacity, sizeof(size_t))
+        grow(<void**> &paths.totals, capacity, sizeof(float))
         paths.capacity = capacity
     paths.ends[paths.n], paths.totals[paths.n] = paths.n_nodes, total
     paths.n += 1
@@ -166,14 +143,7 @@ cdef int _begin_path(Paths* paths, float total) except -1 nogil:
 
 cdef int _add_to_path(Paths* paths, uint32_t node) except -1 nogil:
     """Add a node to the end of the last path."""
-    cdef size_t capacity = paths.nodes_capacity
-    cdef void* grown
-    if paths.n_nodes == capacity:
-        capacity = max(2 * capacity, <size_t> 256)
-        grown = realloc(paths.nodes, capacity * sizeof(uint32_t))
-        if grown == NULL:
-            _no_memory()
-        paths.nodes, paths.nodes_capacity = <uint32_t*> grown, capacity
+    reserve(<void**> &paths.nodes, &paths.nodes_capacity, paths.n_nodes + 1, sizeof(uint32_t), LEAST_ITEMS)
     paths.nodes[paths.n_nodes] = node
     paths.n_nodes += 1
     paths.ends[paths.n - 1] = paths.n_nodes
@@ -321,14 +291,7 @@ cdef bint _search(
 
 cdef int _add_hypothesis(Search* search, Hypothesis hypothesis, float priority) except -1 nogil:
     """Add a hypothesis, and put it into the agenda."""
-    cdef size_t capacity = search.made_capacity
-    cdef void* grown
-    if search.n_made == capacity:
-        capacity = max(2 * capacity, <size_t> 512)
-        grown = realloc(search.made, capacity * sizeof(Hypothesis))
-        if grown == NULL:
-            _no_memory()
-        search.made, search.made_capacity = <Hypothesis*> grown, capacity
+    reserve(<void**> &search.made, &search.made_capacity, search.n_made + 1, sizeof(Hypothesis), LEAST_ITEMS)
     search.made[search.n_made] = hypothesis
     search.n_made += 1
     return _push(search, Waiting(priority, <int32_t> search.n_made - 1))
@@ -361,14 +324,7 @@ cdef size_t _shrink(Search* search, size_t n_least) except? 0 nogil:
 # The agenda: a binary heap as libstdc++ has it, the greatest priority first
 
 cdef int _push(Search* search, Waiting item) except -1 nogil:
-    cdef size_t capacity = search.agenda_capacity
-    cdef void* grown
-    if search.n_waiting == capacity:
-        capacity = max(2 * capacity, <size_t> 512)
-        grown = realloc(search.agenda, capacity * sizeof(Waiting))
-        if grown == NULL:
-            _no_memory()
-        search.agenda, search.agenda_capacity = <Waiting*> grown, capacity
+    reserve(<void**> &search.agenda, &search.agenda_capacity, search.n_waiting + 1, sizeof(Waiting), LEAST_ITEMS)
     search.n_waiting += 1
     _move_up(search.agenda, search.n_waiting - 1, item)
     return 0

@@ -7,14 +7,16 @@ step leaves the array. Units of the first block are never children: a node witho
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcmp, memset
 
+from fastbpe._core.common.growing cimport grow, reserve
 from fastbpe._core.common.hash_tables cimport NONE
 
 from fastbpe.errors import VocabularyError
 
 cdef enum:
+    LEAST_JOBS = 1 << 10  # that the stack begins with space for
     BLOCK = 256  # units that the children of a node lie in
     OPEN_BLOCKS = 16  # newest blocks, in which free units are looked for
     MAX_UNITS = 1 << 30
@@ -206,20 +208,13 @@ cdef int _add_block(Builder* builder) except -1 nogil:
     """Add a block of free units to the ring, and take those of a block that is no longer open out of it."""
     cdef size_t first = builder.n_units, n = first + BLOCK, capacity = builder.capacity, i
     cdef uint32_t before, behind
-    cdef void* grown
     if n > MAX_UNITS:
         with gil:
             raise MemoryError("the vocabulary has too many bytes for its trie")
     if n > capacity:
         capacity = max(2 * capacity, <size_t> (16 * BLOCK))
-        grown = realloc(builder.units, capacity * sizeof(Unit))
-        if grown == NULL:
-            _no_memory()
-        builder.units = <Unit*> grown
-        grown = realloc(builder.taken, capacity)
-        if grown == NULL:
-            _no_memory()
-        builder.taken = <uint8_t*> grown
+        grow(<void**> &builder.units, capacity, sizeof(Unit))
+        grow(<void**> &builder.taken, capacity, 1)
         builder.capacity = capacity
     builder.n_units = n
     if first >= OPEN_BLOCKS * BLOCK:
@@ -251,19 +246,7 @@ cdef void _clear_free(Builder* builder) noexcept nogil:
 
 cdef int _add_job(Builder* builder, Job job) except -1 nogil:
     """Push a job."""
-    cdef size_t capacity = builder.jobs_capacity
-    cdef void* grown
-    if builder.n_jobs == capacity:
-        capacity = max(2 * capacity, <size_t> 1024)
-        grown = realloc(builder.jobs, capacity * sizeof(Job))
-        if grown == NULL:
-            _no_memory()
-        builder.jobs, builder.jobs_capacity = <Job*> grown, capacity
+    reserve(<void**> &builder.jobs, &builder.jobs_capacity, builder.n_jobs + 1, sizeof(Job), LEAST_JOBS)
     builder.jobs[builder.n_jobs] = job
     builder.n_jobs += 1
     return 0
-
-
-cdef int _no_memory() except -1 nogil:
-    with gil:
-        raise MemoryError("no memory for the trie of a vocabulary")

@@ -22,11 +22,12 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 
+from fastbpe._core.common.growing cimport grow
 from fastbpe._core.train.scripts cimport (
     ALONE, ANY, FIRST_SCRIPT, INHERITED, METASPACE_CLASS, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end,
     may_follow, next_code_point,
 )
-from fastbpe._core.train.merge_learner cimport MergeLearner, allocated, grow
+from fastbpe._core.train.merge_learner cimport MergeLearner, allocated
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, QueuedPair, Pair
 from fastbpe._core.common.hash_tables cimport NONE, mix

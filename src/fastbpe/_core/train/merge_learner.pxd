@@ -21,7 +21,6 @@ cdef struct OccurrenceBlock:
 
 
 cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil
-cdef int grow(void** items, size_t capacity, size_t item_size) except -1 nogil
 
 
 cdef class MergeLearner:

@@ -27,9 +27,10 @@ while their occurrences are laid out: gained under 3 % (docs/how/optimizations.m
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from fastbpe._core.common.growing cimport grow
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.train.pair_table cimport (
     DEAD, Cell, NewOccurrence, Occurrence, Pair, PairIndex, QueuedPair, State, add_occurrence, better, index_slot,
@@ -51,16 +52,6 @@ cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil:
     if n_items * item_size >= HUGE_PAGES_FROM_BYTES:
         use_huge_pages(memory, n_items * item_size)
     return memory
-
-
-cdef int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
-    """Reallocate `items` for `capacity` items; on MemoryError they do not change."""
-    cdef void* grown = realloc(items[0], capacity * item_size)
-    if grown == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {capacity * item_size} bytes of training state")
-    items[0] = grown
-    return 0
 
 
 cdef class MergeLearner:

@@ -13,11 +13,12 @@ While pieces are added, the counts of short ones lie in their entries only; `set
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
+from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.memory cimport prefetch, zeros
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 from fastbpe._core.common.interrupts cimport check_signals
@@ -25,6 +26,7 @@ from fastbpe._core.common.interrupts cimport check_signals
 import os
 
 cdef enum:
+    LEAST_ITEMS = 1 << 12  # that arena and pieces begin with space for
     MIN_ENTRIES = 1 << 11  # entries of the first table of short pieces: 64 KB
     FOURFOLD_BELOW_ENTRIES = 1 << 18  # below this size the table grows fourfold, from it on twofold
     MIN_SLOTS = 1 << 9  # slots of the first table of long pieces: 4 KB
@@ -307,8 +309,8 @@ cdef class PieceTable:
         if n >= NONE or self.n_pieces >= NONE - 1:
             with gil:
                 raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces: too much to count")
-        _reserve(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1)
-        _reserve(<void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount))
+        reserve(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1, LEAST_ITEMS)
+        reserve(<void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount), LEAST_ITEMS)
         memcpy(self.arena + self.n_arena, data, n)
         piece = &self.pieces[self.n_pieces]
         piece.count, piece.start, piece.first, piece.n_bytes = count, self.n_arena, first, <uint32_t> n
@@ -538,20 +540,4 @@ cdef inline int _raise_count(int64_t* at, int64_t count) except -1 nogil:
         with gil:
             raise OverflowError("a piece occurs more than 2**63 - 1 times")
     at[0] += count
-    return 0
-
-
-cdef int _reserve(void** items, size_t* capacity, size_t wanted, size_t item_size) except -1 nogil:
-    """Make space for `wanted` items; the capacity doubles, so that appending takes linear time."""
-    cdef size_t n
-    cdef void* grown
-    if wanted <= capacity[0]:
-        return 0
-    n = max(wanted, 2 * capacity[0], <size_t> 4096)
-    grown = realloc(items[0], n * item_size)
-    if grown == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {n * item_size} bytes of pieces")
-    items[0] = grown
-    capacity[0] = n
     return 0

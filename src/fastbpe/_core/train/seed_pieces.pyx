@@ -10,9 +10,10 @@ sentencepiece adds the count of that node to the string's, so that it counts twi
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
@@ -153,7 +154,6 @@ cdef class SeedFinder:
         cdef size_t n = self._n_suffixes, i, shared, first, n_open = 1, capacity = 1024
         cdef Interval* open_ = <Interval*> malloc(capacity * sizeof(Interval))
         cdef int64_t* before = <int64_t*> malloc((n + 1) * sizeof(int64_t))  # occurrences of all suffixes before
-        cdef void* grown
         cdef Watch watch = Watch(0, NULL)
         try:
             if open_ == NULL or before == NULL:
@@ -173,13 +173,7 @@ cdef class SeedFinder:
                     first = open_[n_open].first
                     self._count(first, open_[n_open].depth, before[i] - before[first])
                 if shared > open_[n_open - 1].depth:
-                    if n_open == capacity:
-                        capacity *= 2
-                        grown = realloc(open_, capacity * sizeof(Interval))
-                        if grown == NULL:
-                            with gil:
-                                raise MemoryError(f"no memory for {capacity} intervals of suffixes")
-                        open_ = <Interval*> grown
+                    reserve(<void**> &open_, &capacity, n_open + 1, sizeof(Interval), 0)
                     open_[n_open] = Interval(first, shared)
                     n_open += 1
         finally:

@@ -7,9 +7,10 @@ the sentence behind its own, so their order counts.
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.common.growing cimport grow
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceTable
 from fastbpe._core.train.scripts cimport N_CODE_POINTS, next_code_point
 
@@ -44,17 +45,10 @@ cdef class SentenceStore:
     cdef int add(self, const uint8_t* text, size_t n, int64_t count) except -1 nogil:
         """Add a sentence that occurs `count` times."""
         cdef size_t capacity = self._capacity
-        cdef void* grown
         if self.n == capacity:
             capacity = max(2 * capacity, <size_t> 1024)
-            grown = realloc(self._ends, capacity * sizeof(size_t))
-            if grown == NULL:
-                _no_memory()
-            self._ends = <size_t*> grown
-            grown = realloc(self._counts, capacity * sizeof(int64_t))
-            if grown == NULL:
-                _no_memory()
-            self._counts = <int64_t*> grown
+            grow(<void**> &self._ends, capacity, sizeof(size_t))
+            grow(<void**> &self._counts, capacity, sizeof(int64_t))
             self._capacity = capacity
         buffer_add(&self._text, text, n)
         self._ends[self.n], self._counts[self.n] = self._text.n, count
@@ -259,8 +253,3 @@ cdef class SentenceStore:
 cdef inline bint _is_space(const uint8_t* text, size_t at, size_t end) noexcept nogil:
     """Tell whether U+2581 stands at a place."""
     return text[at] == 0xE2 and end - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81
-
-
-cdef int _no_memory() except -1 nogil:
-    with gil:
-        raise MemoryError("no memory for the sentences of the text")

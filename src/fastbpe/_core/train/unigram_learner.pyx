@@ -12,10 +12,11 @@ cimport cython
 from cpython cimport array
 from libc.math cimport INFINITY, exp, log, log1p
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.atomics cimport set_flag
+from fastbpe._core.common.growing cimport grow
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch, check_signals
@@ -494,16 +495,8 @@ cdef inline int _exponent(float number) noexcept nogil:
 
 cdef int _reserve(Work* work, size_t n) except -1 nogil:
     cdef size_t capacity = max(2 * work.capacity, n)
-    cdef void* before = realloc(work.before, (capacity + 1) * sizeof(float))
-    cdef void* behind
-    if before != NULL:
-        work.before = <float*> before
-    behind = realloc(work.behind, (capacity + 1) * sizeof(float))
-    if behind != NULL:
-        work.behind = <float*> behind
-    if before == NULL or behind == NULL:
-        with gil:
-            raise MemoryError(f"no memory for a word of {n} bytes")
+    grow(<void**> &work.before, capacity + 1, sizeof(float))
+    grow(<void**> &work.behind, capacity + 1, sizeof(float))
     work.capacity = capacity
     return 0
 

@@ -1,0 +1,26 @@
+"""Arrays that grow."""
+
+from libc.stdlib cimport realloc
+
+
+cdef inline int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
+    """Reallocate `items` for `capacity` items; on MemoryError they do not change."""
+    cdef void* grown = realloc(items[0], capacity * item_size)
+    if grown == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {capacity * item_size} bytes")
+    items[0] = grown
+    return 0
+
+
+cdef inline int reserve(
+    void** items, size_t* capacity, size_t wanted, size_t item_size, size_t least
+) except -1 nogil:
+    """Make space for `wanted` items, for `least` at first; the capacity doubles, so that appending is linear."""
+    cdef size_t n
+    if wanted <= capacity[0]:
+        return 0
+    n = max(wanted, 2 * capacity[0], least)
+    grow(items, n, item_size)
+    capacity[0] = n
+    return 0
