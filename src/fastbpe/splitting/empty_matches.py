@@ -11,7 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from fastbpe._core.split.splitter import RegexSplitter
+from fastbpe._core.split.composite import GroupedFromRight
+from fastbpe._core.split.regex_engine import Engine
+from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe.splitting.nodes import Chars, Concat, Group, Look, Mode, Repeat
+from fastbpe.splitting.program import compile_program
+from fastbpe.splitting.syntax import parse
 from fastbpe.splitting.to_regex import compile_regex
 
 if TYPE_CHECKING:
@@ -115,7 +120,31 @@ class _Pieces:
                 yield _Piece(start, end)
 
 
-def make_empty_splitter(pattern: str, behavior: str, *, invert: bool) -> RegexSplitter:
+def _grouped_from_right(pattern: str) -> GroupedFromRight | None:
+    r"""Make the splitter of a pattern like `(?=(\d{3})+(?!\d))`: before groups that end where a run ends.
+
+    `regex` tries each place of a run and reads the run from there, in the square of its length.
+    """
+    match parse(pattern):
+        case Look(
+            Concat((Repeat(groups, 1, None), Look(Chars(end), behind=False, negative=True))),
+            behind=False,
+            negative=False,
+        ):
+            group = groups.child if isinstance(groups, Group) else groups
+        case _:
+            return None
+    match group:
+        case Repeat(Chars(characters), length, most) if characters == end and length == most and length > 0:
+            runs = compile_program(Repeat(Chars(characters), 1, None, Mode.POSSESSIVE))
+        case _:
+            return None
+    if runs is None:
+        return None
+    return GroupedFromRight(Engine(pattern, **vars(runs), keep_gaps=False, by_neighbours=True), length)
+
+
+def make_empty_splitter(pattern: str, behavior: str, *, invert: bool) -> Splitter:
     r"""Make the splitter of a pattern that matches the empty text.
 
     >>> make_empty_splitter(r"(?=(\d{3})+(?!\d))", "isolated", invert=False).pieces("1234567")
@@ -123,4 +152,7 @@ def make_empty_splitter(pattern: str, behavior: str, *, invert: bool) -> RegexSp
 
     Raises PatternError if the pattern cannot be used.
     """
+    grouped = _grouped_from_right(pattern)
+    if grouped is not None and behavior == "isolated" and not invert:
+        return grouped
     return RegexSplitter(_Pieces(pattern, behavior, invert), keep_gaps=False, shown=pattern)

@@ -38,6 +38,20 @@ class Regrouped(Splitter):
     def behavior(self) -> str: ...
 
 @final
+class GroupedFromRight(Splitter):
+    """Splitter that cuts before each group of `length` characters, counted from the right end of a run.
+
+    splitter: Splitter – its pieces are the runs; it leaves other text out.
+    length: int – characters of a group, at least 1. What is left of a run stays with the text before it.
+    """
+
+    def __new__(cls, splitter: Splitter, length: int) -> Self: ...
+    @property
+    def splitter(self) -> Splitter: ...
+    @property
+    def length(self) -> int: ...
+
+@final
 class StandIns(Splitter):
     """Splitter that gives `splitter` GPT-2's stand-in character (`bytes_to_unicode`) for each byte of the text.
 

@@ -1,4 +1,5 @@
-"""Splitters made of other splitters: one after another, with pieces regrouped, or over GPT-2's characters for bytes."""
+"""Splitters made of other splitters: one after another, with pieces regrouped or grouped from the right, or over
+GPT-2's characters for bytes."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -6,6 +7,7 @@ from libc.stdint cimport uint8_t, uint16_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
 
+from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
 from fastbpe._core.text.bytes_to_unicode cimport character_of_byte
 
@@ -154,6 +156,55 @@ cdef class Regrouped(Splitter):
 
     def __repr__(self):
         return f"{self.splitter!r} {'inverted and ' if self._invert else ''}{self.behavior.replace('_', ' ')}"
+
+
+@cython.final
+cdef class GroupedFromRight(Splitter):
+    """Splitter that cuts before each group of `length` characters, counted from the right end of a run.
+
+    splitter: Splitter – its pieces are the runs; it leaves other text out.
+    length: int – characters of a group, at least 1. What is left of a run stays with the text before it.
+    """
+
+    cdef readonly Splitter splitter
+    cdef readonly size_t length
+
+    def __cinit__(self, Splitter splitter not None, size_t length):
+        if not length:
+            raise ValueError("a group of 0 characters; give a length of 1 or more")
+        self.splitter, self.length = splitter, length
+        self.holds_gil = splitter.holds_gil
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t begin = ends.n, begun = at, first, i, start = at
+        while at < n:
+            at = self.splitter.split(data, n, at, ends)
+        first = ends.n
+        for i in range(begin, first):
+            if not ends.items[i] & UNMATCHED:
+                self._group(data, start, ends.items[i], begun, ends)
+            start = ends.items[i] & ~UNMATCHED
+        ends_add(ends, n)
+        memmove(ends.items + begin, ends.items + first, (ends.n - first) * sizeof(size_t))
+        ends.n -= first - begin
+        return n
+
+    cdef int _group(self, const uint8_t* data, size_t start, size_t end, size_t begun, Ends* ends) except -1 nogil:
+        """Append the places before the groups of a run, from left to right, if they lie behind `begun`."""
+        cdef size_t n_chars = 0, at = start
+        while at < end:
+            n_chars += 1
+            at += fb_char_bytes(data[at])
+        at = start
+        while at < end:
+            if n_chars % self.length == 0 and at > begun:
+                ends_add(ends, at)
+            n_chars -= 1
+            at += fb_char_bytes(data[at])
+        return 0
+
+    def __repr__(self):
+        return f"{self.length} characters of {self.splitter!r} from the right"
 
 
 @cython.final
