@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.tokenizer import Tokenizer
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
+    from fastbpe.training.superwords import Superwords
     from fastbpe.training.train import train
     from fastbpe.vocabularies.id_map import IdMap
     from fastbpe.vocabularies.merge_tree import merge_tree
@@ -76,6 +77,7 @@ __all__ = [
     "SequenceTokenizer",
     "SpecialTokenError",
     "StoredIds",
+    "Superwords",
     "Tokenizer",
     "TrainingError",
     "TrainingWarning",
@@ -111,6 +113,7 @@ _LATER = {
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences.sequence_tokenizer",
     "StoredIds": "id_files.reader",
+    "Superwords": "training.superwords",
     "Tokenizer": "tokenizer.tokenizer",
     "aencode": "tokenizer.asynchronous",
     "aencode_batch": "tokenizer.asynchronous",

@@ -162,6 +162,10 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     ]),
     # Laguna (2026): lines, then qwen2.
     "laguna": (r"[^\n]+|[\n]+", "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES])),
+    # SuperBPE (2025), as its script trains: words (o200k without contractions), then lines, in which three digits
+    # and runs of punctuation are pieces of their own.
+    "superbpe_words": "|".join([*_CASED_WORDS, r"\p{N}{1,3}", _SIGNS_THEN_SLASHES, _SPACES]),
+    "superbpe_lines": r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)",
     # SuperBPE (2025), as llama.cpp splits: numbers by threes from the right; a piece holds many words.
     "superbpe": (
         r"\p{N}+",

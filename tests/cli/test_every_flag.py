@@ -19,6 +19,7 @@ from helpers.shared_data import BYTES
 TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
 POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --quiet"
 IDS = "train ids -o out.fbpe --mode ids --base-size 257 --vocab-size 258"
+SUPER = "train a.txt -o out.fbpe --vocab-size 261 --superwords 257 --quiet"
 PIECES = "count-pieces a.txt -o out.pieces --quiet"
 WORDS = f"{PIECES} --mode codepoint"
 ENCODE = "encode -m m.fbpe a.jsonl -o out.bin"
@@ -47,6 +48,11 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "ties": "--ties first",
             "min_count": "--min-count 9",
             "max_token_bytes": "--max-token-bytes 1",
+            "superwords": "--superwords auto",
+            "superwords_pattern": f"{SUPER} | ... --superwords-pattern .",
+            "superwords_max_words": f"{SUPER} | ... --superwords-max-words 1",
+            "superwords_forbid": f"{SUPER} | ... --superwords-forbid b",
+            "superwords_documents": f"{SUPER} | ... --superwords-documents whole",
             "base_size": f"{IDS} | ... --base-size 258",
             "max_token_length": f"{IDS} | ... --max-token-length 1",
             "base": "--base m.fbpe",

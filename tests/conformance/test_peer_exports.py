@@ -24,12 +24,12 @@ UNKNOWN = {
     "tokenizers": {
         "qwen35", "deepseek-llm", "deepseek-coder", "falcon", "bloom", "viking", "bailingmoe", "seed-coder",
         "ufakzeka", "minicpm5", "jais-2", "youtu", "tiny_aya", "exaone-moe", "laguna", "chameleon", "starcoder",
-        "superbpe", "afmoe", "spark2_5",
+        "superbpe", "superbpe_words", "superbpe_lines", "afmoe", "spark2_5",
     },
     "gigatoken": {
         "kimi", "deepseek-llm", "deepseek-coder", "starcoder", "falcon", "bloom", "viking", "bailingmoe",
         "seed-coder", "ufakzeka", "minicpm5", "jais-2", "youtu", "tiny_aya", "exaone-moe", "laguna", "chameleon",
-        "superbpe", "afmoe", "spark2_5",
+        "superbpe", "superbpe_words", "superbpe_lines", "afmoe", "spark2_5",
     },
 }  # fmt: skip
 SCRIPT = """

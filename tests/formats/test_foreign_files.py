@@ -58,6 +58,11 @@ FILES = {
         "a model's settings, no vocabulary: give tokenizer.json, or",
     ),
     "safetensors": (safetensors(), f"a safetensors file, no vocabulary: {WEIGHTS}"),
+    "BoundlessBPE 1": (
+        b'word v1\n"\\\\w+"\n256\n',
+        "a model of BoundlessBPE ('word v1'), which fastbpe does",
+    ),
+    "BoundlessBPE 2": (b"BoundlessBPE v2 boundless\n", "'BoundlessBPE v2 boundless'), which fastbpe does not run"),
     "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, no vocabulary: {WEIGHTS}"),
     "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and give the vocabulary in it"),
     "pickle": (pickle.dumps({"a": 1}), f"a pickle, no vocabulary: as older PyTorch files are: {WEIGHTS}"),

@@ -10,6 +10,7 @@ from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.split.by_character import FixedLength
 from fastbpe._core.split.scanner import Scanner, WordScanner, paths
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe._core.split.superbpe_lines import SuperbpeLines
 from fastbpe.model import PieceType, pack_pieces
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import chain, engine_of
@@ -85,6 +86,7 @@ def all_splitters() -> list[Splitter]:
     made: list[Splitter] = [make_script_splitter(), FixedLength(1), FixedLength(3)]
     for pattern in (PATTERNS[name] or "" for name in NAMES):
         made += [*scanners(pattern), *engines(pattern)]
+    made.append(SuperbpeLines())
     pieces = ["<unk>", "▁", "a", "ab", "▁a", "กข", "ああ", "é", "😀a"]
     piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
     scores = struct.pack(f"<{len(pieces)}f", *range(len(pieces)))

@@ -191,6 +191,7 @@ CUT_CHANGES_PIECES = {
     "tiny_aya": "  1a",  # digits look ahead for letters
     "exaone-moe": "a a",  # words go on behind a space
     "superbpe": "a a",  # a piece holds many words
+    "superbpe_lines": "a a",  # the same
 }
 #: Named patterns that keep their pieces, as far as the tests go, but have no proof in safe_cuts.pyx → the reason.
 WITHOUT_PROOF = {

@@ -80,32 +80,34 @@ def train(
     known = set(tokens)
     merges: list[tuple[int, int, int]] = []
     while len(merges) < n_merges:
-        counts = _count_pairs(cut, tokens, max_token_bytes)
-        counts = {(a, b): count for (a, b), count in counts.items() if tokens[a] + tokens[b] not in known}
+        counts = {
+            (a, b): count
+            for (a, b), count in count_pairs(cut).items()
+            if tokens[a] + tokens[b] not in known
+            and (max_token_bytes is None or len(tokens[a]) + len(tokens[b]) <= max_token_bytes)
+        }
         if not counts or max(counts.values()) < min_count:
             break
-        left, right = pair = _best_pair(counts, ties)
+        left, right = pair = best_pair(counts, ties)
         new_id = len(tokens)
         tokens.append(tokens[left] + tokens[right])
         known.add(tokens[-1])
         merges.append((left, right, new_id))
-        cut = [(_merge(ids, pair, new_id), count) for ids, count in cut]
+        cut = [(merge_pair(ids, pair, new_id), count) for ids, count in cut]
     return Merges(merges, tokens)
 
 
-def _count_pairs(
-    cut: list[tuple[list[int], int]], tokens: list[bytes], max_token_bytes: int | None
-) -> dict[Pair, int]:
-    """Count every pair that may merge, in the order of first appearance."""
+def count_pairs(cut: list[tuple[list[int], int]]) -> dict[Pair, int]:
+    """Count every pair, in the order of first appearance."""
     counts: dict[Pair, int] = {}
     for ids, count in cut:
-        for left, right in pairwise(ids):
-            if max_token_bytes is None or len(tokens[left]) + len(tokens[right]) <= max_token_bytes:
-                counts[left, right] = counts.get((left, right), 0) + count
+        for pair in pairwise(ids):
+            counts[pair] = counts.get(pair, 0) + count
     return counts
 
 
-def _best_pair(counts: dict[Pair, int], ties: Ties) -> Pair:
+def best_pair(counts: dict[Pair, int], ties: Ties) -> Pair:
+    """Return the most frequent pair; `train` says which of several."""
     greatest = max(counts.values())
     best = [pair for pair, count in counts.items() if count == greatest]
     if ties == "first":
@@ -115,7 +117,7 @@ def _best_pair(counts: dict[Pair, int], ties: Ties) -> Pair:
     return min(best)
 
 
-def _merge(ids: list[int], pair: Pair, new_id: int) -> list[int]:
+def merge_pair(ids: list[int], pair: Pair, new_id: int) -> list[int]:
     """Replace `pair` from left to right. Three equal ids hold it twice but become two tokens."""
     merged: list[int] = []
     at = 0

@@ -36,6 +36,8 @@ def test_mypy_refuses_misspelt_names_and_wrong_types_of_options(tmp_path: Path) 
 
 
 def test_typed_keywords_are_the_options_of_each_mode() -> None:
-    assert ByteKeywords.__annotations__.keys() == ByteOptions.__dataclass_fields__.keys() - {"vocab_size"}
+    assert ByteKeywords.__annotations__.keys() == (
+        ByteOptions.__dataclass_fields__.keys() - {"vocab_size"} | {"superwords"}
+    )
     assert CodePointKeywords.__annotations__.keys() == NAMES
     assert UnigramKeywords.__annotations__.keys() == {*NAMES, *OF_UNIGRAM}

@@ -16,6 +16,7 @@ from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, TIES
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
+from fastbpe.training.superwords import DOCUMENTS, Superwords
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
@@ -34,6 +35,9 @@ examples:
   gpt2like.fbpe: 261 tokens, learned from 17 bytes
   $ printf 'slow slower\n' | fastbpe train -o more.fbpe --vocab-size 262 --base words.fbpe
   more.fbpe: 262 tokens, learned from 12 bytes
+  $ printf 'out of the end of the day\n' > ends.txt
+  $ fastbpe train ends.txt -o super.fbpe --vocab-size 263 --superwords 260
+  super.fbpe: 263 tokens, learned from 26 bytes
   $ fastbpe train words.txt -o words.model --mode codepoint --vocab-size 18 --option byte_fallback=false
   words.model: 18 tokens, learned from 17 bytes
   $ fastbpe train words.txt -o unigram.model --mode unigram --vocab-size 12
@@ -88,6 +92,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")
     add("--base-size", metavar="N", type=int, help="of --mode ids: the integers are 0 to N - 1")
     add("--max-token-length", metavar="N", type=int, help="of --mode ids: maximum token length in integers")
+    add(
+        "--superwords",
+        metavar="N",
+        type=_superwords_start,
+        help="then learn tokens of several words, from id N on, or from a share of the ids (0.9); auto: 0.9, or "
+        "all ids of the base",
+    )
+    add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
+    add("--superwords-max-words", metavar="N", type=int, help="most words of one (default: 4; 0: no limit)")
+    add("--superwords-forbid", metavar="TEXT", action="append", help="text that none holds (default: ': ')")
+    add("--superwords-documents", choices=DOCUMENTS, help="what they are learned from (default: lines)")
     add_roles(parser)
     add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
     add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
@@ -112,6 +127,7 @@ def run(args: argparse.Namespace) -> None:
     separator = documents.separator_of(args)
     source = counting.sources_of(args, separator) if counts is None else counts
     options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
+    options["superwords"] = _superwords_of(args)
     options |= counting.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
     if base is not None:  # it has the pattern: a .tiktoken file, which holds none, was loaded with it
@@ -178,6 +194,35 @@ def _counts_of(args: argparse.Namespace) -> PieceCounts | None:
         text = args.files[counted.index(False)]
         raise TrainingError(f"{text}: text among files of counts; count it first: fastbpe count-pieces --help")
     return sum(map(PieceCounts.load, args.files[1:]), PieceCounts.load(args.files[0]))
+
+
+def _superwords_of(args: argparse.Namespace) -> Superwords | None:
+    """Make the options of superwords; None: none are learned.
+
+    Raises:
+        TrainingError: an option of superwords is given without --superwords.
+    """
+    names = ("pattern", "max_words", "forbid", "documents")
+    given = {name: value for name in names if (value := getattr(args, f"superwords_{name}")) is not None}
+    if args.superwords is None:
+        if given:
+            option = f"--superwords-{next(iter(given)).replace('_', '-')}"
+            raise TrainingError(f"{option} is an option of superwords: give --superwords N, too, or leave it out")
+        return None
+    if given.get("max_words") == 0:
+        given["max_words"] = None
+    return Superwords(None if args.superwords == "auto" else args.superwords, **given)
+
+
+def _superwords_start(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"invalid start {text!r}: give a number of ids (180000), a share of them (0.9), or the word auto"
+        ) from None
 
 
 def _vocab_size(text: str) -> int | str:

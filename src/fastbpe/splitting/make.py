@@ -12,7 +12,7 @@ from fastbpe._core.split.scanner import Scanner
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe._core.text.utf8_text import plain
 from fastbpe.errors import PatternError
-from fastbpe.patterns import PatternLike
+from fastbpe.patterns import PATTERNS, PatternLike
 from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     spec = _scanner_spec(pattern if isinstance(pattern, str) else tuple(pattern), drop_unmatched)
     if spec is not None:
         return Scanner(**spec._asdict())
+    if pattern == PATTERNS["superbpe_lines"] and not drop_unmatched:
+        from fastbpe._core.split.superbpe_lines import SuperbpeLines  # here: few programs need it
+
+        return SuperbpeLines()
     if not isinstance(pattern, str):
         return chain([make_splitter(part, drop_unmatched=drop_unmatched) for part in pattern])
     engine = engine_of(pattern, keep_gaps=not drop_unmatched)

@@ -29,12 +29,15 @@ class BaseTexts:
     cut: finds safe cuts of a long document; None: the document is held whole.
     stretches: returns the normalized texts between the tokens of many documents; None: documents are not
         normalized.
+    divide: cuts long documents into several that have the same pieces; None: the splitter has safe cuts, or no
+        cuts are known.
     """
 
     splitter: Splitter
     special: SpecialMatcher | None
     cut: Cut | None
     stretches: Callable[[Iterable[Document], Callable[[int], object]], Iterator[bytes]] | None = None
+    divide: Callable[[Iterable[Document]], Iterator[Document]] | None = None
 
 
 def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
@@ -15,24 +15,29 @@ from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import (
     BaseVocabulary,
     add_pattern_of_base,
     byte_vocabulary,
     vocabulary_of_base,
 )
-from fastbpe.training.options import ByteOptions, ReadingOptions, Run, check_special_tokens, number_of_ids
+from fastbpe.training.options import ByteOptions, ReadingOptions, Run, check_special_tokens, whole_number_of_ids
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 
 _CALLER = 4  # stacklevel of warnings from a function that `train_bytes` calls: the line that calls `train`
 
 
-def train_bytes(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
-    """Count the pieces of a source and learn merges from them. See `train`."""
-    vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
-    if not isinstance(vocab_size, int):
-        raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
+def train_bytes(
+    source: Source | PieceCounts, base: Tokenizer | None, run: Run, texts: BaseTexts | None = None
+) -> Tokenizer:
+    """Count the pieces of a source and learn merges from them. See `train`.
+
+    texts: turns documents into pieces, for the first stage of a run, which may end with fewer merges than asked
+        for. None: the pattern and the special tokens do, or the base.
+    """
+    vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     keywords = _with_options_of_counts(source, base, run.options)
     facts: dict[str, Any] = {}
     if base is None:
@@ -43,10 +48,12 @@ def train_bytes(source: Source | PieceCounts, base: Tokenizer | None, run: Run) 
         facts = {"base": base.fingerprint, "base_special": run.base_special or "keep"}
         start = vocabulary_of_base(base, facts["base_special"], options)
     reading, reporter = run.reading, run.reporter
+    if texts is not None:
+        start = replace(start, texts=texts)
     resolved = source if isinstance(source, (PieceCounts, Mapping)) else reading.resolve(source)
     counts = _counted(resolved, start, options, reading, reporter)
     n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
-    learner = _learn(counts, start, options, reporter)
+    learner = _learn(counts, start, options, reporter, warns=texts is None)
     merges = learner.merges()
     report = asdict(options) | {
         "special_tokens": list(options.special_tokens),
@@ -136,8 +143,13 @@ def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCou
     return counts_of_table(table_of(made), None, (), n_bytes=counts.n_bytes, n_skipped=counts.n_skipped)
 
 
-def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, reporter: Reporter) -> Learner:
-    """Learn the merges; warn if there are fewer than the options ask for."""
+def _learn(
+    counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, reporter: Reporter, *, warns: bool
+) -> Learner:
+    """Learn the merges.
+
+    warns: warn if there are fewer than the options ask for.
+    """
     n_merges = options.vocab_size - start.n_known
     n_base = len(start.tokens)
     with reporter.phase("learning", n_merges, unit=" merges") as phase:
@@ -147,13 +159,13 @@ def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, rep
             ties_first=options.ties == "first",
             min_count=options.min_count,
             max_token_length=options.max_token_bytes,
-            base_ranks=_byte_level_ranks() if options.ties == "huggingface" else None,
+            base_ranks=byte_level_ranks() if options.ties == "huggingface" else None,
             base=start.vocabulary,
             n_base=n_base,
             taken=[name.encode() for name in start.names],
         )
         learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
-    if phase.n < n_merges:
+    if warns and phase.n < n_merges:
         limits = [
             f"{name}={getattr(options, name)}"
             for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
@@ -170,7 +182,7 @@ def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, rep
     return learner
 
 
-def _byte_level_ranks() -> list[int]:
+def byte_level_ranks() -> list[int]:
     """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files."""
     order = list(bytes_to_unicode())
     return [order.index(byte) for byte in range(N_BYTES)]

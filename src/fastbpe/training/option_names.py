@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import OptionError, TrainingError
-from fastbpe.training.options import ByteOptions, RunKeywords
+from fastbpe.training.options import ByteKeywords, RunKeywords
 
 _MODES = ("byte", "codepoint", "unigram", "ids")
 # Names of options in other libraries → their names here, for suggestions in errors.
@@ -29,7 +29,7 @@ def check_names(mode: str, options: Iterable[str]) -> None:
     """
     if mode not in _MODES:
         raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))
-    of_bytes = {field.name for field in fields(ByteOptions)}
+    of_bytes = {*ByteKeywords.__annotations__}
     if mode == "byte" and of_bytes.issuperset(options):
         return
     from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them

@@ -23,6 +23,7 @@ from fastbpe.corpus.sources import ResolvedSource, Source, check_separator, docu
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
 from fastbpe.tokenizer.special_tokens import check_names
+from fastbpe.training.superwords import Superwords
 
 MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")
@@ -38,6 +39,7 @@ class ByteKeywords(TypedDict, total=False):
     ties: Ties
     min_count: int
     max_token_bytes: int | None
+    superwords: Superwords | None
 
 
 class CodePointKeywords(TypedDict, total=False):
@@ -325,6 +327,14 @@ class Run(NamedTuple):
     reading: ReadingOptions
     reporter: Reporter
     base_special: BaseSpecial | None = None
+
+
+def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
+    """Return the vocab_size that a caller means, as `number_of_ids` does. Raises TypeError: it is another text."""
+    n_ids = number_of_ids(vocab_size, n_of_base)
+    if not isinstance(n_ids, int):
+        raise TypeError(f"vocab_size must be an integer, not {type(n_ids).__name__}")
+    return n_ids
 
 
 def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:

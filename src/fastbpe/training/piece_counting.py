@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from fastbpe._core.split.splitter import Splitter
@@ -168,22 +168,59 @@ def count_source(
             return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
     text_of_pattern = resolve_pattern(pattern)[1]
     if of_base is None:
-        splitter = make_splitter(text_of_pattern)
-        special = make_matcher(special_tokens, {}) if special_tokens else None
-        of_base = BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
+        of_base = texts_of_pattern(text_of_pattern, special_tokens)
     resolved = source if isinstance(source, ResolvedSource) else reading.resolve(source)
+    table, n_bytes, n_skipped = count_documents(resolved, of_base, reading, reporter, "counting", PieceCounter)
+    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=n_skipped)
+
+
+def texts_of_pattern(pattern: PatternLike, special_tokens: Collection[str]) -> BaseTexts:
+    """Make the functions by which a split pattern and special tokens cut documents."""
+    splitter = make_splitter(pattern)
+    special = make_matcher(special_tokens, {}) if special_tokens else None
+    return BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
+
+
+def count_documents(
+    source: ResolvedSource,
+    of_base: BaseTexts,
+    reading: ReadingOptions,
+    reporter: Reporter,
+    phase_name: str,
+    make_counter: Callable[..., PieceCounter],
+) -> tuple[PieceCounter, int, int]:
+    """Count what the documents of a source hold.
+
+    Args:
+        source: the documents.
+        of_base: turns documents into pieces.
+        reading: how to read and count.
+        reporter: gets the phase.
+        phase_name: name of the phase.
+        make_counter: makes a counter of a splitter and the arguments spill= and limit=.
+
+    Returns:
+        The finished table, the bytes of all documents, and the number of documents that were left out.
+    """
     skipped = Skipped()
-    texts = reading.documents(resolved, of_base.cut, skipped)
-    with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
+    texts: Iterable[Document] = reading.documents(source, of_base.cut, skipped)
+    if of_base.divide is not None:
+        texts = of_base.divide(texts)
+    with reporter.phase(phase_name, source.n_bytes, unit="B", unit_scale=True) as phase:
         if of_base.stretches is None:
             table, n_bytes = count_texts(
-                texts, of_base.splitter, of_base.special, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
+                texts,
+                of_base.splitter,
+                of_base.special,
+                reading,
+                lambda n_bytes: phase.update(n_bytes - phase.n),
+                make_counter,
             )
         else:
             stretches = of_base.stretches(texts, phase.update)
-            table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None)
+            table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
             n_bytes = phase.n
-    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=skipped.n)
+    return table, n_bytes, skipped.n
 
 
 def count_texts(
@@ -192,6 +229,7 @@ def count_texts(
     special: SpecialMatcher | None,
     reading: ReadingOptions,
     report: Callable[[int], object],
+    make_counter: Callable[..., PieceCounter] = PieceCounter,
 ) -> tuple[PieceCounter, int]:
     """Count texts in threads.
 
@@ -213,7 +251,7 @@ def count_texts(
         return parts(document, counting_threads.BATCH_UNITS, f"document {index} of the source")
 
     with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
-        threads = CountingThreads(lambda: PieceCounter(splitter, spill=spill, limit=limit), add)
+        threads = CountingThreads(lambda: make_counter(splitter, spill=spill, limit=limit), add)
         threads.count(batches(texts, parts_of), n_threads - 1, report)
         n_bytes = threads.n_bytes
         report(n_bytes)

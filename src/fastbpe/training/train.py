@@ -172,6 +172,8 @@ def train(
             minbpe.
             min_count: int – least number of occurrences of a pair that is merged. Default: 1.
             max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
+            superwords: `Superwords` – learn tokens of several words, too, after words, or on top of a base. The
+            source is read several times. Default: None.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="unigram" these, and seed_sentencepiece_size, seed_sentencepieces_file, shrinking_factor and
@@ -215,6 +217,8 @@ def train(
     """
     mode = mode_of(mode, base, source)
     check_names(mode, options)
+    if options.get("superwords", ...) is None:
+        del options["superwords"]
     if base is not None and mode != "unigram":
         check_mode(base, mode)
     elif base_special is not None:
@@ -245,6 +249,10 @@ def train(
         from fastbpe.training.codepoints import train_code_points
 
         made = train_code_points(source, base, run)
+    elif "superwords" in options:
+        from fastbpe.training.superword_learning import train_superwords
+
+        made = train_superwords(source, base, run)
     else:
         from fastbpe.training.bytes import train_bytes
 

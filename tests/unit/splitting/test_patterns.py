@@ -38,6 +38,8 @@ PIECES = {
     "tiny_aya": "I'LL| say| it's| |1|234| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
     "exaone-moe": "I|'LL| say it|'s| |1|2|3|4| —| naïveXMLParser|...\n|\n|\tdone|//\n|  ",
     "laguna": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...|\n\n|\tdone|//|\n|  ",
+    "superbpe_words": "I|'LL| say| it|'s| |123|4| —| naïve|XMLParser|...\n\n|\tdone|//\n|  ",
+    "superbpe_lines": "I'LL say it's |123|4| — naïveXMLParser|...\n\n|\tdone|//\n|  ",
     "superbpe": "I'LL say it's |1|234| — naïveXMLParser...\n\n\tdone//\n  ",
     "afmoe": "I|'LL| say| it|'s| |1|234| —| naïveXMLParser|...\n\n|\tdone|//\n|  ",
     "spark2_5": "I|'LL| say| it|'s| |1|2|3|4| —| naïveXMLParser|...|\n|\n|\tdone|//|\n|  ",

@@ -3,6 +3,7 @@ from typing import Any, Protocol
 
 from typing_extensions import disjoint_base
 
+from fastbpe._core.cache.two_phases import TwoPhases
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.trim_spans import SpanTrimmer
 from fastbpe._core.ids.id_lists import Array
@@ -40,6 +41,7 @@ class Encoder:
         normalizing: Normalizing | None = None,
         stages: Stage | None = None,
         cut_stages: Stage | None = None,
+        phases: TwoPhases | None = None,
         trimmer: SpanTrimmer | None = None,
     ) -> None: ...
     @property

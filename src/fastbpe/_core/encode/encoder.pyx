@@ -7,6 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 from fastbpe._utils.batches import items_in
+from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.encode.batch cimport array_of_texts, counts_of_texts, lists_of_texts
 from fastbpe._core.encode.dropping cimport Dropping, seed_of
 from fastbpe._core.encode.count_limits cimport count_up_to
@@ -51,6 +52,7 @@ cdef class Encoder:
         cache_bytes: most bytes of memory for the piece caches of all threads together.
         normalizing: normalizer of text in code-point mode.
         stages, cut_stages: stages that change the pieces of the splitter, as in Pipeline.
+        phases: the phases of a vocabulary with superwords, as in Pipeline.
         trimmer: trims offsets; None: they stay.
     """
 
@@ -65,6 +67,7 @@ cdef class Encoder:
         Normalizing normalizing=None,
         Stage stages=None,
         Stage cut_stages=None,
+        TwoPhases phases=None,
         SpanTrimmer trimmer=None,
     ):
         always = None if special is None else special.always
@@ -73,7 +76,7 @@ cdef class Encoder:
         # Set last: other threads take an encoder with a pipeline to be complete.
         self._built = Pipeline(
             vocabulary, splitter, min(cache_bytes, MAX_SIZE), front=front, always=always, normalizing=normalizing,
-            stages=stages, cut_stages=cut_stages,
+            stages=stages, cut_stages=cut_stages, phases=phases,
         )
 
     cdef Pipeline _ready(self):

@@ -15,6 +15,7 @@ from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.places cimport FB_NOWHERE, Places
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, start_tracing
+from fastbpe._core.encode.superwords cimport encode_byte_pieces
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_grow
 from fastbpe._core.merge.segmented cimport SHARED
 from fastbpe._core.merge.vocabulary cimport Tables
@@ -93,7 +94,7 @@ cdef int merge_with_spans(
     if drops_bytes and _has_byte_without_token(tables, data, start, end):
         _merge_known_bytes(tables, data, start, scratch)
     else:
-        encode_pieces(&scratch.cache, tables, data, n, start, scratch.ends.items, scratch.ends.n, &scratch.ids)
+        encode_byte_pieces(tables, data, n, start, scratch.ends.items, scratch.ends.n, scratch)
         _add_spans_of_ids(tables, &scratch.ends, start, &scratch.ids, first_id, scratch.spans)
     if scratch.words != NULL:
         _note_words(tables, data, start, &scratch.ends, &scratch.ids, first_id, scratch.words)
@@ -273,7 +274,7 @@ cdef int _merge_known_bytes(
                     buffer_add(kept, data + i, 1)
         if kept.n:
             first_id = scratch.ids.n
-            encode_pieces(&scratch.cache, tables, kept.items, kept.n, 0, &kept.n, 1, &scratch.ids)
+            encode_byte_pieces(tables, kept.items, kept.n, 0, &kept.n, 1, scratch)
             _add_spans_by_characters(tables, data, begin, end, &scratch.ids, first_id, scratch.spans)
         begin = end
     return 0

@@ -1,5 +1,6 @@
 from libc.stdint cimport uint8_t
 
+from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool
 from fastbpe._core.encode.widths cimport Widths
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
@@ -22,10 +23,11 @@ cdef class Pipeline:
     cdef readonly Normalizing normalizing
     cdef readonly Stage stages  # that change the pieces of the splitter; None: nothing does
     cdef Stage cut_stages  # the same, with pieces cut where no merge crosses
+    cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has none
     cdef Widths widths  # of ids, if spans of code points were asked for; see widths_of_ids()
     cdef Tables traced  # tables of the vocabulary, whose merging gives traces; of characters only
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
-    cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode
+    cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode, and one phase of merging
     cdef bint is_sentence  # the best path through a piece may depend on the pieces before it
     cdef bint may_defer  # no step reads the ids of earlier pieces, so merging these may wait
     cdef ScratchPool pool  # buffers and caches of the threads

@@ -4,6 +4,7 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.cache.two_phases import TwoPhases
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.codepoint_steps import Normalizing
 from fastbpe._core.normalize.text_steps import Front
@@ -26,6 +27,7 @@ class Pipeline:
         normalizing: Normalizing | None = None,
         stages: Stage | None = None,
         cut_stages: Stage | None = None,
+        phases: TwoPhases | None = None,
     ) -> Self: ...
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -35,6 +37,8 @@ class Pipeline:
     def normalizing(self) -> Normalizing | None: ...
     @property
     def stages(self) -> Stage | None: ...
+    @property
+    def phases(self) -> TwoPhases | None: ...
     @property
     def cache_bytes(self) -> int: ...
     @property

@@ -31,7 +31,7 @@ cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.cache.piece_cache cimport encode_pieces
+from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
@@ -82,6 +82,7 @@ cdef class Pipeline:
     normalizing: the steps of code-point mode, which takes the place of front; None: byte mode.
     stages: stages that change the pieces of the splitter, for a vocabulary of characters; None: there are none.
     cut_stages: the same, which also cut long pieces where no merge crosses; None: `stages` is all.
+    phases: the phases of a vocabulary with superwords; None: it has none.
     pool: buffers and caches of another pipeline with the same vocabulary; None: make some.
     """
 
@@ -96,6 +97,7 @@ cdef class Pipeline:
         Normalizing normalizing=None,
         Stage stages=None,
         Stage cut_stages=None,
+        TwoPhases phases=None,
         ScratchPool pool=None,
     ):
         self.vocabulary = vocabulary
@@ -110,21 +112,25 @@ cdef class Pipeline:
             self.traced = vocabulary.tables
             self.traced.spelling = &vocabulary.spelled.tracing
         self.is_sentence = vocabulary.segmenter is not None and vocabulary.segmenter.segmenting.kind == SENTENCE
-        self.pool = ScratchPool(vocabulary, cache_bytes) if pool is None else pool
+        self.phases = phases
+        self.pool = ScratchPool(vocabulary, cache_bytes, phases=phases) if pool is None else pool
         self.is_plain = (
             front is None and always is None and normalizing is None and stages is None and not vocabulary.drops_bytes
             and vocabulary.spelled is None
         )
-        self.only_prefixes = self.is_plain or (
-            normalizing is not None and always is None and normalizing.only_prefixes and not self.is_sentence
+        self.only_prefixes = phases is None and (
+            self.is_plain or normalizing is not None and always is None and normalizing.only_prefixes
+            and not self.is_sentence
         )
-        self.may_defer = not self.is_sentence and (normalizing is None or normalizing.fused == NONE)
+        self.may_defer = (
+            not self.is_sentence and phases is None and (normalizing is None or normalizing.fused == NONE)
+        )
 
     cdef Pipeline finding(self, SpecialMatcher tokens):
         """Return a pipeline that finds these tokens in any text. It shares the caches of this one."""
         return Pipeline(
             self.vocabulary, self.splitter, 0, front=self.front, always=tokens, normalizing=self.normalizing,
-            stages=self.stages, cut_stages=self.cut_stages, pool=self.pool,
+            stages=self.stages, cut_stages=self.cut_stages, phases=self.phases, pool=self.pool,
         )
 
     @property
@@ -609,10 +615,7 @@ cdef class Pipeline:
         if scratch.dropout != NULL:
             self._merge_with_dropout(data, start, end, scratch)
         elif self.vocabulary.drops_bytes and self._drop_bytes(data, start, end, scratch):
-            encode_pieces(
-                &scratch.cache, &self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0,
-                scratch.ends.items, scratch.ends.n, &scratch.ids,
-            )
+            encode_words(&self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0, scratch)
         else:
             encode_words(&self.vocabulary.tables, data, n, start, scratch)
         if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:

@@ -2,6 +2,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.cache.cache_state cimport Cache
+from fastbpe._core.cache.two_phases cimport Phases, TwoPhases
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch
@@ -45,7 +46,9 @@ cdef struct Scratch:
     Staged staged  # pieces that stages changed
     size_t n_first  # bytes at the start of normalized text that come from the first character of the whole text
     Ids trace  # traces of pieces of characters, see merge.spelling
-    Ids heads  # heads and ids of pieces, see merge.segmented
+    Ids heads  # heads and ids of pieces, see merge.segmented; ids of words, see cache.two_phases
+    Ends word_ends  # of the words of pieces
+    const Phases* phases  # of a vocabulary with superwords, whose words the cache holds; NULL: of another
     Buffer steps  # best paths to the places of a text
     Ids beyond  # ids whose bytes lie beyond their piece: index, and start and end within the piece
     Cache cache
@@ -59,6 +62,7 @@ cdef struct Scratch:
 cdef class ScratchPool:
     # Everything here changes only under the GIL.
     cdef Vocabulary _vocabulary
+    cdef TwoPhases _phases
     cdef readonly size_t cache_bytes
     cdef uint64_t _seed  # secret of the caches' hash
     cdef Scratch* _spare  # linked by Scratch.next

@@ -43,10 +43,12 @@ cdef class ScratchPool:
 
     vocabulary: the pipeline's vocabulary.
     cache_bytes: bytes that the piece caches of all threads together may take.
+    phases: the phases of a vocabulary with superwords; None: it has none.
     """
 
-    def __cinit__(self, Vocabulary vocabulary not None, size_t cache_bytes):
+    def __cinit__(self, Vocabulary vocabulary not None, size_t cache_bytes, *, TwoPhases phases=None):
         self._vocabulary = vocabulary
+        self._phases = phases
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
         _list(self)
@@ -73,6 +75,7 @@ cdef class ScratchPool:
         if scratch.tracing.limit > self._cache_limit:
             cache_limit(&scratch.tracing, self._cache_limit)
         _reset(scratch)
+        scratch.phases = NULL if self._phases is None else &self._phases.phases
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -81,7 +84,9 @@ cdef class ScratchPool:
         Requires: the GIL.
         """
         if scratch.cache.n_gaps:  # an error left pieces pending
-            discard_gaps(&scratch.cache, &self._vocabulary.tables)
+            discard_gaps(
+                &scratch.cache, &self._vocabulary.tables if self._phases is None else self._phases.phases.words
+            )
         if self._n_scratches > MAX_KEPT_SCRATCHES:
             self._n_scratches -= 1
             self._share_cache_bytes()
@@ -232,6 +237,8 @@ cdef void _trim(Scratch* scratch) noexcept nogil:
         ids_free(&scratch.other_ids)
     if scratch.ends.capacity > MAX_KEPT_ENDS:
         ends_free(&scratch.ends)
+    if scratch.word_ends.capacity > MAX_KEPT_ENDS:
+        ends_free(&scratch.word_ends)
     if scratch.normalized.capacity > MAX_KEPT_BYTES:
         normalized_free(&scratch.normalized)
         memset(&scratch.normalized, 0, sizeof(Normalized))
@@ -266,6 +273,7 @@ cdef void _free(Scratch* scratch) noexcept nogil:
     ids_free(&scratch.ids)
     ids_free(&scratch.other_ids)
     ends_free(&scratch.ends)
+    ends_free(&scratch.word_ends)
     cache_free(&scratch.cache)
     buffer_free(&scratch.utf8)
     free(scratch)

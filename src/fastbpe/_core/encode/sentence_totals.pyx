@@ -11,6 +11,7 @@ from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.encode.superwords cimport encode_byte_pieces
 from fastbpe._core.merge.segmented cimport MAX_MARGIN_BYTES, add_path, is_sure, n_ids_of
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.segment.best_path cimport Step, search_sentence
@@ -27,9 +28,7 @@ cdef int encode_words(
     """
     if tables.segmenting != NULL and tables.segmenting.kind == SENTENCE:
         return _encode_words(tables, data, n, start, scratch)
-    return encode_pieces(
-        &scratch.cache, tables, data, n, start, scratch.ends.items, scratch.ends.n, &scratch.ids
-    )
+    return encode_byte_pieces(tables, data, n, start, scratch.ends.items, scratch.ends.n, scratch)
 
 
 cdef int _encode_words(

@@ -13,6 +13,7 @@ cdef class Sequences:
     cdef bint _of_ids, _is_one
     cdef size_t _first
     cdef int _reserve(self) except -1
+    cdef int add_ids(self, const uint32_t* ids, size_t n, int64_t count) except -1
     cdef str _place(self, size_t position)
     cdef object _bad(self, object item, size_t position)
     cdef int _read(self, object sequence) except -1

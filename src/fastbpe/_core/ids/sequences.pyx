@@ -90,6 +90,17 @@ cdef class Sequences:
         self.counts[self.n] = count
         self.n += 1
 
+    cdef int add_ids(self, const uint32_t* ids, size_t n, int64_t count) except -1:
+        """Append a sequence of integers that are below the limit, which is not checked."""
+        self._reserve()
+        ids_reserve(&self.items, n)
+        memcpy(self.items.items + self.items.n, ids, n * sizeof(uint32_t))
+        self.items.n += n
+        self.ends[self.n] = self.items.n
+        self.counts[self.n] = count
+        self.n += 1
+        return 0
+
     def lengths(self):
         """List the lengths of the sequences."""
         return [self.ends[i] - sequence_start(self, i) for i in range(self.n)]

@@ -6,6 +6,7 @@ from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.train.merge_learner import MergeLearner
 from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.token_limits import TokenLimits
 
 @final
 class Learner(MergeLearner):
@@ -28,6 +29,8 @@ class Learner(MergeLearner):
     known: bytes → id – tokens that are no symbols of the source. A merge that makes one takes the rank of its id,
         and does not count among the ids to end with. Like any other, it makes the next id.
     prefix: bytes – what the right one of two tokens loses when they are joined.
+    limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
+        pair that would make the bytes of a token is then passed over.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Learner(MergeLearner):
         names: Sequence[bytes] | None = None,
         known: Mapping[bytes, int] | None = None,
         prefix: bytes = b"",
+        limits: TokenLimits | None = None,
     ) -> None: ...
     def limits_met(self) -> tuple[bool, bool]:
         """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being

@@ -20,6 +20,7 @@ from fastbpe._core.merge.merge_piece cimport encode_piece
 from fastbpe._core.merge.sequence_vocabulary cimport SequenceVocabulary
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, Pair, stands
+from fastbpe._core.train.token_limits cimport TokenLimits
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
@@ -48,6 +49,8 @@ cdef class Learner(MergeLearner):
     known: bytes → id – tokens that are no symbols of the source. A merge that makes one takes the rank of its id,
         and does not count among the ids to end with. Like any other, it makes the next id.
     prefix: bytes – what the right one of two tokens loses when they are joined.
+    limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
+        pair that would make the bytes of a token is then passed over.
     """
 
     cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
@@ -58,12 +61,13 @@ cdef class Learner(MergeLearner):
     cdef set _known  # the same as a set
     cdef dict _ids_of_known  # `known`, if there are names
     cdef bytes _prefix
+    cdef TokenLimits _limits
     cdef uint32_t _most_ids  # ids for which there is room
 
     def __init__(
         self, source not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
         max_token_length=None, base_ranks=None, base=None, uint32_t n_base=N_BYTES, taken=(),
-        names=None, known=None, bytes prefix=b"",
+        names=None, known=None, bytes prefix=b"", TokenLimits limits=None,
     ):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
@@ -84,6 +88,10 @@ cdef class Learner(MergeLearner):
             of_bytes = base
             self._tokens = of_bytes.tokens()
             self._tokens += [b""] * (n_base - len(self._tokens))
+            self._known = {*self._tokens, *taken}
+        if limits is not None:
+            self._limits = limits
+            self._tokens = limits.tokens()
             self._known = {*self._tokens, *taken}
         if names is not None:
             self._tokens, self._ids_of_known, self._prefix = [*names], {**known}, prefix
@@ -231,6 +239,8 @@ cdef class Learner(MergeLearner):
         return pair.occurrences[0].at if pair.n else NONE
 
     cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
+        if self._limits is not None:
+            return self._limits.allows(pair.left, pair.right)
         return <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_length
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
@@ -246,6 +256,8 @@ cdef class Learner(MergeLearner):
                 return False
             self._known.add(token)
             self._tokens.append(token)
+            if self._limits is not None:
+                self._limits.add(it.left, it.right)
         return True
 
     cdef bint _note_name(self, uint32_t left, uint32_t right) except -1 with gil:

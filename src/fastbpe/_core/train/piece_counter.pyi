@@ -1,13 +1,12 @@
 from collections.abc import Callable
-from typing import final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_table import PieceTable
 
-@final
+@disjoint_base
 class PieceCounter(PieceTable):
     """Pieces of texts and their counts, in order of first appearance. One thread at a time may use it.
 

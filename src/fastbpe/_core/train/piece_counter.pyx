@@ -26,7 +26,6 @@ cdef enum:
     BATCH_BITS = 40  # low bits of a position: they order the pieces of one batch; the bits above hold its number
 
 
-@cython.final
 cdef class PieceCounter(PieceTable):
     """Pieces of texts and their counts, in order of first appearance. One thread at a time may use it.
 
@@ -34,7 +33,7 @@ cdef class PieceCounter(PieceTable):
     spill, limit: as for PieceTable.
     """
 
-    def __cinit__(self, Splitter splitter not None, *, spill=None, size_t limit=0):
+    def __cinit__(self, Splitter splitter not None, *, spill=None, size_t limit=0, **kwargs):
         self.splitter = splitter
 
     def __dealloc__(self):

@@ -34,7 +34,10 @@ _WHOLE = (
 )
 _BOS = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano tekken chameleon"
 # Names in `PATTERNS` that llama.cpp does not have.
-_OWN = ("gpt2", "cl100k", "o200k", "llama4", "deepseek_v3", "kimi", "nemotron", "olmo3", "none")
+_OWN = (
+    *("gpt2", "cl100k", "o200k", "llama4", "deepseek_v3", "kimi", "nemotron", "olmo3", "none"),
+    *("superbpe_words", "superbpe_lines"),  # of SuperBPE's script, not of the published models
+)
 _FURTHER = ("whisper", "olmo2", "deepseek_llm", "deepseek_coder")
 
 # A name that a file is not given, since few versions of llama.cpp know it.

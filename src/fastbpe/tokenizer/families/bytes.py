@@ -20,6 +20,7 @@ from fastbpe.patterns import shown_pattern
 from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families import components
 from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
+from fastbpe.tokenizer.families.superwords import phases_of
 from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
 from fastbpe.tokenizer.surgery import adding
 
@@ -96,6 +97,7 @@ class ByteFamily(Family):
             cache_bytes=cache_bytes,
             stages=self._stages[0],
             cut_stages=self._stages[1],
+            phases=phases_of(self._vocabulary, self._own),
             trimmer=components.trimmer(self._own, self._vocabulary.tokens),
         )
 

@@ -1,0 +1,19 @@
+from collections.abc import Sequence
+from typing import final
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+
+@final
+class TwoPhases:
+    """The two phases of a vocabulary.
+
+    words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
+    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
+    """
+
+    def __new__(cls, words: Vocabulary, joins: Sequence[int]) -> TwoPhases: ...
+    @property
+    def words(self) -> Vocabulary: ...
+
+def superword_ids(vocabulary: Vocabulary) -> list[int]:
+    """List the ids of the tokens that have a letter of English right before a space: they span words."""

@@ -1,0 +1,135 @@
+"""Merging in two phases, for vocabularies with superwords: tokens of several words, as "of the".
+
+The pieces of such a vocabulary are lines and more. They hardly repeat, so the piece cache does not know them. But
+each merge joins tokens that earlier merges have made, so merges happen in the order of their priorities, and it is
+exact to do all merges below some priority first and the others afterwards, with any such priority.
+
+The first phase has the merges before the first superword. No token that they make has, say, a letter before a space,
+so a piece may be cut between two bytes that no such token has side by side: no merge crosses that place. What lies
+between cuts are words, which the piece cache knows.
+
+The second phase merges ids of the first. A superword is made of ids of the first phase in one way only. Two
+neighbours that no superword has side by side stay apart, so the ids are cut between them, into stretches of a few
+ids.
+"""
+
+cimport cython
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from fastbpe._core.cache.piece_cache cimport encode_pieces
+from fastbpe._core.common.hash_tables cimport table_bits
+from fastbpe._core.merge.vocabulary cimport token_length, token_start
+from fastbpe._core.split.splitter cimport UNMATCHED, ends_reserve
+
+cdef enum:
+    FOLLOWER_BITS = 6  # bits of a hash that choose one of the 64 bits of WordId.followers
+
+
+@cython.final
+cdef class TwoPhases:
+    """The two phases of a vocabulary.
+
+    words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
+    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
+    """
+
+    def __cinit__(self, Vocabulary words not None, const uint64_t[::1] joins not None):
+        cdef Tables* tables = &words.tables
+        cdef size_t i, n_ids = tables.n_ids
+        self.words = words
+        self._inside = <uint8_t*> calloc(1 << 16, 1)
+        self._ids = <WordId*> calloc(max(n_ids, <size_t> 1), sizeof(WordId))
+        if self._inside == NULL or self._ids == NULL:
+            raise MemoryError(f"no memory for the words of {n_ids} ids")
+        for i in range(n_ids):
+            self._ids[i].n_bytes = token_length(tables, <uint32_t> i)
+            self._ids[i].bit = <uint32_t> (i * <uint64_t> GOLDEN_RATIO >> (64 - FOLLOWER_BITS))
+        self._find_inside()
+        self._fill_joins(joins)
+        self.phases = Phases(tables, self._inside, self._ids, self._joins, self.phases.shift)
+
+    def __dealloc__(self):
+        free(self._inside)
+        free(self._ids)
+        free(self._joins)
+
+    cdef int _find_inside(self) except -1:
+        """Note which bytes stand side by side in a token."""
+        cdef const Tables* tables = &self.words.tables
+        cdef const uint8_t* token
+        cdef uint32_t i, k
+        for i in range(tables.n_ids):
+            token = tables.token_bytes + token_start(tables, i)
+            for k in range(1, token_length(tables, i)):
+                self._inside[token[k - 1] << 8 | token[k]] = 1
+        return 0
+
+    cdef int _fill_joins(self, const uint64_t[::1] joins) except -1:
+        cdef size_t n = <size_t> joins.shape[0], i
+        cdef int bits = table_bits(2 * n)
+        cdef uint32_t left, right
+        self._joins = <uint64_t*> malloc((<size_t> 1 << bits) * sizeof(uint64_t))
+        if self._joins == NULL:
+            raise MemoryError(f"no memory for {n} neighbours")
+        memset(self._joins, 0xFF, (<size_t> 1 << bits) * sizeof(uint64_t))
+        self.phases.joins = self._joins
+        self.phases.shift = <uint32_t> (64 - bits)
+        for i in range(n):
+            left, right = <uint32_t> (joins[i] >> 32), <uint32_t> (joins[i] & 0xFFFFFFFF)
+            if left >= self.words.tables.n_ids or right >= self.words.tables.n_ids:
+                raise ValueError(f"neighbours {left} and {right} of a superword: there are {self.words.n_ids} ids")
+            self._ids[left].followers |= <uint64_t> 1 << self._ids[right].bit
+            self._joins[join_slot(&self.phases, joins[i])] = joins[i]
+        return 0
+
+
+def superword_ids(Vocabulary vocabulary not None):
+    """List the ids of the tokens that have a letter of English right before a space: they span words."""
+    cdef const Tables* tables = &vocabulary.tables
+    cdef const uint8_t* token
+    cdef uint32_t i, k
+    cdef list out = []
+    for i in range(tables.n_ids):
+        token = tables.token_bytes + token_start(tables, i)
+        for k in range(1, token_length(tables, i)):
+            if token[k] == 0x20 and <uint8_t> ((token[k - 1] | 0x20) - 97) < 26:
+                out.append(i)
+                break
+    return out
+
+
+cdef int encode_words(
+    const Phases* phases, Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends,
+    Ends* words, Ids* out,
+) except -1 nogil:
+    """Replace `out` by the ids that the first phase makes of the pieces of a text.
+
+    data, n, start, ends, n_ends: as for encode_pieces().
+    words: room for the ends of the words; overwritten.
+
+    Requires: cache is used for no other vocabulary.
+    """
+    cdef const uint8_t* inside = phases.inside
+    cdef size_t* to
+    cdef size_t k, at = start, end, n_words = 0
+    words.n = out.n = 0
+    for k in range(n_ends):
+        end = ends[k] & ~UNMATCHED
+        if ends[k] & UNMATCHED:
+            ends_reserve(words, 1)
+            words.items[words.n] = ends[k]
+            words.n += 1
+        elif at < end:
+            ends_reserve(words, end - at)
+            to, n_words = words.items, words.n
+            at += 1
+            while at < end:
+                to[n_words] = at
+                n_words += not inside[data[at - 1] << 8 | data[at]]
+                at += 1
+            to[n_words] = end
+            words.n = n_words + 1
+        at = end
+    return encode_pieces(cache, phases.words, data, n, start, words.items, words.n, out)

@@ -1,0 +1,103 @@
+"""Limits of the tokens that merges may make: length, number of words, and texts that no token may hold."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint32_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy
+
+from fastbpe._core.common.growing cimport reserve
+from fastbpe._core.common.hash_tables cimport NONE
+
+cdef enum:
+    SPACE = 0x20
+    LEAST_BYTES = 1 << 16  # that the arrays begin with space for
+    LEAST_TOKENS = 1 << 12
+
+
+@cython.final
+cdef class TokenLimits:
+    """Tokens by id, and which of them may be joined.
+
+    tokens: list of bytes – the tokens to begin with.
+    max_bytes: int or None – greatest length of a new token in bytes; None: no limit.
+    max_words: int or None – most words of a new token: parts between spaces that are not empty; None: no limit.
+    forbidden: tuple of bytes – texts that no new token holds.
+    """
+
+    def __cinit__(self, list tokens not None, *, max_bytes=None, max_words=None, tuple forbidden=()):
+        self.max_bytes = NONE if max_bytes is None else min(max_bytes, NONE)
+        self.max_words = NONE if max_words is None else min(max_words, NONE)
+        self.forbidden = forbidden
+        if len(forbidden) > MAX_FORBIDDEN:
+            raise ValueError(f"{len(forbidden)} forbidden texts: the limit is {MAX_FORBIDDEN}")
+        for text in forbidden:
+            self._forbidden[self._n_forbidden] = Forbidden(
+                <const uint8_t*> PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text)
+            )
+            self._n_forbidden += 1
+        for token in tokens:
+            self._append(<const uint8_t*> PyBytes_AS_STRING(token), PyBytes_GET_SIZE(token))
+
+    def __dealloc__(self):
+        free(self._bytes)
+        free(self._facts)
+
+    def tokens(self):
+        """List the tokens."""
+        cdef size_t i
+        return [
+            (<const char*> self._bytes)[self._facts[i].start:self._facts[i].start + self._facts[i].n_bytes]
+            for i in range(self._n)
+        ]
+
+    cdef int _append(self, const uint8_t* token, size_t n) except -1:
+        """Append a token. Requires: its bytes do not lie in the arena."""
+        cdef TokenFacts* facts
+        cdef size_t i
+        cdef bytes held
+        reserve(<void**> &self._bytes, &self._bytes_capacity, self._n_bytes + n, 1, LEAST_BYTES)
+        reserve(<void**> &self._facts, &self._facts_capacity, self._n + 1, sizeof(TokenFacts), LEAST_TOKENS)
+        facts = &self._facts[self._n]
+        facts.start, facts.n_bytes, facts.n_words = self._n_bytes, <uint32_t> n, 0
+        for i in range(n):
+            facts.n_words += token[i] != SPACE and (i == 0 or token[i - 1] == SPACE)
+        held = (<const char*> token)[:n]
+        facts.is_forbidden = any([text in held for text in self.forbidden])
+        memcpy(self._bytes + self._n_bytes, token, n)
+        self._n_bytes += n
+        self._n += 1
+        return 0
+
+    cdef bint allows(self, uint32_t left, uint32_t right) noexcept nogil:
+        """Tell whether two tokens may be joined."""
+        cdef const TokenFacts* a = &self._facts[left]
+        cdef const TokenFacts* b = &self._facts[right]
+        cdef uint32_t n_words = a.n_words + b.n_words
+        if a.is_forbidden or b.is_forbidden or a.n_bytes + b.n_bytes > self.max_bytes:
+            return False
+        if a.n_bytes and b.n_bytes:
+            n_words -= self._bytes[a.start + a.n_bytes - 1] != SPACE and self._bytes[b.start] != SPACE
+        return n_words <= self.max_words and not self._crosses(a, b)
+
+    cdef bint _crosses(self, const TokenFacts* left, const TokenFacts* right) noexcept nogil:
+        """Tell whether a forbidden text would begin in the left token and end in the right one."""
+        cdef const uint8_t* text
+        cdef size_t n, k, i
+        for i in range(self._n_forbidden):
+            text, n = self._forbidden[i].text, self._forbidden[i].n
+            for k in range(1, n):
+                if k <= left.n_bytes and n - k <= right.n_bytes and (
+                    memcmp(text, self._bytes + left.start + left.n_bytes - k, k) == 0
+                    and memcmp(text + k, self._bytes + right.start, n - k) == 0
+                ):
+                    return True
+        return False
+
+    cdef int add(self, uint32_t left, uint32_t right) except -1:
+        """Append the token that two tokens make."""
+        cdef const TokenFacts* a = &self._facts[left]
+        cdef const TokenFacts* b = &self._facts[right]
+        cdef const char* all_bytes = <const char*> self._bytes
+        cdef bytes token = all_bytes[a.start:a.start + a.n_bytes] + all_bytes[b.start:b.start + b.n_bytes]
+        return self._append(<const uint8_t*> PyBytes_AS_STRING(token), PyBytes_GET_SIZE(token))

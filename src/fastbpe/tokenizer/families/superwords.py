@@ -1,0 +1,84 @@
+"""Phases of merging of a vocabulary with superwords; `_core.cache.two_phases` explains them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from fastbpe._core.cache.two_phases import TwoPhases, superword_ids
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.model import Model, pack_merges
+
+_LEAST_SHARE = 8  # the first phase has at least 1/8 of the merges; with fewer it saves nothing
+
+Merge = tuple[int, int, int]  # left id, right id, merged id
+
+
+def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
+    """Find the two phases of a byte-level vocabulary.
+
+    Returns:
+        None: there are no superwords, or few merges before the first, or some token is not made in one way alone.
+    """
+    if model.spelling is not None or not (spanning := {*superword_ids(vocabulary)}):
+        return None
+    merges = _merges(vocabulary, model)
+    if merges is None:
+        return None
+    start = next((i for i, (_, _, merged) in enumerate(merges) if merged in spanning), len(merges))
+    if start < len(merges) // _LEAST_SHARE:
+        return None
+    joins = _joins(merges, start)
+    return None if joins is None else TwoPhases(_words(vocabulary, model, merges[:start]), joins)
+
+
+def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
+    """List the merges, best first; None: a token that is looked up whole is not made by merging."""
+    listed = model.merge_list()
+    if listed is not None:
+        return None if model.whole_piece_first else listed
+    makers = recover_merges(vocabulary)
+    if len(makers) < sum(len(token) > 1 for token in vocabulary.tokens()):
+        return None
+    return [(left, right, merged) for merged, (left, right) in sorted(makers.items())]
+
+
+def _joins(merges: Sequence[Merge], start: int) -> array[int] | None:
+    """Pack the neighbours that superwords have inside.
+
+    Args:
+        merges: all merges, best first.
+        start: position of the first of the second phase.
+
+    Returns:
+        left id << 32 | right id, as uint64; None: a merge joins tokens that later ones make, or one token is made
+        in two ways.
+    """
+    made: dict[int, tuple[int, int]] = {}  # by id: its first and last id of the first phase
+    later = {merged for _, _, merged in merges[start:]}
+    joins = set()
+    for left, right, merged in merges[start:]:
+        if merged in made or (left in later and left not in made) or (right in later and right not in made):
+            return None
+        first, before = made.get(left, (left, left))
+        behind, last = made.get(right, (right, right))
+        joins.add(before << 32 | behind)
+        made[merged] = first, last
+    return array("Q", sorted(joins))
+
+
+def _words(vocabulary: Vocabulary, model: Model, merges: Iterable[Merge]) -> Vocabulary:
+    """Make the vocabulary of the first phase: the single bytes, and what some merges make."""
+    kept = {merged for _, _, merged in merges}
+    tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
+    listed = pack_merges(merges) if model.merges_rule == "merges" else None
+    return Vocabulary(
+        **build_tables(tokens, listed),
+        whole_piece_first=model.whole_piece_first,
+        drops_bytes=model.drops_bytes,
+        code_points=None,
+        spelled=None,
+        segmenter=None,
+    )

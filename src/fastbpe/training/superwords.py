@@ -1,0 +1,114 @@
+"""`Superwords`: how `train` learns tokens that span words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from fastbpe._utils.arguments import integer
+from fastbpe._utils.suggestions import choose_one_of
+from fastbpe.errors import TrainingError
+from fastbpe.patterns import PatternLike, resolve_pattern
+
+Documents = Literal["lines", "whole"]
+DOCUMENTS = ("lines", "whole")
+
+
+class Superwords:
+    """Options of learning superwords: tokens of several words, such as " of the".
+
+    `train(superwords=Superwords(…))` learns in two stages, as SuperBPE does (arXiv 2503.13423). The first learns
+    words with the split pattern of `train`. The second applies their merges to longer pieces, across the borders
+    of words, and goes on learning there. The tokenizer splits as the second stage does.
+
+    Args:
+        start: int, float or None – number of ids before the first superword, special tokens not counted; a number
+            below 1 is a share of vocab_size. None: 0.9 of vocab_size, or with base= all ids of the base.
+        pattern: str, list of str or None – the split pattern of the second stage. Default: "superbpe_lines", that
+            of SuperBPE's script: digits by threes, and punctuation, are pieces of their own; all else is one.
+        max_words: int or None – most words of a new token: parts between spaces that are not empty. Default: 4.
+            None: no limit.
+        forbid: list of str – texts that no new token holds. Default: a colon with a space behind it.
+        documents: str – "lines" (the default): each line, with its line end, is a document, as SuperBPE reads
+            text, so that no token goes on after a line end. "whole": documents are as the source has them.
+
+    Raises:
+        TrainingError: an option has an invalid value.
+        PatternError: the pattern is a misspelt name.
+
+    >>> import fastbpe
+    >>> text = ["in the end of the day of the week"] * 9
+    >>> tokenizer = fastbpe.train(text, vocab_size=275, superwords=fastbpe.Superwords(start=270))
+    >>> [token for token in tokenizer.pieces("the end of the week") if b" " in token.strip()]
+    [b' of the ']
+    """
+
+    __slots__ = ("documents", "forbid", "max_words", "pattern", "start")
+
+    def __init__(
+        self,
+        start: float | None = None,
+        pattern: PatternLike = "superbpe_lines",
+        *,
+        max_words: int | None = 4,
+        forbid: Iterable[str] = (": ",),
+        documents: Documents = "lines",
+    ) -> None:
+        self.start = _start(start)
+        self.pattern = resolve_pattern(pattern)[1]
+        self.max_words = None if max_words is None else integer("max_words", max_words)
+        if self.max_words is not None and self.max_words < 1:
+            raise TrainingError(f"max_words={max_words}: give 1 or more, or None")
+        if isinstance(forbid, str):
+            raise TrainingError(f"forbid={forbid!r}: give a list of texts")
+        self.forbid = tuple(forbid)
+        for text in self.forbid:
+            if not isinstance(text, str):
+                raise TypeError(f"forbid must be a list of str, not of {type(text).__name__}")
+            if not text:
+                raise TrainingError("forbid=[''] forbids every token; leave the empty text out")
+        if documents not in DOCUMENTS:
+            raise TrainingError(choose_one_of("documents", documents, DOCUMENTS))
+        self.documents = documents
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the options by name, for a training report."""
+        return {name: getattr(self, name) for name in ("start", "pattern", "max_words", "forbid", "documents")}
+
+    def n_first(self, vocab_size: int, n_special: int) -> int:
+        """Return the number of ids that the first stage ends with, special tokens included.
+
+        Raises TrainingError: that leaves no id for a superword.
+        """
+        start = 0.9 if self.start is None else self.start
+        n_first = int(start * (vocab_size - n_special)) if start < 1 else int(start)
+        if n_first + n_special >= vocab_size:
+            raise TrainingError(
+                f"superwords begin at start={n_first}, but vocab_size={vocab_size} has {vocab_size - n_special} "
+                "ids for tokens that are not special; lower start, or raise vocab_size"
+            )
+        return n_first + n_special
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
+        return f"Superwords({shown})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.as_dict() == other.as_dict() if isinstance(other, Superwords) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def _start(start: float | None) -> float | None:
+    """Check a start: an integer, or a share."""
+    if isinstance(start, float):
+        if not 0 < start < 1:
+            raise TrainingError(f"start={start}: give a number of ids, or a share between 0 and 1")
+        return start
+    if start is None:
+        return None
+    start = integer("start", start)
+    if start < 1:
+        raise TrainingError(f"start={start}: give a number of ids, or a share between 0 and 1")
+    return start

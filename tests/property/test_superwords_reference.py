@@ -1,0 +1,114 @@
+"""Compares training of superwords, and encoding with them, with the specification, on thousands of small texts."""
+
+import os
+import random
+import warnings
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe._core.merge.merge_piece import merge_alone
+from fastbpe.splitting import make_splitter
+from fastbpe.tokenizer.internals import vocabulary_of
+from reference import train as reference_train
+from reference.measuring import offsets
+from reference.superwords import train_superwords
+
+SEED = int(os.environ.get("FASTBPE_SEED", "0"))
+N_TEXTS = 2400 if os.environ.get("FASTBPE_FULL") == "1" else 480
+PARTS = 8
+WORDS = r" ?[a-z]+|\s+|[^a-z\s]+"
+PATTERNS = ["superbpe_lines", r"[,:.]+", r".+|\n", None]
+
+
+def random_texts(rng: random.Random) -> list[str]:
+    """Return random texts of few words, so that superwords and ties are many."""
+    letters = "abc"[: rng.randint(1, 3)]
+    words = ["".join(rng.choices(letters, k=rng.randint(1, 3))) for _ in range(rng.randint(1, 6))]
+    between = rng.choice(
+        [
+            [" "],
+            [" ", " ", "  "],
+            [" ", ", ", ": "],
+            [" ", "\u00a0", "\t"],
+            [" ", "\n", "\r\n", "."],
+            [" é ", " ", "7"],
+        ]
+    )
+    return [
+        "".join(rng.choice(words) + rng.choice(between) for _ in range(rng.randint(1, 40)))
+        for _ in range(rng.randint(1, 4))
+    ]
+
+
+def pieces(texts: list[str], pattern: str | None, documents: str) -> Counter[bytes]:
+    """Count the pieces of texts, or of their lines."""
+    splitter = make_splitter(fastbpe.PATTERNS.get(pattern, pattern) if pattern else None)
+    found: Counter[bytes] = Counter()
+    for text in texts:
+        for part in text.splitlines(keepends=True) if documents == "lines" else [text]:
+            found.update(part.encode()[start:end] for start, end in splitter.pieces(part))
+    return found
+
+
+def trained(source: Any, **options: Any) -> fastbpe.Tokenizer:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fastbpe.TrainingWarning)
+        return fastbpe.train(source, **options)
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_texts_train_and_encode_as_specified(part: int) -> None:
+    for number in range(part, N_TEXTS, PARTS):
+        rng = random.Random(f"{SEED} {number}")
+        texts = random_texts(rng)
+        n_words, n_superwords = rng.choice([0, 1, 3, 8]), rng.choice([1, 4, 20])
+        pattern, documents = rng.choice(PATTERNS), rng.choice(["lines", "whole"])
+        limits: dict[str, Any] = {
+            "max_words": rng.choice([None, 1, 2, 4]),
+            "forbid": rng.choice([[], [": "], ["b", " a"]]),
+        }
+        options: dict[str, Any] = {
+            "ties": rng.choice(["pair", "huggingface"]),
+            "min_count": rng.choice([1, 1, 2, 5]),
+            "max_token_bytes": rng.choice([None, None, 4, 9]),
+        }
+        words = reference_train(pieces(texts, WORDS, documents), n_merges=n_words, **options)
+        expected = train_superwords(
+            pieces(texts, pattern, documents),
+            words,
+            n_tokens=256 + n_words + n_superwords,
+            max_words=limits["max_words"],
+            forbid=[text.encode() for text in limits["forbid"]],
+            **options,
+        )
+        tokenizer = trained(
+            texts,
+            vocab_size=256 + n_words + n_superwords,
+            pattern=WORDS,
+            superwords=fastbpe.Superwords(256 + n_words, pattern, documents=documents, **limits),
+            num_threads=rng.choice([1, 2]),
+            max_memory_bytes=rng.choice([None, 1]),
+            **options,
+        )
+        context = (SEED, number, texts, n_words, n_superwords, pattern, documents, limits, options)
+        assert tokenizer.vocab == expected.tokens, context
+        compare_encoding(tokenizer, [*texts, *random_texts(rng), rng.choice(texts).replace(" ", "  ")], context)
+
+
+def compare_encoding(tokenizer: fastbpe.Tokenizer, texts: list[str], context: object) -> None:
+    """Compare with plain merging of whole pieces."""
+    for text in texts:
+        expected = [
+            token_id
+            for start, end in tokenizer._pipeline.splitter.pieces(text)
+            for token_id in merge_alone(vocabulary_of(tokenizer), text.encode()[start:end])
+        ]
+        assert tokenizer.encode(text) == expected, (text, context)
+        assert tokenizer.count(text) == len(expected), (text, context)
+        ids, spans = tokenizer.encode_with_offsets(text)
+        assert [*ids] == expected, (text, context)
+        assert [*spans] == offsets(text, tokenizer.decode_tokens_bytes(expected)), (text, context)

@@ -1,0 +1,176 @@
+"""Superwords: options, sources, bases, reports and errors."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
+from fastbpe.cli.app import main
+
+TEXTS = ["in the end of the day, the end of the week: the end\n"] * 5
+WORDS = r" ?[a-z]+|\s+|[^a-z\s]+"
+
+
+def superwords_of(tokenizer: Tokenizer) -> list[bytes]:
+    return [token for token in tokenizer.vocab if b" " in token.strip()]
+
+
+def learned(source: Any = TEXTS, *, start: float | None = 265, vocab_size: Any = 275, **options: Any) -> Tokenizer:
+    keywords = {name: options.pop(name) for name in Superwords.__slots__ if name in options and name != "pattern"}
+    return train(source, vocab_size=vocab_size, superwords=Superwords(start, **keywords), **options)
+
+
+def test_tokens_span_words_and_no_more_words_than_allowed() -> None:
+    found = superwords_of(learned(max_words=2))
+    assert b" of the" in found
+    assert max(len(token.split()) for token in found) == 2
+    assert max(len(token.split()) for token in superwords_of(learned(max_words=None, vocab_size=281))) > 4
+
+
+def test_forbidden_texts_are_in_no_new_token() -> None:
+    assert any(b": " in token for token in learned(forbid=[], vocab_size=278).vocab)
+    assert not any(b": " in token for token in learned(vocab_size=278).vocab)
+    assert not any(b"e" in token for token in learned(forbid=["e"], vocab_size=271).vocab[265:])
+
+
+def test_lines_are_documents_or_not() -> None:
+    text = "the end\nthe end\nthe end\n" * 3 + "then an eel\n"
+    assert not any(b"\nt" in token for token in learned([text], start=260, vocab_size=263).vocab)
+    assert any(b"\nt" in token for token in learned([text], start=260, vocab_size=263, documents="whole").vocab)
+
+
+def test_special_tokens_cut_texts_and_come_last() -> None:
+    texts = ["the end<|x|>of the end<|x|>of\n"] * 4
+    tokenizer = train(texts, vocab_size=266, special_tokens=["<|x|>"], superwords=Superwords(262))
+    assert tokenizer.special_tokens == {"<|x|>": 265}
+    assert superwords_of(tokenizer)
+    assert not any(b"endof" in token or b"<|" in token for token in tokenizer.vocab[256:-1])
+    assert tokenizer.decode(tokenizer.encode(texts[0], allowed_special="all")) == texts[0]
+
+
+def test_all_kinds_of_sources_give_the_same(tmp_path: Path) -> None:
+    lines = ["".join(TEXTS), "of the day\nof the week"]
+    expected = learned(lines)
+    (tmp_path / "a.txt").write_text(lines[0])
+    (tmp_path / "b.jsonl").write_text(json.dumps({"text": lines[1]}) + "\n")
+
+    class Again:
+        def __iter__(self) -> Iterator[str]:
+            return iter(lines)
+
+    for source in (iter(lines), (line.encode() for line in lines), Again(), tuple(lines), tmp_path):
+        assert learned(source).vocab == expected.vocab
+    paths = (path for path in [tmp_path / "a.txt", tmp_path / "b.jsonl"])
+    assert learned(paths, text_field="text").vocab == expected.vocab
+
+
+def test_long_documents_are_divided_after_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fastbpe.training import superword_learning
+
+    text = "".join(TEXTS) + "the end of all"
+    expected = learned([text]).vocab
+    monkeypatch.setattr(superword_learning, "_BLOCK_UNITS", 7)
+    for document in (text, text.encode()):
+        assert [*superword_learning._divided([document])] != [document]
+        assert document[:0].join(superword_learning._divided([document])) == document  # type: ignore[arg-type]
+        assert learned([document]).vocab == expected
+    assert [*superword_learning._divided(["", "\n\n"])] == ["", "\n\n"]
+
+
+def test_a_base_keeps_its_ids_and_gets_superwords() -> None:
+    base = train(TEXTS, vocab_size=268, pattern=WORDS, special_tokens=["<|x|>"])
+    with pytest.warns(TrainingWarning, match="other ids than from the base"):
+        extended = learned(start=None, vocab_size="+4", base=base)
+    assert extended.vocab[:268] == base.vocab
+    assert extended.special_tokens == base.special_tokens
+    assert superwords_of(extended)[:2] == [b" the end", b" of the"]
+    assert extended.vocab_size == 272
+    assert extended.training_report["base"] == base.fingerprint
+    with pytest.raises(TrainingError, match="has superwords already"):
+        learned(start=None, vocab_size="+1", base=extended)
+
+
+def test_files_hold_superwords(tmp_path: Path) -> None:
+    tokenizer = learned()
+    text = "of the day, the end of the week"
+    for name in ("t.fbpe", "tokenizer.json", "t.tiktoken"):
+        tokenizer.export(tmp_path / name)
+        loaded = fastbpe.load(tmp_path / name, **({"pattern": tokenizer.pattern} if "tiktoken" in name else {}))
+        assert loaded._pipeline.phases is not None
+        assert loaded.encode(text) == tokenizer.encode(text)
+
+
+def test_a_gguf_file_holds_superwords_if_llama_cpp_knows_the_pattern(tmp_path: Path) -> None:
+    with pytest.raises(fastbpe.FormatError, match=r"llama\.cpp has no name"):
+        learned().export(tmp_path / "t.gguf")
+    tokenizer = train(TEXTS, vocab_size=275, superwords=Superwords(265, "superbpe"))
+    tokenizer.export(tmp_path / "t.gguf")
+    assert fastbpe.load(tmp_path / "t.gguf").encode(TEXTS[0]) == tokenizer.encode(TEXTS[0])
+
+
+def test_the_report_says_what_was_learned() -> None:
+    tokenizer = learned()
+    report = tokenizer.training_report
+    assert report["superwords"]["start"] == 265
+    assert report["n_merges"] == len(tokenizer.merges) == 19
+    assert report["n_superword_merges"] == 10 + report["n_dropped_merges"]
+    assert json.dumps(report)
+
+
+def test_progress_names_each_phase() -> None:
+    phases: list[str] = []
+    learned(progress=lambda phase, done, total: phases.append(phase))
+    assert [*dict.fromkeys(phases)] == [
+        "counting", "learning", "counting neighbours", "counting runs", "learning superwords"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: Superwords(0), TrainingError, "start=0"),
+        (lambda: Superwords(1.5), TrainingError, "start=1.5"),
+        (lambda: Superwords("x"), TypeError, "start"),
+        (lambda: Superwords(max_words=0), TrainingError, "max_words=0"),
+        (lambda: Superwords(forbid="x"), TrainingError, "give a list"),
+        (lambda: Superwords(forbid=[""]), TrainingError, "empty text"),
+        (lambda: Superwords(forbid=[1]), TypeError, "int"),
+        (lambda: Superwords(documents="line"), TrainingError, "did you mean 'lines'"),
+        (lambda: Superwords(pattern="superbpe_line"), fastbpe.PatternError, "superbpe_lines"),
+        (lambda: learned(start=275), TrainingError, "start=275"),
+        (lambda: train(TEXTS, vocab_size=270, superwords=4), TypeError, "must be a Superwords"),
+        (lambda: learned({"a": 1}), TrainingError, "needs the texts"),
+        (lambda: learned(fastbpe.count_pieces(TEXTS)), TrainingError, "needs the texts"),
+        (lambda: learned(ties="first"), TrainingError, 'ties="first"'),
+        (lambda: learned(mode="codepoint"), fastbpe.OptionError, "mode='byte'"),
+        (lambda: learned(base=train(TEXTS, vocab_size=258)), TrainingError, "leave start out"),
+        (lambda: learned([]), TrainingError, "no text"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_option_and_the_way_out(make: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        make()
+
+
+def test_too_little_text_warns() -> None:
+    with pytest.warns(TrainingWarning, match="no pair is left"):
+        tokenizer = learned(["ab\n"], start=257, vocab_size=300)
+    assert tokenizer.vocab_size == 258
+
+
+def test_the_command_learns_superwords(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.txt").write_text("".join(TEXTS))
+    common = ["train", str(tmp_path / "t.txt"), "-o", str(tmp_path / "t.fbpe"), "--vocab-size", "275"]
+    assert main([*common, "--superwords", "265", "--superwords-max-words", "2", "--superwords-forbid", "x"]) == 0
+    expected = learned(max_words=2, forbid=["x"])
+    assert fastbpe.load(tmp_path / "t.fbpe").vocab == expected.vocab
+    assert main([*common, "--superwords-max-words", "2"]) == 1
+    assert "--superwords N" in capsys.readouterr().err
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert main([*common, "--superwords", "0.97"]) == 0
