@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ examples:
   $ fastbpe info words.fbpe --json
   ...
 """
+_SUPERWORD = re.compile(rb"\S +\S")  # a token of several words
 _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
 _MAX_SYMBOLS = 4096  # symbols of a token of integers that is written out
@@ -67,6 +69,10 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
         "pattern_name": resolve_pattern(tokenizer.pattern)[0],
         "pattern": tokenizer.pattern,
         "n_merges": len(tokenizer.merges),
+        "n_superwords": sum(
+            token_id not in special and _SUPERWORD.search(token) is not None
+            for token_id, token in enumerate(tokenizer.vocab)
+        ),
         "fingerprint": tokenizer.fingerprint,
         "longest_tokens": [
             {"id": token_id, "n_bytes": len(token), "text": token.decode(errors="backslashreplace")}
@@ -122,6 +128,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "merges", f"{facts['n_merges']:,}"
     else:
         yield "model", facts["model_type"]
+    if facts.get("n_superwords"):
+        yield "superwords", f"{facts['n_superwords']:,} tokens of several words"
     if facts["mode"] == "byte":
         yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
     yield "fingerprint", facts["fingerprint"]
