@@ -179,7 +179,7 @@ class CountingThreads(Generic[C]):
             counter: C | None = None
             while (batch := self._queue.get()) is not None:
                 try:
-                    counter = counter or self._new_counter()
+                    counter = self._new_counter() if counter is None else counter  # an empty table is false
                 except Exception as error:  # the batch is lost with this thread, so the caller must get the error
                     self._errors.append((batch.number, error))
                 else:

@@ -547,3 +547,13 @@ except KeyboardInterrupt:
 print(fastbpe.count_pieces(["a b"] * 10, num_threads=2).n_pieces)
 """
     assert run_python(code) == "stopped\n20\n"
+
+
+def test_a_thread_has_one_counter_though_it_found_no_piece() -> None:
+    def make() -> PieceCounter:
+        return PieceCounter(Splitter())
+
+    crew = counting_threads.CountingThreads(make, lambda counter, batch: time.sleep(0.002))
+    batches = (counting_threads.Batch(number, [""], number, None) for number in range(50))
+    crew.count(batches, 1, lambda n_bytes: None)
+    assert len(crew.counters) <= 2
