@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.surgery.changed_texts import changed_texts
     from fastbpe.tokenizer.surgery.joining import merge_vocabularies
     from fastbpe.tokenizer.tokenizer import Tokenizer
+    from fastbpe.training.parity import Parity
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.superwords import Superwords
@@ -72,6 +73,7 @@ __all__ = [
     "InvalidTokenError",
     "MissingByteError",
     "OptionError",
+    "Parity",
     "PatternError",
     "PieceCounts",
     "SequenceTokenizer",
@@ -110,6 +112,7 @@ _LATER = {
     "FilesSummary": "corpus.encode_files",
     "IdMap": "vocabularies.id_map",
     "PATTERNS": "patterns",
+    "Parity": "training.parity",
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences.sequence_tokenizer",
     "StoredIds": "id_files.reader",

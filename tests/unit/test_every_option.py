@@ -173,6 +173,8 @@ CALLS: dict[str, Row] = {
             "base": WithArguments(vocab_size=260, value=tokenizer()),
             "base_special": WithArguments(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
             "roles": {"bos": "<no>"},
+            "parity": WithArguments(source={"a": ["abc"]}, weights={}, value=fastbpe.Parity()),
+            "weights": WithArguments(source={"a": ["ab ab"], "b": ["xy"]}, parity=None, value={"b": 3}),
             "options": None,  # tested in test_every_option_of_byte_training_changes_the_tokenizer
             **READING,
         },
@@ -188,6 +190,10 @@ CALLS: dict[str, Row] = {
             "options": None,  # tested in tests/property/test_codepoint_counts.py
             **READING,
         },
+    ),
+    "Parity": Row(
+        {"window": 5},
+        {"dev": {"en": ["a"]}, "ratio": {"en": 2.0}, "window": 6, "alpha": 1.0, "global_merges": 1},
     ),
     "release_memory": Row({}, {}),
     "vocabulary_report": Row(

@@ -100,6 +100,7 @@ OBJECTS: dict[str, Callable[..., Any]] = {
     "sequences": codes,
     "piece counts": lambda: fastbpe.count_pieces([TEXT]),
     "word counts": lambda: fastbpe.count_pieces([TEXT], mode="codepoint"),
+    "parity": lambda: fastbpe.Parity(dev={"en": [TEXT]}, window=100, global_merges=10),
     "report": report,
     "report of code points": lambda: fastbpe.vocabulary_report(points()),
     "report with a corpus": report_with_corpus,

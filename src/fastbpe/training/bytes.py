@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
+from fastbpe._core.train.parity_learner import ParityLearner
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import ResolvedSource, Source
@@ -22,23 +24,23 @@ from fastbpe.training.base_vocabulary import (
     byte_vocabulary,
     vocabulary_of_base,
 )
-from fastbpe.training.options import ByteOptions, ReadingOptions, Run, check_special_tokens, whole_number_of_ids
+from fastbpe.training.options import ByteOptions, Run, check_special_tokens, whole_number_of_ids
+from fastbpe.training.parity import Parity, facts_of
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 
-_CALLER = 4  # stacklevel of warnings from a function that `train_bytes` calls: the line that calls `train`
+_CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
 
 
-def train_bytes(
-    source: Source | PieceCounts, base: Tokenizer | None, run: Run, texts: BaseTexts | None = None
-) -> Tokenizer:
-    """Count the pieces of a source and learn merges from them. See `train`.
+def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts | None = None) -> Tokenizer:
+    """Count the pieces of a source, or of sources with names, and learn merges from them. See `train`.
 
     texts: turns documents into pieces, for the first stage of a run, which may end with fewer merges than asked
         for. None: the pattern and the special tokens do, or the base.
     """
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
-    keywords = _with_options_of_counts(source, base, run.options)
+    sources: Mapping[str | None, Any] = source if run.has_names else {None: source}
+    keywords = _with_options_of_counts(sources.values(), base, run.options)
     facts: dict[str, Any] = {}
     if base is None:
         options = ByteOptions(vocab_size=vocab_size, **keywords)
@@ -47,19 +49,34 @@ def train_bytes(
         options = ByteOptions(vocab_size=vocab_size, **add_pattern_of_base(base, keywords))
         facts = {"base": base.fingerprint, "base_special": run.base_special or "keep"}
         start = vocabulary_of_base(base, facts["base_special"], options)
-    reading, reporter = run.reading, run.reporter
     if texts is not None:
         start = replace(start, texts=texts)
-    resolved = source if isinstance(source, (PieceCounts, Mapping)) else reading.resolve(source)
-    counts = _counted(resolved, start, options, reading, reporter)
-    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
-    learner = _learn(counts, start, options, reporter, warns=texts is None)
+    reporter = run.reporter
+    dev_texts = {} if run.parity is None or run.parity.dev is None else run.parity.dev
+    if all(isinstance(one, PieceCounts) for one in (*sources.values(), *dev_texts.values())):
+        run.reading.check_unused()
+    counted, n_files_left_out = _all_counted(sources, start, options, run)
+    if run.weights is not None:
+        facts["weights"] = run.weights
+        counted = {name: counts * run.weights[name] for name, counts in counted.items()}
+    counts: PieceCounts = sum(counted.values())  # type: ignore[assignment]  # of one source: its counts
+    learner: Learner | ParityLearner
+    report = asdict(options)
+    if run.parity is None:
+        learner = _learn(counts, start, options, reporter, warns=texts is None)
+        n_pieces = learner.n_pieces
+    else:
+        dev, _ = _all_counted(dev_texts, start, options, run, "the dev text of ")
+        learner = _learn_parity(counted, dev, counts, start, options, run)
+        n_pieces = counts.n_pieces
+        del report["ties"]
+        facts |= _facts_of_parity(learner, [*counted], run.parity)
     merges = learner.merges()
-    report = asdict(options) | {
+    report |= {
         "special_tokens": list(options.special_tokens),
         "library": __version__,
         "n_bytes": counts.n_bytes,
-        "n_pieces": learner.n_pieces,
+        "n_pieces": n_pieces,
         "n_distinct_pieces": len(counts),
         "n_skipped": counts.n_skipped,
         "n_files_left_out": n_files_left_out,
@@ -69,7 +86,7 @@ def train_bytes(
     }
     reporter.summarise(
         {
-            "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
+            "counting": f"{counts.n_bytes:,} bytes, {n_pieces:,} pieces, {len(counts):,} distinct"
             + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
             + (f", {n_files_left_out:,} files of folders left out" if n_files_left_out else "")
             + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
@@ -80,31 +97,51 @@ def train_bytes(
 
 
 def _with_options_of_counts(
-    source: Source | PieceCounts, base: Tokenizer | None, options: Mapping[str, Any]
+    sources: Iterable[Any], base: Tokenizer | None, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Add the pattern and the special tokens that counts were made with to the options of a caller.
 
     Raises TrainingError: the counts are of another mode.
     """
-    if not isinstance(source, PieceCounts):
+    found = [source for source in sources if isinstance(source, PieceCounts)]
+    if not found:
         return dict(options)
-    if source.mode != "byte":
+    if any(counts.mode != "byte" for counts in found):
         raise TrainingError(
             'these PieceCounts were counted with mode="codepoint"; give mode="codepoint", or leave mode= out'
         )
     known = () if base is None else base.special_tokens
-    new = [name for name in source.special_tokens if name not in known]
-    return {"pattern": source.pattern, "special_tokens": new, **options}
+    new = [name for name in found[0].special_tokens if name not in known]
+    return {"pattern": found[0].pattern, "special_tokens": new, **options}
+
+
+def _all_counted(
+    sources: Mapping[Any, Any], start: BaseVocabulary, options: ByteOptions, run: Run, what: str = ""
+) -> tuple[dict[Any, PieceCounts], int]:
+    """Count the pieces of each source. what: what the sources are, for errors.
+
+    Returns:
+        The counts, and the number of files of folders that were left out.
+    """
+    counted, n_left_out = {}, 0
+    for name, source in sources.items():
+        resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
+        named = "the source" if name is None else f"{what or 'the source '}{name!r}"
+        counted[name] = _counted(resolved, start, options, run, named)
+        n_left_out += resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
+    return counted, n_left_out
 
 
 def _counted(
     source: Source | ResolvedSource | PieceCounts,
     start: BaseVocabulary,
     options: ByteOptions,
-    reading: ReadingOptions,
-    reporter: Reporter,
+    run: Run,
+    named: str,
 ) -> PieceCounts:
     """Count the pieces of a source, or check that counts were made as the options say.
+
+    named: what to call the source in an error.
 
     Raises:
         TrainingError: there is nothing to learn from, or other options made the counts.
@@ -119,17 +156,16 @@ def _counted(
                 "the texts themselves"
             )
         source.check_made_by(options.pattern, special_tokens)
-        reading.check_unused()
         counts = source
-        with reporter.phase("counting", 0):
+        with run.reporter.phase("counting", 0):
             pass
     else:
-        counts = count_source(source, options.pattern, special_tokens, reading, reporter, start.texts)
+        counts = count_source(source, options.pattern, special_tokens, run.reading, run.reporter, start.texts)
     if start.model is not None and start.model.drops_bytes:
         counts = _without_bytes(counts, {bytes([byte]) for byte in range(N_BYTES)}.difference(start.tokens))
     if not len(counts):
         raise TrainingError(
-            "there is no text to learn from: the source holds "
+            f"there is no text to learn from: {named} holds "
             + ("nothing but special tokens" if counts.n_bytes else "no document, or only empty ones")
         )
     return counts
@@ -165,21 +201,75 @@ def _learn(
             taken=[name.encode() for name in start.names],
         )
         learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
-    if warns and phase.n < n_merges:
-        limits = [
-            f"{name}={getattr(options, name)}"
-            for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
-            if met
-        ]
-        allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
-        way_out = f"{'change that limit, ' if limits else ''}give more text, or ask for fewer"
-        warnings.warn(
-            f"no pair is left to merge{allowed}: the vocabulary has {start.n_known + phase.n} entries, not the "
-            f"{options.vocab_size} asked for; {way_out}",
-            TrainingWarning,
-            stacklevel=_CALLER,
-        )
+    if warns:
+        _warn_of_few(phase.n, learner, start, options)
     return learner
+
+
+def _learn_parity(
+    counted: Mapping[str, PieceCounts],
+    dev: Mapping[str, PieceCounts],
+    whole: PieceCounts,
+    start: BaseVocabulary,
+    options: ByteOptions,
+    run: Run,
+) -> ParityLearner:
+    """Learn the merges of several languages.
+
+    Args:
+        counted: language → pieces of its text.
+        dev: language → pieces of its dev text; empty: there are none.
+        whole: pieces of all languages.
+        start, options, run: as for `train_bytes`.
+    """
+    parity = run.parity
+    assert parity is not None
+    n_merges = options.vocab_size - start.n_known
+    with run.reporter.phase("learning", n_merges, unit=" merges") as phase:
+        learner = ParityLearner(
+            [table_of(counts) for counts in counted.values()],
+            [bytes([rank]) for rank in byte_level_ranks()],
+            n_merges=n_merges,
+            dev=None if not dev else [table_of(dev[name]) for name in counted],
+            ratio=None if parity.ratio is None else [parity.ratio[name] for name in counted],
+            window=parity.window,
+            alpha=parity.alpha,
+            whole=table_of(whole),
+            global_merges=parity.global_merges,
+            min_count=options.min_count,
+            max_token_length=options.max_token_bytes,
+        )
+        learner.learn(lambda n_learned: phase.update(n_learned - phase.n))
+    _warn_of_few(phase.n, learner, start, options)
+    return learner
+
+
+def _facts_of_parity(learner: ParityLearner, languages: Sequence[str], parity: Parity) -> dict[str, Any]:
+    """Return what the training report says of parity."""
+    n_merges, n_tokens = Counter(learner.chosen()), learner.n_symbols()
+    numbers = {name: {"n_merges": n_merges[i], "n_tokens": n_tokens[i]} for i, name in enumerate(languages)}
+    return {"parity": facts_of(parity), "languages": numbers}
+
+
+def _warn_of_few(
+    n_learned: int, learner: Learner | ParityLearner, start: BaseVocabulary, options: ByteOptions
+) -> None:
+    """Warn if fewer merges were learned than the options ask for."""
+    if n_learned >= options.vocab_size - start.n_known:
+        return
+    limits = [
+        f"{name}={getattr(options, name)}"
+        for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
+        if met
+    ]
+    allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
+    way_out = f"{'change that limit, ' if limits else ''}give more text, or ask for fewer"
+    warnings.warn(
+        f"no pair is left to merge{allowed}: the vocabulary has {start.n_known + n_learned} entries, not the "
+        f"{options.vocab_size} asked for; {way_out}",
+        TrainingWarning,
+        stacklevel=_CALLER,
+    )
 
 
 def byte_level_ranks() -> list[int]:

@@ -31,7 +31,13 @@ from fastbpe.training.codepoint_model import check_number, make_model
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions, Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, facts_of
-from fastbpe.training.word_counting import code_point_base, counted_words, sentences_of, with_format_of
+from fastbpe.training.word_counting import (
+    code_point_base,
+    counted_words,
+    sentences_of,
+    weighted_words,
+    with_format_of,
+)
 
 _CALLER = 3  # stacklevel of warnings: the line that calls `train`
 CHARACTERS = "characters"  # value of vocab_size that asks for all characters and no merges
@@ -107,11 +113,15 @@ class CodePointReport:
         return notes
 
 
-def train_code_points(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
-    """Learn a code-point vocabulary from a source, or from counts. See `train`."""
+def train_code_points(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
+    """Learn a code-point vocabulary from a source, from counts, or from sources with weights. See `train`."""
     vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     keywords, reading, reporter = run.options, run.reading, run.reporter
     start = None if base is None else code_point_base(base)
+    facts: dict[str, Any] = {} if start is None else {"base": start.fingerprint}
+    if run.weights is not None:
+        source, reading = weighted_words(source, base, run), ReadingOptions()
+        facts["weights"] = run.weights
     if isinstance(source, PieceCounts):
         model, report = train_counted(source, vocab_size, keywords, reading, reporter, start)
     else:
@@ -123,7 +133,6 @@ def train_code_points(source: Source | PieceCounts, base: Tokenizer | None, run:
         model, report = train_model(source, options, reading, reporter, start)
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
-    facts = {} if start is None else {"base": start.fingerprint}
     return Tokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import BaseSpecial, DocumentFormat, OnError, ReadErrors, Ties
@@ -24,6 +24,9 @@ from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
 from fastbpe.tokenizer.special_tokens import check_names
 from fastbpe.training.superwords import Superwords
+
+if TYPE_CHECKING:
+    from fastbpe.training.parity import Parity
 
 MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")
@@ -129,12 +132,15 @@ class ByteRun(ByteKeywords, RunKeywords, total=False):
 
     base_special: BaseSpecial | None
     roles: Mapping[str, str] | None
+    parity: Parity | None
+    weights: Mapping[str, int] | None
 
 
 class CodePointRun(CodePointKeywords, RunKeywords, total=False):
     """Keyword arguments of `train` with mode="codepoint", for type checkers."""
 
     roles: Mapping[str, str] | None
+    weights: Mapping[str, int] | None
 
 
 class UnigramRun(UnigramKeywords, RunKeywords, total=False):
@@ -320,6 +326,8 @@ class Run(NamedTuple):
     reading: how to read and count the source.
     reporter: gets the phases "counting" and "learning".
     base_special: what becomes of the special tokens of a base; None: it was not said.
+    parity: how the merges are shared among the languages of a source with names; None: they are not.
+    weights: how often each source with a name counts; None: all count once.
     """
 
     vocab_size: int | str
@@ -327,6 +335,13 @@ class Run(NamedTuple):
     reading: ReadingOptions
     reporter: Reporter
     base_special: BaseSpecial | None = None
+    parity: Parity | None = None
+    weights: Mapping[str, int] | None = None
+
+    @property
+    def has_names(self) -> bool:
+        """Tell whether the source is a mapping of names to sources."""
+        return self.parity is not None or self.weights is not None
 
 
 def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:

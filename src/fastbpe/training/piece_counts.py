@@ -30,8 +30,9 @@ class PieceCounts(Mapping[bytes, int]):
     """Distinct pieces of text with their counts: an immutable mapping from bytes to int.
 
     `count_pieces` makes it from text, the constructor from pieces that were counted elsewhere. Counts of the same
-    pattern and special tokens add up: `a + b` are the counts of both texts together, and `sum(shards)` works. The
-    order of pieces is the order of their first appearance, which `train(ties="first")` relies on; `==` ignores it.
+    pattern and special tokens add up: `a + b` are the counts of both texts together, `sum(shards)` works, and `2 *
+    a` are the counts of a text that is there twice. The order of pieces is the order of their first appearance,
+    which `train(ties="first")` relies on; `==` ignores it.
 
     Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
 
@@ -181,6 +182,21 @@ class PieceCounts(Mapping[bytes, int]):
 
     def __radd__(self, other: object) -> PieceCounts:
         return self if other == 0 else NotImplemented  # sum() begins with 0
+
+    def __mul__(self, times: int) -> PieceCounts:
+        times = integer("the factor", times)
+        if times < 1:
+            raise ValueError(f"{times} times: give 1 or more")
+        parts, doubled = [], self
+        while times:
+            if times & 1:
+                parts.append(doubled)
+            times >>= 1
+            if times:
+                doubled = doubled + doubled
+        return _sum(parts) if len(parts) > 1 else parts[0]
+
+    __rmul__ = __mul__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return unpickle_counts, (b"".join(piece_counts.dump(self._plain())),)

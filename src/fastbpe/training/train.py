@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,6 +15,7 @@ from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import check_mode, mode_of
+from fastbpe.training.named_sources import check_named, check_not_named, weights_of
 from fastbpe.training.option_names import check_names
 from fastbpe.training.options import (
     ByteRun,
@@ -30,6 +31,7 @@ from fastbpe.training.piece_counts import PieceCounts
 if TYPE_CHECKING:
     from fastbpe.tokenizer.sequences.sequence_batches import SequenceSource
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
+    from fastbpe.training.parity import Parity
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -103,6 +105,8 @@ def train(
     on_error: OnError = "raise",
     errors: ReadErrors = "strict",
     roles: Mapping[str, str] | None = None,
+    parity: Parity | None = None,
+    weights: Mapping[str, int] | None = None,
     **options: Unpack[TrainingKeywords],
 ) -> Tokenizer | SequenceTokenizer:
     """Learn a tokenizer from text, or from sequences of integers.
@@ -129,6 +133,7 @@ def train(
             With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
             array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
             sequences to counts.
+            With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
@@ -162,6 +167,11 @@ def train(
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
         roles: dict – "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its special token; see
             `Tokenizer.roles`.
+        parity: Parity – share the merges among languages: each merge is for the language whose text needs the most
+            tokens. The source is a dict of languages to sources. Byte mode only, without base= and ties=.
+        weights: dict – name of a source → int, 1 or more, by which its counts are multiplied, as if the source
+            occurred that often; 1 for a source without weight. Counts are integers, and so are weights: for half a
+            source, double the others. The source is a dict of names to sources. In byte and code-point mode.
         **options: options of the mode.
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
@@ -215,7 +225,9 @@ def train(
     >>> codes.encode([2, 3, 1])
     [2, 4]
     """
-    mode = mode_of(mode, base, source)
+    has_names = parity is not None or weights is not None
+    counted = [one for one in _sources_in(source, has_names) if isinstance(one, PieceCounts)]
+    mode = mode_of(mode, base, counted[0] if counted else None)
     check_names(mode, options)
     if options.get("superwords", ...) is None:
         del options["superwords"]
@@ -232,7 +244,11 @@ def train(
         on_error=on_error,
         errors=errors,
     )
-    run = Run(vocab_size, options, reading, Reporter(progress), base_special)
+    if has_names:
+        weights = _check_named(source, mode, base, parity, weights, options)
+    elif mode != "ids" and not counted:
+        check_not_named(source)
+    run = Run(vocab_size, options, reading, Reporter(progress), base_special, parity, weights)
     if mode == "ids":
         from fastbpe.training.ids import train_ids  # here, as the others: a program needs one mode
 
@@ -240,7 +256,7 @@ def train(
             raise TrainingError('roles= names tokens of text, and mode="ids" learns from integers; leave it out')
         return train_ids(source, base, run)
     if roles is not None:  # before hours of training
-        check_roles(roles, _names_of(mode, options, base, source).__contains__)
+        check_roles(roles, _names_of(mode, options, base, counted).__contains__)
     if mode == "unigram":
         from fastbpe.training.unigram import train_unigram
 
@@ -260,11 +276,41 @@ def train(
     return made if roles is None else with_roles(made, roles)
 
 
-def _names_of(mode: str, options: Mapping[str, Any], base: Tokenizer | None, source: object) -> set[str]:
+def _sources_in(source: Any, has_names: bool) -> Iterable[Any]:
+    return source.values() if has_names and isinstance(source, Mapping) else (source,)
+
+
+def _check_named(
+    source: Any,
+    mode: str,
+    base: object,
+    parity: Parity | None,
+    weights: Mapping[str, int] | None,
+    options: Collection[str],
+) -> dict[str, int] | None:
+    """Check a source with names, parity and weights. Returns the weights of all sources."""
+    from fastbpe.training.parity import Parity, check_run  # here: few programs need it
+
+    argument = "weights" if parity is None else "parity"
+    check_named(source, f"the source of a run with {argument}=")
+    if parity is not None:
+        if not isinstance(parity, Parity):
+            raise TypeError(f"parity must be a fastbpe.Parity, not {type(parity).__name__}")
+        check_run(parity, source, mode, base, options)
+    if mode in ("unigram", "ids"):
+        raise TrainingError(
+            f"weights= is not an argument of mode={mode!r}: give a source as often as it should count"
+        )
+    return None if weights is None else weights_of(weights, source)
+
+
+def _names_of(
+    mode: str, options: Mapping[str, Any], base: Tokenizer | None, counted: Iterable[PieceCounts]
+) -> set[str]:
     """Return the names of the special tokens that a tokenizer will have."""
     meta = _META if mode in ("codepoint", "unigram") and base is None else {}
     named = [options.get(f"{role}_piece") or name for role, name in meta.items()]
     listed = [options.get(key) or () for key in ("special_tokens", "control_symbols")]
     found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]
-    counted = source.special_tokens if isinstance(source, PieceCounts) else ()
-    return {*named, *chain.from_iterable(found), *counted, *(() if base is None else base.special_tokens)}
+    of_counts = [counts.special_tokens for counts in counted]
+    return {*named, *chain.from_iterable([*found, *of_counts]), *(() if base is None else base.special_tokens)}

@@ -15,9 +15,9 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import check_mode
 from fastbpe.training.codepoint_base import CodePointBase
 from fastbpe.training.codepoint_counting import CountedWords, SentenceSource, character_classes, count_words
-from fastbpe.training.codepoint_counts import WordFacts, check_counting_names
+from fastbpe.training.codepoint_counts import COUNTING_NAMES, WordFacts, check_counting_names
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.options import ReadingOptions
+from fastbpe.training.options import ReadingOptions, Run
 from fastbpe.training.piece_counts import PieceCounts, checked_count, counts_of_table, facts_of, table_of
 
 
@@ -56,6 +56,30 @@ def count_words_of(
     assert isinstance(counted.words, PieceCounter)
     facts = WordFacts.of(counted, options, [name for name in values if name in specs.TRAINER])
     return counts_of_table(counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=skipped.n, words=facts)
+
+
+def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run) -> PieceCounts:
+    """Count the words of sources with names, each as often as its weight says.
+
+    Args:
+        sources: name → source, or counts.
+        base: the tokenizer to extend; None: there is none.
+        run: the run; it has weights.
+
+    Raises:
+        TrainingError: the sources were counted in different ways, or all were counted and options say how to read.
+    """
+    assert run.weights is not None
+    keywords = {name: value for name, value in run.options.items() if name in COUNTING_NAMES}
+    if all(isinstance(source, PieceCounts) for source in sources.values()):
+        run.reading.check_unused()
+    counted = []
+    for name, source in sources.items():
+        if not isinstance(source, PieceCounts):
+            source = count_words_of(source, base, keywords, run.reading, run.reporter)
+        counted.append(source * run.weights[name])
+    words: PieceCounts = sum(counted)  # type: ignore[assignment]  # sum() begins with 0
+    return words
 
 
 def counted_words(counts: PieceCounts) -> CountedWords:

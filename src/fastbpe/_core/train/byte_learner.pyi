@@ -1,5 +1,6 @@
 from collections.abc import Iterable, Mapping, Sequence
-from typing import final
+
+from typing_extensions import disjoint_base
 
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
@@ -8,7 +9,7 @@ from fastbpe._core.train.merge_learner import MergeLearner
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.token_limits import TokenLimits
 
-@final
+@disjoint_base
 class Learner(MergeLearner):
     """Learner of merges over counted pieces, or over sequences of integers.
 
@@ -31,6 +32,7 @@ class Learner(MergeLearner):
     prefix: bytes – what the right one of two tokens loses when they are joined.
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would make the bytes of a token is then passed over.
+    more_symbols: int – symbols of other sources whose merges share the ids.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Learner(MergeLearner):
         known: Mapping[bytes, int] | None = None,
         prefix: bytes = b"",
         limits: TokenLimits | None = None,
+        more_symbols: int = 0,
     ) -> None: ...
     def limits_met(self) -> tuple[bool, bool]:
         """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being

@@ -6,7 +6,6 @@ bytes are a token already is passed over. Merges over sequences are known by the
 a pair that makes the symbols of a token of the base is merged like any other.
 """
 
-cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
@@ -28,7 +27,6 @@ cdef enum:
     N_BYTES = 256
 
 
-@cython.final
 cdef class Learner(MergeLearner):
     """Learner of merges over counted pieces, or over sequences of integers.
 
@@ -51,23 +49,13 @@ cdef class Learner(MergeLearner):
     prefix: bytes – what the right one of two tokens loses when they are joined.
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would make the bytes of a token is then passed over.
+    more_symbols: int – symbols of other sources whose merges share the ids.
     """
-
-    cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
-    cdef uint32_t* _rank  # rank of each id, for ties
-    cdef uint32_t _max_token_length
-    cdef bint _ties_first
-    cdef list _tokens  # bytes of each id, if there is a base of bytes; else None
-    cdef set _known  # the same as a set
-    cdef dict _ids_of_known  # `known`, if there are names
-    cdef bytes _prefix
-    cdef TokenLimits _limits
-    cdef uint32_t _most_ids  # ids for which there is room
 
     def __init__(
         self, source not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
         max_token_length=None, base_ranks=None, base=None, uint32_t n_base=N_BYTES, taken=(),
-        names=None, known=None, bytes prefix=b"", TokenLimits limits=None,
+        names=None, known=None, bytes prefix=b"", TokenLimits limits=None, size_t more_symbols=0,
     ):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
@@ -109,7 +97,7 @@ cdef class Learner(MergeLearner):
         cdef size_t n_ids = max(max_ids, n_base)
         if self._ids_of_known is not None:
             n_ids += len(self._ids_of_known)
-        n_ids = min(n_ids, n_base + n_symbols)
+        n_ids = min(n_ids, n_base + n_symbols + more_symbols)
         self._allocate(n_symbols + n_pieces + 2, n_pieces, n_ids)
         self._rank = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
         cdef uint32_t i

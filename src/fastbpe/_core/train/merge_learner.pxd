@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from fastbpe._core.train.pair_table cimport QueuedPair, Occurrence, Pair, State
+from fastbpe._core.train.pair_table cimport QueuedPair, Occurrence, Pair, PairIndex, State
 
 cdef enum:
     N_BUCKETS = 4096  # counts below this wait in buckets, one per count
@@ -21,6 +21,7 @@ cdef struct OccurrenceBlock:
 
 
 cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil
+cdef int index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 nogil
 
 
 cdef class MergeLearner:

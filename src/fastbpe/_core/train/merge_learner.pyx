@@ -136,7 +136,7 @@ cdef class MergeLearner:
         cdef size_t slot
         index.slots = NULL
         try:
-            _index_grow(&index, &self._state, 1 << 14)
+            index_grow(&index, &self._state, 1 << 14)
             at, piece = 1, 0
             while at < last:
                 left = cells[at].symbol
@@ -153,7 +153,7 @@ cdef class MergeLearner:
                         self._reserve_pairs(1)
                         pair = index.slots[slot] = new_pair(&self._state, left, right)
                         if 4 * <size_t> self._state.n_pairs > index.mask:
-                            _index_grow(&index, &self._state, 2 * (index.mask + 1))
+                            index_grow(&index, &self._state, 2 * (index.mask + 1))
                     self._state.pairs[pair].n += 1
                     self._state.counts[pair] += self._state.weights[piece]
                     cells[at].pair = pair
@@ -395,7 +395,7 @@ cdef class MergeLearner:
         ]
 
 
-cdef int _index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 nogil:
+cdef int index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 nogil:
     """Rebuild the table with n_slots slots, a power of two, for the pairs that exist."""
     cdef uint32_t i
     free(index.slots)

@@ -1,0 +1,26 @@
+from libc.stdint cimport int64_t, uint32_t
+
+from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.ids.sequences cimport Sequences
+from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.train.merge_learner cimport MergeLearner
+from fastbpe._core.train.pair_table cimport Cell
+from fastbpe._core.train.piece_counter cimport PieceCounter
+from fastbpe._core.train.token_limits cimport TokenLimits
+
+
+cdef class Learner(MergeLearner):
+    cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
+    cdef uint32_t* _rank  # rank of each id, for ties
+    cdef uint32_t _max_token_length
+    cdef bint _ties_first
+    cdef list _tokens  # bytes of each id, if there is a base of bytes; else None
+    cdef set _known  # the same as a set
+    cdef dict _ids_of_known  # `known`, if there are names
+    cdef bytes _prefix
+    cdef TokenLimits _limits
+    cdef uint32_t _most_ids  # ids for which there is room
+    cdef int _lay_out(self, PieceCounter counter, const Tables* base) except -1 nogil
+    cdef int _lay_out_sequences(self, Sequences sequences, const Tables* base) except -1 nogil
+    cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil
+    cdef bint _note_name(self, uint32_t left, uint32_t right) except -1 with gil

@@ -1,0 +1,74 @@
+"""Sources with names: `train({"en": …, "de": …}, weights=…)` or `parity=…`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from fastbpe._utils.arguments import integer
+from fastbpe._utils.suggestions import did_you_mean
+from fastbpe.errors import TrainingError
+
+_EXAMPLE = '{"en": "en/", "de": "de/"}'
+
+
+def check_named(source: Any, what: str) -> None:
+    """Check that a value is a mapping of names to sources.
+
+    Args:
+        source: the value.
+        what: what it is, for the error.
+
+    Raises:
+        TrainingError: it is a source, or counts, or empty.
+        TypeError: a name is not a str.
+    """
+    if not isinstance(source, Mapping) or _are_counts(source):
+        kind = "counts" if isinstance(source, Mapping) else type(source).__name__
+        raise TrainingError(f"{what} must be a dict of names to sources, such as {_EXAMPLE}, not {kind}")
+    if not source:
+        raise TrainingError(f"{what} is empty: give a dict of names to sources, such as {_EXAMPLE}")
+    for name in source:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} must have str as names, not {type(name).__name__}")
+
+
+def check_not_named(source: Any) -> None:
+    """Raise TrainingError if a source is a mapping of names to sources, which only some arguments read."""
+    if isinstance(source, Mapping) and source and not _are_counts(source):
+        raise TrainingError(
+            "the source is a dict of names to sources: give weights= (or parity=) too, or the sources in one list"
+        )
+
+
+def check_names(names: Iterable[object], known: Collection[str], argument: str) -> None:
+    """Raise TrainingError for a name that no source has. argument: what has the names, for the error."""
+    for name in names:
+        if name not in known:
+            raise TrainingError(
+                f"{argument} has {name!r}, which is no source: "
+                f"{did_you_mean(name, known, quoted=True) or 'the sources are ' + ', '.join(map(repr, known))}"
+            )
+
+
+def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
+    """Return the weight of each source; 1 for a source that has none.
+
+    Raises:
+        TrainingError: a weight is below 1, or there is no source of that name.
+        TypeError: weights is not a mapping, or a weight is not an integer.
+    """
+    if not isinstance(weights, Mapping):
+        raise TypeError(f"weights must be a dict of names to integers, not {type(weights).__name__}")
+    check_names(weights, names, "weights")
+    found = {name: integer(f"the weight of {name!r}", weights.get(name, 1)) for name in names}
+    for name, weight in found.items():
+        if weight < 1:
+            raise TrainingError(f"the weight of {name!r} is {weight}: give 1 or more, or leave the source out")
+    return found
+
+
+def _are_counts(source: Mapping[Any, Any]) -> bool:
+    """Tell whether a mapping is of pieces to counts, by its first value."""
+    first = next(iter(source.values()), None)
+    return first is not None and not isinstance(first, (str, bytes, Iterable)) and not hasattr(first, "__fspath__")

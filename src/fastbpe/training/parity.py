@@ -1,0 +1,138 @@
+"""Parity-aware training: merges go to the language that needs them most (`Parity`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from fastbpe._utils.arguments import integer
+from fastbpe.errors import TrainingError
+from fastbpe.training.named_sources import check_named, check_names
+
+if TYPE_CHECKING:
+    from fastbpe.corpus.sources import Source
+
+_ALPHA = 2.0
+
+
+class Parity:
+    """Options by which `train(parity=)` shares the merges among languages.
+
+    Ordinary training merges the pair that is most frequent in all texts together, so that the language with the
+    most text gets most tokens. Parity-aware training chooses a language for each merge, the one whose text needs
+    the most tokens still, and takes the most frequent pair of that language (of equally frequent ones the one of
+    the greatest bytes, in the order of GPT-2's characters for bytes). The merge is made in all languages. The
+    merges are those of tokenizers 0.23's `ParityBpeTrainer`; the method is by Foroutan et al.,
+    https://arxiv.org/abs/2508.04796.
+
+    Args:
+        dev: dict – language → source of a text, for all languages of the training; best the same text in each
+            language. Its tokens tell which language needs a merge. A source is a path, texts or counts, as for
+            `train`.
+        ratio: dict – language → float above 0, for all languages; instead of dev. The language whose training text
+            shrank the least needs a merge: its bytes by its tokens, divided by this number. Only the ratio of the
+            numbers matters. A good number is the length in bytes of one text in that language.
+            With neither dev nor ratio the training text with the most tokens needs a merge.
+        window: int – number of the last merges of which no language has more than alpha / number of languages, as
+            long as another has pairs left. None: no limit.
+        alpha: float – see window; above 0. Default: 2.0.
+        global_merges: int – number of first merges that are chosen as in ordinary training, by the counts of all
+            languages together. Default: 0.
+
+    Raises:
+        TrainingError: a number is out of range, both dev and ratio are given, or alpha without window.
+        TypeError: an argument has the wrong type.
+
+    >>> import fastbpe
+    >>> texts = {"en": ["the cat " * 9], "de": ["die Katze "]}
+    >>> tokenizer = fastbpe.train(texts, vocab_size=260, parity=fastbpe.Parity(dev=texts, window=4, alpha=1.0))
+    >>> tokenizer.training_report["languages"]["de"]["n_merges"]
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        dev: Mapping[str, Source] | None = None,
+        ratio: Mapping[str, float] | None = None,
+        window: int | None = None,
+        alpha: float | None = None,
+        global_merges: int = 0,
+    ) -> None:
+        if dev is not None and ratio is not None:
+            raise TrainingError("dev and ratio are two ways to tell what a language needs; give one of them")
+        if dev is not None:
+            check_named(dev, "dev")
+        self.dev = dev
+        self.ratio = None if ratio is None else _checked_ratio(ratio)
+        self.window = None if window is None else integer("window", window)
+        if self.window is not None and self.window < 1:
+            raise TrainingError(f"window={window}: give 1 or more, or None for no window")
+        if alpha is not None and window is None:
+            raise TrainingError(f"alpha={alpha} limits the choices within a window; give window= too")
+        self.alpha = _ALPHA if alpha is None else _positive("alpha", alpha)
+        self.global_merges = integer("global_merges", global_merges)
+        if self.global_merges < 0:
+            raise TrainingError(f"global_merges={global_merges}: give 0 or more")
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if isinstance(other, Parity) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown: dict[str, Any] = {"dev": self.dev and "…", "ratio": self.ratio, "window": self.window}
+        shown |= {"alpha": self.window and self.alpha, "global_merges": self.global_merges}
+        return f"Parity({', '.join(f'{name}={value}' for name, value in shown.items() if value)})"
+
+
+def check_run(
+    parity: Parity, languages: Collection[str], mode: str, base: object, options: Collection[str]
+) -> None:
+    """Check that a run can share its merges.
+
+    Args:
+        parity: how.
+        languages: names of the sources.
+        mode, base: as for `train`.
+        options: names of the options of the mode that the caller gave.
+
+    Raises:
+        TrainingError: it cannot; or dev or ratio names another language, or lacks one.
+    """
+    if mode != "byte":
+        raise TrainingError(f'parity= is an argument of mode="byte", not of {mode!r}; see weights=')
+    if base is not None:
+        raise TrainingError("parity= learns a new vocabulary, and cannot extend base=; see weights=")
+    if "ties" in options:
+        raise TrainingError("parity= has a rule of its own for equally frequent pairs; leave ties= out")
+    for argument, values in (("dev", parity.dev), ("ratio", parity.ratio)):
+        if values is None:
+            continue
+        check_names(values, languages, argument)
+        if missing := [name for name in languages if name not in values]:
+            raise TrainingError(f"{argument} lacks {missing[0]!r}: it needs all languages of the source")
+
+
+def facts_of(parity: Parity) -> dict[str, Any]:
+    """Return the options as a training report has them."""
+    window = {} if parity.window is None else {"window": parity.window, "alpha": parity.alpha}
+    ratio = {} if parity.ratio is None else {"ratio": parity.ratio}
+    return {"dev": parity.dev is not None, **ratio, **window, "global_merges": parity.global_merges}
+
+
+def _checked_ratio(ratio: Any) -> dict[str, float]:
+    if not isinstance(ratio, Mapping):
+        raise TypeError(f"ratio must be a dict of languages to numbers, not {type(ratio).__name__}")
+    return {name: _positive(f"ratio of {name!r}", number) for name, number in ratio.items()}
+
+
+def _positive(name: str, number: Any) -> float:
+    if not isinstance(number, Real) or isinstance(number, bool):
+        raise TypeError(f"{name} must be a number, not {type(number).__name__}")
+    checked = float(number)
+    if not (math.isfinite(checked) and checked > 0):
+        raise TrainingError(f"{name} is {number}: give a number above 0")
+    return checked
