@@ -17,6 +17,7 @@ from fastbpe.cli import app
 from helpers.shared_data import BYTES
 
 TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
+NAMED = "train --source x=a.txt -o out.fbpe --vocab-size 258 --quiet"
 POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --quiet"
 IDS = "train ids -o out.fbpe --mode ids --base-size 257 --vocab-size 258"
 SUPER = "train a.txt -o out.fbpe --vocab-size 261 --superwords 257 --quiet"
@@ -66,6 +67,16 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "on_error": "train holes.jsonl -o out.fbpe --vocab-size 258 | ... --on-error skip",
             "errors": "train latin.txt -o out.fbpe --vocab-size 258 | ... --errors replace",
             "quiet": "train a.txt -o out.fbpe --vocab-size 258 | ... --quiet",
+            "source": f"{NAMED} --weights x=1 | ... --source y=b.txt",
+            "weights": f"{NAMED} --source y=b.txt --weights x=1 | {NAMED} --source y=b.txt --weights y=99",
+            "parity": f"{NAMED} --weights x=1 | {NAMED} --parity",
+            "dev": f"{NAMED} --source y=b.txt --parity --dev x=a.txt --dev y=b.txt | "
+            f"{NAMED} --source y=b.txt --parity --dev y=a.txt --dev x=b.txt",
+            "ratio": f"{NAMED} --source y=b.txt --parity --ratio x=1 --ratio y=99 | "
+            f"{NAMED} --source y=b.txt --parity --ratio x=99 --ratio y=1",
+            "window": f"{NAMED} --parity | ... --window 0",
+            "alpha": f"{NAMED} --parity --window 2 | ... --alpha 0",
+            "global_merges": f"{NAMED} --parity | ... --global-merges -1",
         },
     ),
     "encode": (

@@ -394,4 +394,4 @@ def test_trainers_of_the_original_are_taken() -> None:
         tokenizer.train_from_iterator(["ab ab"], trainer)
         assert tokenizer.token_to_id("<s>") == 0
     with pytest.raises(TypeError, match="ParityBpeTrainer is no trainer that fastbpe has"):
-        face.Tokenizer(face.models.BPE()).train_from_iterator(["a"], face.trainers.ParityBpeTrainer())
+        face.Tokenizer(face.models.BPE()).train_from_iterator(["a"], stock.trainers.ParityBpeTrainer())

@@ -102,15 +102,16 @@ print(json.dumps(told))
     assert ["".join(tokens).replace("##", "").replace("\u2581", "") for tokens in told[2:]] == ["themat"] * 4
 
 
-def test_parity_trainer_says_what_to_install() -> None:
+def test_parity_trainer_trains() -> None:
     code = """
-try:
-    tokenizers.trainers.ParityBpeTrainer()
-except ImportError as error:
-    print(error)
+made = tokenizers.Tokenizer(m.BPE())
+made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+trainer = tokenizers.trainers.ParityBpeTrainer(num_merges=2, show_progress=False)
+trainer.train_from_iterator(made, [["the the"], ["die"]], [["the"], ["die die"]])
+print(made.encode("die the").tokens)
 """
-    told = run_python(BLOCKED + code)
-    assert told == "trainers.ParityBpeTrainer needs the original, too: pip install 'tokenizers>=0.23,<0.24'\n"
+    told = run_python(BLOCKED + "m = tokenizers.models\n" + code)
+    assert told == "['die', 't', 'h', 'e']\n"
 
 
 def test_the_face_stands_for_the_module_that_is_missing() -> None:

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from fastbpe._utils.choices import Format
-from fastbpe.cli import counting, documents, encode_files, sequences, streams
+from fastbpe.cli import counting, documents, encode_files, named_sources, sequences, streams
 from fastbpe.cli.options import add_roles, roles_of
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
@@ -15,7 +15,6 @@ from fastbpe.tokenizer.export.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, TIES
-from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 from fastbpe.training.superwords import DOCUMENTS, Superwords
 from fastbpe.training.train import train
 
@@ -42,6 +41,11 @@ examples:
   words.model: 18 tokens, learned from 17 bytes
   $ fastbpe train words.txt -o unigram.model --mode unigram --vocab-size 12
   unigram.model: 12 tokens, learned from 17 bytes
+  $ printf 'low lower lowest newest\n' > en.txt; printf 'neu neuer\n' > de.txt
+  $ fastbpe train --source en=en.txt --source de=de.txt --parity -o fair.fbpe --vocab-size 264
+  fair.fbpe: 264 tokens, learned from 34 bytes
+  $ fastbpe train --source en=en.txt --source de=de.txt --weights de=3 -o more-german.fbpe --vocab-size 264
+  more-german.fbpe: 264 tokens, learned from 54 bytes
   $ printf '0 1 2 3 0 1 2\n3 0 1 2\n' > codes.txt
   $ fastbpe train codes.txt -o codes.fbpe --mode ids --base-size 4 --vocab-size 6
   codes.fbpe: 6 tokens, learned from 11 symbols in 2 sequences
@@ -107,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
     add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
+    named_sources.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -117,7 +122,8 @@ def run(args: argparse.Namespace) -> None:
     if args.mode == "ids":
         _train_on_sequences(args, base)
         return
-    counts = _counts_of(args)
+    named_sources.check(args)
+    counts = None if args.source else named_sources.counts_of(args.files)
     if args.mode is None and counts is not None:
         args.mode = counts.mode
     of_pieces = args.mode in ("codepoint", "unigram")
@@ -125,11 +131,16 @@ def run(args: argparse.Namespace) -> None:
     format = format_of(args.output, "codepoint" if of_pieces else "byte")
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
-    source = counting.sources_of(args, separator) if counts is None else counts
+    source: Any = counts
+    if args.source:
+        source = named_sources.sources_of(args)
+    elif counts is None:
+        source = counting.sources_of(args, separator)
     options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
     options["superwords"] = _superwords_of(args)
     options |= counting.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
+    options |= named_sources.options_of(args)
     if base is not None:  # it has the pattern: a .tiktoken file, which holds none, was loaded with it
         options |= {"base": base, "pattern": None}
     if of_pieces:
@@ -137,7 +148,7 @@ def run(args: argparse.Namespace) -> None:
     elif args.option:
         name = args.option[0][0]
         raise TrainingError(f"--option {name}=...: only --mode codepoint and unigram have such options")
-    elif args.special or not isinstance(source, PieceCounts):  # counts know their special tokens
+    elif args.special:  # counts know their special tokens
         options["special_tokens"] = args.special
     tokenizer = train(
         source,
@@ -154,6 +165,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     """Train on sequences of integers."""
+    if args.source or args.weights or args.parity:
+        raise TrainingError("--source, --weights and --parity are for text, and --mode ids learns from integers")
     streams.check_output(args.output)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     if args.roles:
@@ -179,21 +192,6 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
         raise FormatError(f"{output}: {error}; the tokenizer is kept in {kept}") from None
     if lost := left_out(format, tokenizer.pattern, tokenizer.special_tokens):
         streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
-
-
-def _counts_of(args: argparse.Namespace) -> PieceCounts | None:
-    """Load and add up the files if they are counts; None: they are text.
-
-    Raises:
-        TrainingError: some are counts, and some text.
-    """
-    counted = [is_file_of_counts(name) for name in args.files]
-    if not any(counted):
-        return None
-    if not all(counted):
-        text = args.files[counted.index(False)]
-        raise TrainingError(f"{text}: text among files of counts; count it first: fastbpe count-pieces --help")
-    return sum(map(PieceCounts.load, args.files[1:]), PieceCounts.load(args.files[0]))
 
 
 def _superwords_of(args: argparse.Namespace) -> Superwords | None:

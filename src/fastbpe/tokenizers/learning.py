@@ -10,12 +10,23 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 
 _UNLIMITED = 1 << 62
 _MAX_IDS = (1 << 31) - 2
 _COUNTS = 1 << 64  # a count below 0 is taken for a great one, as in tokenizers
+
+
+class Affixing(Protocol):
+    """Options that say how words become symbols, of any trainer of merges."""
+
+    special_tokens: Any
+    limit_alphabet: Any
+    initial_alphabet: Any
+    continuing_subword_prefix: Any
+    end_of_word_suffix: Any
 
 
 def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str, int], list[list[str]]]:
@@ -44,7 +55,7 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
     return vocab, listed
 
 
-def _first_tokens(words: Mapping[str, int], trainer: BpeTrainer) -> list[str]:
+def _first_tokens(words: Mapping[str, int], trainer: Affixing) -> list[str]:
     """Return the special tokens, and the characters of the alphabet."""
     special = [token.content for token in trainer.special_tokens if token.content]
     n_occurrences: Counter[str] = Counter()
@@ -57,22 +68,29 @@ def _first_tokens(words: Mapping[str, int], trainer: BpeTrainer) -> list[str]:
     return [*dict.fromkeys([*special, *sorted(kept[: trainer.limit_alphabet])])]
 
 
-def _symbols(word: str, vocab: dict[str, int], trainer: BpeTrainer) -> list[int]:
+def _symbols(word: str, vocab: dict[str, int], trainer: Affixing) -> list[int]:
     """Return the symbols of a word, and add new ones to the vocabulary. Characters outside it are left out."""
-    prefix, suffix = trainer.continuing_subword_prefix or "", trainer.end_of_word_suffix or ""
-    last, symbols = len(word) - 1, []
-    for i, character in enumerate(word):
+    symbols = []
+    for character, spelled in zip(word, _spelled_characters(word, trainer), strict=True):
         if character in vocab:
-            spelled = f"{prefix if i else ''}{character}{suffix if i == last else ''}"
             symbols.append(vocab.setdefault(spelled, len(vocab)))
     return symbols
 
 
-def _joined(left: str, right: str, trainer: BpeTrainer) -> str:
+def _spelled_characters(word: str, trainer: Affixing) -> list[str]:
+    """Return the characters of a word with prefix and suffix."""
+    prefix, suffix = trainer.continuing_subword_prefix or "", trainer.end_of_word_suffix or ""
+    spelled = [*word[:1], *(prefix + character for character in word[1:])]
+    if spelled:
+        spelled[-1] += suffix
+    return spelled
+
+
+def _joined(left: str, right: str, trainer: Affixing) -> str:
     return left + right.removeprefix(trainer.continuing_subword_prefix or "")
 
 
-def _spelled(merges: Sequence[tuple[int, int]], names: Sequence[str], trainer: BpeTrainer) -> list[list[str]]:
+def _spelled(merges: Sequence[tuple[int, int]], names: Sequence[str], trainer: Affixing) -> list[list[str]]:
     """Return the token of each merge of ids; each merge makes the next id."""
     spelled, known = [], [*names]
     for left, right in merges:

@@ -529,6 +529,16 @@ class Tokenizer:
         training.train(self._model, texts, chosen, described, allowed)
         self._add([token.copied() for token in chosen.special_tokens])
 
+    def _train_languages(self, trainer: trainers.ParityBpeTrainer, *texts: Any) -> None:
+        """Learn a BPE from texts of several languages. Takes the arguments of `parity_learning.learn`."""
+        from fastbpe.tokenizers import parity_learning  # here: few programs train
+
+        model = models.BPE()
+        vocab, merges = parity_learning.learn(self, trainer, *texts)
+        model.replace(vocab, merges, trainer.continuing_subword_prefix, trainer.end_of_word_suffix)
+        self.model = model
+        self._add([token.copied() for token in trainer.special_tokens])
+
     # In threads of their own
 
     async def async_encode(self, *args: Any, **options: Any) -> Encoding:

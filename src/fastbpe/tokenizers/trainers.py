@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
-from fastbpe.tokenizers.originals import handed_over
+from fastbpe.tokenizers.parity_trainer import ParityBpeTrainer
 from fastbpe.tokenizers.segmenting_trainers import UnigramTrainer, WordLevelTrainer, WordPieceTrainer
 from fastbpe.tokenizers.trainer import Trainer, of_pickled
 
@@ -18,7 +18,6 @@ __all__ = [
     "WordPieceTrainer",
 ]
 
-ParityBpeTrainer = handed_over(Trainer, "trainers.ParityBpeTrainer")
 _KINDS = {kind.__name__: kind for kind in (BpeTrainer, UnigramTrainer, WordLevelTrainer, WordPieceTrainer)}
 
 

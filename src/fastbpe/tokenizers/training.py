@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from fastbpe._core.encode.offsets import piece_texts
+from fastbpe._utils.progress import Progress
 from fastbpe.errors import FastbpeError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
 from fastbpe.tokenizer.load import load
@@ -42,24 +43,7 @@ def train(
     Raises:
         ImportError: fastbpe does not run the components.
     """
-    normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
-    steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
-    kinds = {step["type"] for step in steps}
-    described = {**described, "model": {"type": "BPE", "vocab": {}, "merges": []}}
-    carrier = None
-    if not described["added_tokens"] and "Metaspace" not in kinds and not is_written(described):
-        shown = [] if "ByteLevel" in kinds else [pre_tokenizers.ByteLevel(False, use_regex=False).state()]
-        carrier = _carrier(normalizer, [*steps, *shown])
-    words: Mapping[str, int]
-    if carrier is not None:
-        word_of = text_of if "ByteLevel" in kinds else bytes.decode
-        words = {word_of(piece): count for piece, count in _counted(texts, carrier, trainer)}
-    else:
-        try:
-            cut = _cutter(described, allowed)
-        except FastbpeError as error:
-            needs_tokenizers(f"training with these components ({error})")
-        words = Counter(word for text in texts for word in cut(text))
+    words = words_of(texts, described, allowed, trainer.progress())
     trainer.words = dict(sorted(words.items()))
     if isinstance(trainer, BpeTrainer):
         vocab, merges = learn_words(trainer.words, trainer)
@@ -75,6 +59,28 @@ def train(
 
         scored, unk_id = learn_scores(trainer.words, trainer)
         model.take(scored, unk_id, model.options()["byte_fallback"])
+
+
+def words_of(
+    texts: Iterable[str], described: Mapping[str, Any], allowed: Special, progress: Progress
+) -> Mapping[str, int]:
+    """Return the words of texts with their counts. Takes the arguments of `train`; progress: what it shows."""
+    normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
+    steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
+    kinds = {step["type"] for step in steps}
+    described = {**described, "model": {"type": "BPE", "vocab": {}, "merges": []}}
+    carrier = None
+    if not described["added_tokens"] and "Metaspace" not in kinds and not is_written(described):
+        shown = [] if "ByteLevel" in kinds else [pre_tokenizers.ByteLevel(False, use_regex=False).state()]
+        carrier = _carrier(normalizer, [*steps, *shown])
+    if carrier is not None:
+        word_of = text_of if "ByteLevel" in kinds else bytes.decode
+        return {word_of(piece): count for piece, count in _counted(texts, carrier, progress)}
+    try:
+        cut = _cutter(described, allowed)
+    except FastbpeError as error:
+        needs_tokenizers(f"training with these components ({error})")
+    return Counter(word for text in texts for word in cut(text))
 
 
 def _frequent(words: Mapping[str, int], trainer: WordLevelTrainer) -> dict[str, int]:
@@ -115,7 +121,7 @@ def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
     return made if made.mode == "byte" else None
 
 
-def _counted(texts: Iterable[str], carrier: Native, trainer: Trainer) -> Iterable[tuple[bytes, int]]:
+def _counted(texts: Iterable[str], carrier: Native, progress: Progress) -> Iterable[tuple[bytes, int]]:
     """Return each piece of the texts with its count."""
     # Imported here: few programs train.
     from fastbpe._utils.progress import Reporter
@@ -125,7 +131,7 @@ def _counted(texts: Iterable[str], carrier: Native, trainer: Trainer) -> Iterabl
 
     options = ByteOptions(vocab_size=carrier.vocab_size, **add_pattern_of_base(carrier, {}))
     start = vocabulary_of_base(carrier, "keep", options)
-    reporter = Reporter(trainer.progress())
+    reporter = Reporter(progress)
     counts = count_source(iter(texts), options.pattern, (), ReadingOptions(), reporter, start.texts)
     found: Iterable[tuple[bytes, int]] = counts.items()
     return found

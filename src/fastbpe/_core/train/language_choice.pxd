@@ -1,0 +1,28 @@
+from libc.stdint cimport int64_t, uint32_t
+
+
+cdef struct Language:
+    int64_t n_symbols  # of its text now
+    double n_before  # before the first merge
+    double ratio
+    double rate  # with ratios: how much the text shrank, by its ratio
+    uint32_t n_chosen  # among the latest choices
+    bint is_exhausted
+    bint is_passed_over
+
+
+cdef class LanguageChoice:
+    cdef Language* _languages
+    cdef readonly int n_languages
+    cdef readonly int n_exhausted
+    cdef bint _by_ratio
+    cdef size_t _window  # 0: none
+    cdef double _greatest_share  # of the window, for a language
+    cdef uint32_t* _latest  # the last choices, a ring
+    cdef size_t _n_latest, _latest_capacity, _oldest
+    cpdef void exhaust(self, int language) noexcept nogil
+    cpdef void set_symbols(self, int language, int64_t n_symbols) noexcept nogil
+    cpdef int choose(self) except -1 nogil
+    cdef int _neediest(self) noexcept nogil
+    cdef bint _may_choose(self, int language) noexcept nogil
+    cdef int _choose_within_window(self) noexcept nogil

@@ -1,0 +1,132 @@
+"""Choice of a language in parity-aware training, as tokenizers' ParityBpeTrainer chooses.
+
+Where tokenizers looks for a language for ever, it is the neediest one here: see `_choose_within_window`. With
+ratios tokenizers never ends if the last languages with pairs left are followed by languages without text; here
+these are exhausted from the start.
+"""
+
+cimport cython
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport free
+
+from fastbpe._core.common.growing cimport reserve
+from fastbpe._core.train.merge_learner cimport allocated
+
+cdef enum:
+    NOBODY = -1
+    FIRST_CHOICES = 1 << 8
+
+
+@cython.final
+cdef class LanguageChoice:
+    """Choice of the language that needs the next merge most.
+
+    n_symbols: list of int – symbols of the text of each language, before the first merge.
+    ratio: list of float, or None – the language whose text shrank the least needs a merge: symbols before by
+    symbols
+        now, by its ratio. A language without text is exhausted. None: the language with the most symbols.
+    window: int or None – number of the latest choices of which a language may have alpha / number of languages.
+    alpha: float – see window.
+    """
+
+    def __init__(self, n_symbols not None, ratio=None, window=None, double alpha=2.0):
+        if self._languages != NULL:
+            raise RuntimeError("a LanguageChoice is made once")
+        self.n_languages = len(n_symbols)
+        self._by_ratio = ratio is not None
+        self._window = 0 if window is None else window
+        self._greatest_share = alpha / max(self.n_languages, 1)
+        self._languages = <Language*> allocated(self.n_languages, sizeof(Language))
+        cdef int i
+        for i in range(self.n_languages):
+            self._languages[i] = Language(
+                n_symbols=n_symbols[i],
+                n_before=n_symbols[i],
+                ratio=ratio[i] if self._by_ratio else 1.0,
+                rate=0.0,
+                n_chosen=0,
+                is_exhausted=False,
+                is_passed_over=False,
+            )
+            if self._by_ratio and not n_symbols[i]:
+                self.exhaust(i)
+
+    def __dealloc__(self):
+        free(self._languages)
+        free(self._latest)
+
+    cpdef void exhaust(self, int language) noexcept nogil:
+        """Note that a language has no pair left."""
+        self.n_exhausted += not self._languages[language].is_exhausted
+        self._languages[language].is_exhausted = True
+
+    cpdef void set_symbols(self, int language, int64_t n_symbols) noexcept nogil:
+        """Set the number of symbols that the text of a language has now."""
+        self._languages[language].n_symbols = n_symbols
+
+    cpdef int choose(self) except -1 nogil:
+        """Choose the language of the next merge. Requires: not all are exhausted.
+
+        The language may be an exhausted one, the first; then ask again.
+        """
+        cdef int i, found
+        if not self._window:
+            return self._neediest()
+        for i in range(self.n_languages):
+            self._languages[i].is_passed_over = False
+        found = self._choose_within_window()
+        if self._n_latest < self._window:
+            reserve(
+                <void**> &self._latest, &self._latest_capacity, self._n_latest + 1, sizeof(uint32_t), FIRST_CHOICES
+            )
+            self._latest[self._n_latest] = found
+            self._n_latest += 1
+        else:
+            self._languages[self._latest[self._oldest]].n_chosen -= 1
+            self._latest[self._oldest] = found
+            self._oldest = (self._oldest + 1) % self._window
+        self._languages[found].n_chosen += 1
+        return found
+
+    cdef int _neediest(self) noexcept nogil:
+        """Return the first of the languages that need a merge most; NOBODY if all are exhausted or passed over."""
+        cdef int i, best = NOBODY
+        cdef Language* language
+        for i in range(self.n_languages):
+            language = &self._languages[i]
+            if language.is_exhausted or language.is_passed_over:
+                continue
+            if self._by_ratio:
+                language.rate = language.n_before / <double> language.n_symbols / language.ratio
+            if best == NOBODY:
+                best = i
+            elif self._by_ratio:
+                if language.rate < self._languages[best].rate:
+                    best = i
+            elif language.n_symbols > self._languages[best].n_symbols:
+                best = i
+        return best
+
+    cdef bint _may_choose(self, int language) noexcept nogil:
+        """Tell whether the window has room for another choice of a language."""
+        return <double> self._languages[language].n_chosen / <double> self._window <= self._greatest_share
+
+    cdef int _choose_within_window(self) noexcept nogil:
+        """Choose the neediest language that the window has room for.
+
+        If there is none, tokenizers takes the least needy one. If a language is exhausted, it takes the first one
+        instead, exhausted or not. If the window has no room for that one, and a later one is exhausted, it
+        searches for ever: then this is the neediest.
+        """
+        cdef int neediest = self._neediest(), found = neediest, last = neediest
+        while found != NOBODY:
+            if self._may_choose(found):
+                return found
+            self._languages[found].is_passed_over = True
+            last = found
+            found = self._neediest()
+        if not self.n_exhausted:
+            return last
+        if self._may_choose(0) or (self.n_exhausted == 1 and self._languages[0].is_exhausted):
+            return 0
+        return neediest

@@ -1,0 +1,153 @@
+"""Flags of `fastbpe train` for texts with names: --source, --weights, --parity and what belongs to them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fastbpe.cli import streams
+from fastbpe.corpus.remote import as_path
+from fastbpe.errors import TrainingError
+from fastbpe.training.parity import Parity
+from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
+
+#: Flags that only --parity has, which have the names of arguments of `Parity`.
+_OF_PARITY = ("dev", "ratio", "window", "alpha", "global_merges")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    add = parser.add_argument_group("several languages, or texts with weights").add_argument
+    add(
+        "--source",
+        metavar="NAME=FILE",
+        action="append",
+        type=_named(str),
+        help="text or counts to learn from, and their name, such as en=en/ (repeatable); instead of FILE",
+    )
+    add(
+        "--weights",
+        metavar="NAME=N",
+        action="append",
+        type=_named(int),
+        help="let a source count as if it were there N times (repeatable; default: 1)",
+    )
+    add("--parity", action="store_true", help="make each merge for the source that needs the most tokens")
+    add(
+        "--dev",
+        metavar="NAME=FILE",
+        action="append",
+        type=_named(str),
+        help="text whose tokens tell what a source needs, best the same text for each (repeatable)",
+    )
+    add(
+        "--ratio",
+        metavar="NAME=X",
+        action="append",
+        type=_named(float),
+        help="instead of --dev: compare bytes per token of the source, divided by X (repeatable)",
+    )
+    add("--window", metavar="N", type=int, help="of the last N merges, a source has --alpha / number of sources")
+    add("--alpha", metavar="X", type=float, help="see --window (default: 2)")
+    add("--global-merges", metavar="N", type=int, help="first merges that are made for all sources together")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Check that the flags fit each other, and list the named files as FILEs of the command.
+
+    Raises TrainingError: they do not fit.
+    """
+    if not args.parity:
+        for name in _OF_PARITY:
+            if getattr(args, name) is not None:
+                raise TrainingError(f"--{name.replace('_', '-')} is for --parity; add it, or leave this out")
+    if not args.source:
+        if args.parity or args.weights:
+            flag = "--parity" if args.parity else "--weights"
+            raise TrainingError(f"{flag} needs texts with names: --source en=en/ --source de=de/ …")
+        return
+    if args.files:
+        raise TrainingError(f"{args.files[0]}: a text without a name beside --source; name it, too")
+    if not args.parity and not args.weights:
+        raise TrainingError("--source gives names for --parity and --weights; add one, or give the files alone")
+    args.files = [file for _, file in (*args.source, *(args.dev or ()))]
+    if streams.STDIN in args.files:
+        raise TrainingError("standard input (-) cannot be a named text; write it to a file")
+
+
+def sources_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the sources by their names, as `train` takes them."""
+    return _by_name(args.source)
+
+
+def options_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `train` that the flags give."""
+    options: dict[str, Any] = {}
+    if args.weights:
+        options["weights"] = _each_once(args.weights, "--weights")
+    if args.parity:
+        given = {name: getattr(args, name) for name in _OF_PARITY if getattr(args, name) is not None}
+        if args.dev:
+            given["dev"] = _by_name(args.dev)
+        if args.ratio:
+            given["ratio"] = _each_once(args.ratio, "--ratio")
+        options["parity"] = Parity(**given)
+    return options
+
+
+def _named(value_of: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
+    """Return a function that reads NAME=VALUE."""
+
+    def read(text: str) -> tuple[str, Any]:
+        name, sign, value = text.partition("=")
+        if not name or not sign or not value:
+            raise argparse.ArgumentTypeError(
+                f"{text!r}: give a name and a value, such as en={_EXAMPLES[value_of]}"
+            )
+        try:
+            return name, value_of(value)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r}: {value!r} is not a number") from None
+
+    return read
+
+
+_EXAMPLES: dict[Callable[[str], Any], str] = {str: "en/", int: "2", float: "1.5"}
+
+
+def _by_name(given: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the files of each name, or their counts added up."""
+    files: dict[str, list[str]] = {}
+    for name, file in given:
+        files.setdefault(name, []).append(file)
+    return {name: _source_of(some) for name, some in files.items()}
+
+
+def _source_of(files: list[str]) -> Any:
+    counts = counts_of(files)
+    return [as_path(file) for file in files] if counts is None else counts
+
+
+def counts_of(files: list[str]) -> PieceCounts | None:
+    """Load and add up the files if they are counts; None: they are text.
+
+    Raises:
+        TrainingError: some are counts, and some text.
+    """
+    counted = [is_file_of_counts(name) for name in files]
+    if not any(counted):
+        return None
+    if not all(counted):
+        text = files[counted.index(False)]
+        raise TrainingError(f"{text}: text among files of counts; count it first: fastbpe count-pieces --help")
+    return sum(map(PieceCounts.load, files[1:]), PieceCounts.load(files[0]))
+
+
+def _each_once(given: Iterable[tuple[str, Any]], flag: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in given:
+        if name in found:
+            raise TrainingError(f"{flag} {name}={value}: {name} is given twice")
+        found[name] = value
+    return found

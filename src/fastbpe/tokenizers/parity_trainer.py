@@ -1,0 +1,245 @@
+"""Trainer of BPE for several languages, as a plain object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from fastbpe._utils.progress import Progress
+from fastbpe.tokenizers.added_token import AddedToken, checked
+from fastbpe.tokenizers.components import character, number, of_type, real, sequence
+from fastbpe.tokenizers.trainer import number_or_none, option, text_or_none
+
+#: Members of a state that may be missing.
+_OPTIONAL = (
+    "ratio",
+    "limit_alphabet",
+    "initial_alphabet",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "max_token_length",
+)
+
+
+def _variant(value: Any) -> str:
+    if of_type(value, str) not in ("base", "window"):
+        raise ValueError(f"Unknown variant '{value}'. Use 'base' or 'window'.")
+    return str(value)
+
+
+def _special(value: Any) -> list[AddedToken]:
+    for token in of_type(value, list):
+        if not isinstance(token, str) and type(token).__name__ != "AddedToken":
+            raise TypeError("special_tokens must be a List[Union[str, AddedToken]]")
+    return checked(value, special=True)
+
+
+def _reals(value: Any) -> list[float]:
+    return [real(one) for one in sequence(value)]
+
+
+def _boolean(value: Any) -> bool:
+    return bool(of_type(value, bool))
+
+
+class ParityBpeTrainer:
+    """Options of the training of a BPE for several languages, and the training itself.
+
+    Each merge is for one language: the one whose dev text has the most tokens, or whose text shrank the least by
+    its ratio, or whose text has the most tokens. See `fastbpe.Parity` for the method.
+
+    Args:
+        num_merges: merges to learn.
+        variant: "base", or "window": of the last `window_size` merges, a language has no more than alpha / number
+        of
+            languages.
+        min_frequency: occurrences below which a pair is not merged.
+        ratio: list of a number for each language; see `train_from_iterator`.
+        global_merges: first merges that are chosen by the counts of all languages together.
+        window_size, alpha: see variant.
+        total_symbols: `num_merges` is the number of all tokens.
+        special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
+        end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is no token does
+        not
+            count.
+
+    Raises:
+        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+        ValueError: there is no such variant.
+    """
+
+    __slots__ = ("_options",)
+
+    def __init__(
+        self,
+        num_merges: int = 32000,
+        variant: str = "base",
+        min_frequency: int = 0,
+        ratio: Sequence[float] | None = None,
+        global_merges: int = 0,
+        window_size: int = 100,
+        alpha: float = 2.0,
+        total_symbols: bool = False,
+        special_tokens: list[str | AddedToken] | None = None,
+        show_progress: bool = True,
+        limit_alphabet: int | None = None,
+        initial_alphabet: Sequence[str] | None = None,
+        continuing_subword_prefix: str | None = None,
+        end_of_word_suffix: str | None = None,
+        max_token_length: int | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {
+            "variant": _variant(variant),
+            "ratio": None if ratio is None else _reals(ratio),
+        }
+        self.num_merges = num_merges
+        self.min_frequency = min_frequency
+        self.global_merges = global_merges
+        self.window_size = window_size
+        self.alpha = alpha
+        self.total_symbols = total_symbols
+        self.special_tokens = [] if special_tokens is None else special_tokens
+        self.show_progress = show_progress
+        self.limit_alphabet = limit_alphabet
+        self.initial_alphabet = [] if initial_alphabet is None else initial_alphabet
+        self.continuing_subword_prefix = continuing_subword_prefix
+        self.end_of_word_suffix = end_of_word_suffix
+        self.max_token_length = max_token_length
+
+    num_merges = option("num_merges", "Merges to learn.", number)
+    min_frequency = option("min_frequency", "Occurrences below which a pair is not merged.", number)
+    global_merges = option("global_merges", "First merges that are chosen by the counts of all languages.", number)
+    window_size = option("window_size", "Number of the last merges that share the window.", number)
+    alpha = option("alpha", "Share of the window for a language, times the number of languages.", real)
+    total_symbols = option("total_symbols", "Whether num_merges is the number of all tokens.", _boolean)
+    special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
+    show_progress = option("show_progress", "Show a bar on a terminal.", _boolean)
+    limit_alphabet = option("limit_alphabet", "Most characters that are tokens, or None.", number_or_none)
+    initial_alphabet = option(
+        "initial_alphabet",
+        "Characters that are tokens in any case.",
+        lambda value: [character(one) for one in sequence(value)],
+    )
+    continuing_subword_prefix = option(
+        "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
+    )
+    end_of_word_suffix = option(
+        "end_of_word_suffix", "Text behind the last character of a word, or None.", text_or_none
+    )
+    max_token_length = option("max_token_length", "Length from which no token is made, or None.", number_or_none)
+
+    @property
+    def variant(self) -> str:
+        """Kind of choice of a language: "base", or "window" with a limit for each."""
+        return str(self._options["variant"])
+
+    def progress(self) -> Progress:
+        """Return the progress that it shows, as `fastbpe.train` takes it."""
+        return None if self.show_progress else False
+
+    def train_from_iterator(
+        self,
+        tokenizer: Any,
+        train_iterators: Sequence[Iterable[Any]],
+        dev_iterators: Sequence[Iterable[Any]] | None = None,
+        ratio: Sequence[float] | None = None,
+    ) -> None:
+        """Learn a vocabulary from texts of several languages, and let a tokenizer have a BPE of it.
+
+        Args:
+            tokenizer: a `Tokenizer`; its normalizer and pre-tokenizer cut the texts into words.
+            train_iterators: for each language an iterable of str, or of lists of str.
+            dev_iterators: the same of dev texts, best the same text in each language: the language with the most
+                tokens in it gets the next merge. The texts' characters are tokens, too.
+            ratio: numbers above 0, by which the language whose training text shrank the least gets the next merge;
+                None: those of the trainer. Without effect with dev_iterators.
+
+        Raises:
+            ValueError: there is no language, or not one dev text for each.
+            RuntimeError: a ratio, the window or alpha is not above 0, or there is not one ratio for each language.
+            TypeError: an argument, or an item of an iterable, has another type.
+            ImportError: fastbpe does not run the normalizer or pre-tokenizer.
+
+        >>> from fastbpe.tokenizers import Tokenizer, models, pre_tokenizers, trainers
+        >>> tokenizer = Tokenizer(models.BPE())
+        >>> tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> trainer = trainers.ParityBpeTrainer(num_merges=2, show_progress=False)
+        >>> trainer.train_from_iterator(tokenizer, [["the the then"], ["die"]], [["the"], ["die die"]])
+        >>> tokenizer.encode("die the").tokens
+        ['die', 't', 'h', 'e']
+        """
+        learn = getattr(tokenizer, "_train_languages", None)
+        if learn is None:
+            raise TypeError(f"{type(tokenizer).__name__!r} object is not an instance of 'Tokenizer'")
+        languages = sequence(train_iterators)
+        dev = None if dev_iterators is None else sequence(dev_iterators)
+        ratios = None if ratio is None else _reals(ratio)
+        if not len(languages):
+            raise ValueError("train_iterators must not be empty")
+        if dev is not None and len(dev) != len(languages):
+            raise ValueError(
+                f"dev_iterators length ({len(dev)}) must match train_iterators length ({len(languages)})"
+            )
+        if dev is not None:
+            ratios = None
+        elif ratios is None:
+            ratios = self._options["ratio"]
+        self._check(ratios, len(languages))
+        learn(self, languages, dev, ratios)
+
+    def _check(self, ratio: list[float] | None, n_languages: int) -> None:
+        """Raise RuntimeError for options that do not fit."""
+        if ratio is not None and len(ratio) != n_languages:
+            said = f"ratio length ({len(ratio)}) does not match number of languages ({n_languages})"
+            raise RuntimeError(f"Training error: {said}")
+        if self.variant == "window":
+            if not self.window_size:
+                raise RuntimeError("Training error: window_size must be > 0 when variant is Window")
+            if not _is_positive(self.alpha):
+                said = f"a positive finite number when variant is Window (got {_shown(self.alpha)})"
+                raise RuntimeError(f"Training error: alpha must be {said}")
+        for i, one in enumerate(ratio or ()):
+            if not _is_positive(one):
+                raise RuntimeError(
+                    f"Training error: ratio[{i}] must be a positive finite number (got {_shown(one)})"
+                )
+
+    def __repr__(self) -> str:
+        total = "true" if self.total_symbols else "false"
+        return (
+            f'ParityBpeTrainer(num_merges={self.num_merges}, variant="{self.variant}", '
+            f"min_frequency={self.min_frequency}, global_merges={self.global_merges}, "
+            f"window_size={self.window_size}, alpha={_shown(self.alpha)}, total_symbols={total})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = (
+            "num_merges", "variant", "min_frequency", "global_merges", "window_size", "alpha", "total_symbols",
+            "show_progress", "ratio", "special_tokens", *_OPTIONAL[1:],
+        )  # fmt: skip
+        state = {name: self._options[name] for name in names}
+        return {**state, "special_tokens": [token.content for token in self.special_tokens]}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        of_type(state, dict)
+        names = [name for name in ParityBpeTrainer().__getstate__() if name not in _OPTIONAL]
+        required = {name: state[name] for name in names}
+        others = {name: state[name] for name in _OPTIONAL if state.get(name) is not None}
+        self.__init__(**required, **others)  # type: ignore[misc]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (), self.__getstate__()
+
+
+def _is_positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0
+
+
+def _shown(value: float) -> str:
+    """Return a number as tokenizers shows it: without an exponent, and without a point where it is whole."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else str(value)
+    shown = format(Decimal(repr(value)), "f")
+    return shown.removesuffix(".0")
