@@ -30,6 +30,15 @@ assert_type(points, Tokenizer)
 assert_type(fastbpe.train(["a"], base=points, vocab_size="+1"), Tokenizer)
 assert_type(fastbpe.train(["a"], base=tokenizer, vocab_size="+1", ties="pair"), fastbpe.Tokenizer)
 assert_type(fastbpe.count_pieces(["a text"]), fastbpe.PieceCounts)
+named = {"en": ["a text"], "de": ["ein Text"]}
+parity = fastbpe.Parity(dev=named, window=100, alpha=2, global_merges=10)
+assert_type(fastbpe.train(named, vocab_size=300, parity=parity, weights={"de": 2}), fastbpe.Tokenizer)
+assert_type(fastbpe.train(named, vocab_size=300, mode="codepoint", weights={"de": 2}), fastbpe.Tokenizer)
+counts_by_name = {name: fastbpe.count_pieces(some) for name, some in named.items()}
+assert_type(
+    fastbpe.train(counts_by_name, vocab_size=300, parity=fastbpe.Parity(ratio={"en": 1, "de": 1.5})), Tokenizer
+)
+assert_type(2 * fastbpe.count_pieces(["a text"]), fastbpe.PieceCounts)
 assert_type(fastbpe.PATTERNS, Mapping[str, str | tuple[str, ...] | None])
 assert_type(tokenizer.encode("a text"), list[int])
 assert_type(tokenizer.encode(b"a text"), list[int])
@@ -68,6 +77,12 @@ fastbpe.train(["a text"], vocab_size=300, on_error="ignore")  # error: call-over
 fastbpe.train(["a text"], vocab_size=300, errors="ignore")  # error: call-overload
 fastbpe.train(["a text"], vocab_size=300, base_special="start")  # error: call-overload
 fastbpe.train([[1]], vocab_size=300, mode="ids", base_size=2, ties="huggingface")  # error: call-overload
+fastbpe.train(named, vocab_size=300, mode="codepoint", parity=parity)  # error: call-overload
+fastbpe.train(named, vocab_size=300, mode="unigram", weights={"de": 2})  # error: call-overload
+fastbpe.train(named, vocab_size=300, weights={"de": 2.5})  # error: dict-item
+fastbpe.train(named, vocab_size=300, parity={"dev": named})  # error: call-overload
+fastbpe.Parity(ratio={"en": "1"})  # error: dict-item
+fastbpe.Parity(windows=3)  # error: call-arg
 fastbpe.count_pieces(["a text"], mode="bytes")  # error: arg-type
 fastbpe.count_pieces(["a text"], mode="ids")  # error: arg-type
 tokenizer.chunk("a text", 1, boundary="sentences")  # error: call-overload

@@ -27,7 +27,7 @@ from fastbpe.training.base_vocabulary import (
 from fastbpe.training.options import ByteOptions, Run, check_special_tokens, whole_number_of_ids
 from fastbpe.training.parity import Parity, facts_of
 from fastbpe.training.piece_counting import count_source
-from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
+from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, table_of
 
 _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
 
@@ -59,7 +59,7 @@ def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts 
     if run.weights is not None:
         facts["weights"] = run.weights
         counted = {name: counts * run.weights[name] for name, counts in counted.items()}
-    counts: PieceCounts = sum(counted.values())  # type: ignore[assignment]  # of one source: its counts
+    counts = added_up([*counted.values()])
     learner: Learner | ParityLearner
     report = asdict(options)
     if run.parity is None:

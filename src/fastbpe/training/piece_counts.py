@@ -178,7 +178,7 @@ class PieceCounts(Mapping[bytes, int]):
     def __add__(self, other: PieceCounts) -> PieceCounts:
         if not isinstance(other, PieceCounts):
             return NotImplemented
-        return _sum([self, other])
+        return added_up([self, other])
 
     def __radd__(self, other: object) -> PieceCounts:
         return self if other == 0 else NotImplemented  # sum() begins with 0
@@ -194,7 +194,7 @@ class PieceCounts(Mapping[bytes, int]):
             times >>= 1
             if times:
                 doubled = doubled + doubled
-        return _sum(parts) if len(parts) > 1 else parts[0]
+        return added_up(parts)
 
     __rmul__ = __mul__
 
@@ -436,9 +436,11 @@ def table_of(counts: PieceCounts) -> PieceCounter:
     return counts._table
 
 
-def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
+def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
     """Add up counts. Pieces keep their order, and the pieces of the first counts come first."""
     first, *others = counts
+    if not others:
+        return first
     table = PieceCounter(Splitter())
     table.add_table(first._table)
     words = first._words

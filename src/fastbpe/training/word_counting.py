@@ -18,7 +18,7 @@ from fastbpe.training.codepoint_counting import CountedWords, SentenceSource, ch
 from fastbpe.training.codepoint_counts import COUNTING_NAMES, WordFacts, check_counting_names
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions, Run
-from fastbpe.training.piece_counts import PieceCounts, checked_count, counts_of_table, facts_of, table_of
+from fastbpe.training.piece_counts import PieceCounts, added_up, checked_count, counts_of_table, facts_of, table_of
 
 
 def count_words_of(
@@ -78,8 +78,7 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
         if not isinstance(source, PieceCounts):
             source = count_words_of(source, base, keywords, run.reading, run.reporter)
         counted.append(source * run.weights[name])
-    words: PieceCounts = sum(counted)  # type: ignore[assignment]  # sum() begins with 0
-    return words
+    return added_up(counted)
 
 
 def counted_words(counts: PieceCounts) -> CountedWords:
