@@ -39,7 +39,7 @@ from fastbpe._core.train.pair_table cimport (
 from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
-    MIN_BLOCK_OCCURRENCES = 1 << 19  # occurrences of an arena block, at least: 4 MB
+    MIN_BLOCK_OCCURRENCES = 1 << 19  # occurrences of an arena block: 4 MB at least, or as many as there are cells
     HUGE_PAGES_FROM_BYTES = 1 << 22  # size at which allocated() asks for huge pages
 
 
@@ -200,7 +200,7 @@ cdef class MergeLearner:
         for i in range(first, self._state.n_pairs):
             n = self._state.pairs[i].n
             if n > self._n_free:
-                self._n_free = max(n_left, <size_t> MIN_BLOCK_OCCURRENCES)
+                self._n_free = max(n_left, min(<size_t> MIN_BLOCK_OCCURRENCES, self._n_cells))
                 block = <OccurrenceBlock*> allocated(
                     1, sizeof(OccurrenceBlock) + self._n_free * sizeof(Occurrence)
                 )
