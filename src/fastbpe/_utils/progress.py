@@ -28,7 +28,7 @@ class Reporter:
 
     Attributes:
         shown: bool – bars are shown.
-        seconds: name → seconds of each phase that has ended.
+        seconds: name → seconds of each phase that has ended; phases of one name add up.
 
     Raises:
         TypeError: progress is not one of these.
@@ -109,7 +109,8 @@ class Phase:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._reporter.seconds[self._name] = time.perf_counter() - self._started
+        before = self._reporter.seconds.get(self._name, 0.0)  # of an earlier phase of this name
+        self._reporter.seconds[self._name] = before + time.perf_counter() - self._started
         if self._bar is not None:
             self._bar.close()
         if kind is None:

@@ -29,6 +29,7 @@ from fastbpe.training.parity import Parity, facts_of
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, table_of
 
+_NO_WINDOW = 1 << 62  # choices, more than there can be
 _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
 
 
@@ -232,10 +233,10 @@ def _learn_parity(
             n_merges=n_merges,
             dev=None if not dev else [table_of(dev[name]) for name in counted],
             ratio=None if parity.ratio is None else [parity.ratio[name] for name in counted],
-            window=parity.window,
+            window=None if parity.window is None else min(parity.window, _NO_WINDOW),
             alpha=parity.alpha,
             whole=table_of(whole),
-            global_merges=parity.global_merges,
+            global_merges=min(parity.global_merges, n_merges),
             min_count=options.min_count,
             max_token_length=options.max_token_bytes,
         )

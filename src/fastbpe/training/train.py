@@ -151,7 +151,8 @@ def train(
             behind.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
-            total is None if the source does not tell its size), then "learning" (in merges).
+            total is None if the source does not tell its size), then "learning" (in merges). Each source with a
+            name has a phase "counting".
         num_threads: int – threads that count text, as for `count_pieces`.
         max_memory_bytes: int – bytes for the counting tables, as for `count_pieces`.
         text_field: str – field of a line of JSON, or column of a table, that holds the text; "doc.text" is the

@@ -175,6 +175,21 @@ def test_counts_times_a_number() -> None:
         _ = counts * 1.5  # type: ignore[operator]
 
 
+def test_huge_numbers_are_no_limits() -> None:
+    huge = fastbpe.train(TEXTS, vocab_size=270, parity=Parity(window=1 << 70, alpha=0.5))
+    assert huge.vocab == fastbpe.train(TEXTS, vocab_size=270, parity=Parity()).vocab
+    all_global = fastbpe.train(TEXTS, vocab_size=270, parity=Parity(global_merges=1 << 70))
+    assert all_global.vocab == fastbpe.train(TEXTS, vocab_size=270, parity=Parity(global_merges=14)).vocab
+
+
+def test_progress_tells_of_each_source_and_seconds_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    fastbpe.train(TEXTS, vocab_size=270, weights={}, progress=lambda *state: told.append(state))
+    assert [phase for phase, done, _ in told if not done] == ["counting", "counting", "learning"]
+    fastbpe.train(TEXTS, vocab_size=270, parity=Parity(dev=TEXTS), progress=True)
+    assert capsys.readouterr().err.count("counting: ") > 0
+
+
 def test_parity_is_shown() -> None:
     assert repr(Parity()) == "Parity()"
     assert (
