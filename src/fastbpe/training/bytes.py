@@ -6,11 +6,10 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._core.train.parity_learner import ParityLearner
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import ResolvedSource, Source
@@ -25,9 +24,12 @@ from fastbpe.training.base_vocabulary import (
     vocabulary_of_base,
 )
 from fastbpe.training.options import ByteOptions, Run, check_special_tokens, whole_number_of_ids
-from fastbpe.training.parity import Parity, facts_of
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, table_of
+
+if TYPE_CHECKING:
+    from fastbpe._core.train.parity_learner import ParityLearner
+    from fastbpe.training.parity import Parity
 
 _NO_WINDOW = 1 << 62  # choices, more than there can be
 _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
@@ -223,6 +225,8 @@ def _learn_parity(
         whole: pieces of all languages.
         start, options, run: as for `train_bytes`.
     """
+    from fastbpe._core.train.parity_learner import ParityLearner  # here: few trainings need it
+
     parity = run.parity
     assert parity is not None
     n_merges = options.vocab_size - start.n_known
@@ -247,6 +251,8 @@ def _learn_parity(
 
 def _facts_of_parity(learner: ParityLearner, languages: Sequence[str], parity: Parity) -> dict[str, Any]:
     """Return what the training report says of parity."""
+    from fastbpe.training.parity import facts_of
+
     n_merges, n_tokens = Counter(learner.chosen()), learner.n_symbols()
     numbers = {name: {"n_merges": n_merges[i], "n_tokens": n_tokens[i]} for i, name in enumerate(languages)}
     return {"parity": facts_of(parity), "languages": numbers}
