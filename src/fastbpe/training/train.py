@@ -298,6 +298,10 @@ def _check_named(
         if not isinstance(parity, Parity):
             raise TypeError(f"parity must be a fastbpe.Parity, not {type(parity).__name__}")
         check_run(parity, source, mode, base, options)
+    if "superwords" in options:
+        raise TrainingError(
+            f"superwords= reads one source several times, and {argument}= has several; leave one out"
+        )
     if mode in ("unigram", "ids"):
         raise TrainingError(
             f"weights= is not an argument of mode={mode!r}: give a source as often as it should count"

@@ -132,6 +132,16 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
         (train(weights={"en": 2}, mode="ids", base_size=3), TrainingError, "not an argument of mode='ids'"),
         (train(weights={"en": 2}, mode="codepoint", input_sentence_size=2), TrainingError, "input_sentence_size"),
         (train({"en": PieceCounts({"a": 2**62})}, weights={"en": 4}), OverflowError, "occurs more than"),
+        (
+            train(weights={"en": 2}, superwords=fastbpe.Superwords(270)),
+            TrainingError,
+            "superwords= reads one source",
+        ),
+        (
+            train(parity=Parity(), superwords=fastbpe.Superwords(270)),
+            TrainingError,
+            "superwords= reads one source",
+        ),
         (train(parity={"dev": TEXTS}), TypeError, r"parity must be a fastbpe\.Parity, not dict"),
         (train(parity=Parity(), mode="codepoint"), TrainingError, "argument of mode=.byte., not of 'codepoint'"),
         (train(parity=Parity(), ties="pair"), TrainingError, "leave ties= out"),
