@@ -13,6 +13,7 @@ from fastbpe import PieceCounts
     [
         ("--pattern gpt2 --special <|end|>", {"pattern": "gpt2", "special_tokens": ["<|end|>"]}),
         ("--mode codepoint --option split_digits=true", {"mode": "codepoint", "split_digits": True}),
+        ("--mode unigram --option split_digits=true", {"mode": "unigram", "split_digits": True}),
     ],
 )
 def test_counting_merging_and_training_equal_the_library(run, tmp_path, flags, options):
@@ -26,7 +27,7 @@ def test_counting_merging_and_training_equal_the_library(run, tmp_path, flags, o
     expected = fastbpe.count_pieces(iter(texts), **options)
     assert PieceCounts.load(tmp_path / "all.pieces") == expected
     mode = options.get("mode", "byte")
-    training = ["--vocab-size", "30" if mode == "codepoint" else "265", "--mode", mode]
+    training = ["--vocab-size", {"byte": "265", "codepoint": "30", "unigram": "20"}[mode], "--mode", mode]
     for names in (["all.pieces"], ["a.pieces", "b.pieces"]):
         done = run("train", *(tmp_path / name for name in names), "-o", tmp_path / "m.fbpe", *training)
         assert done.status == 0, done
@@ -56,5 +57,5 @@ def test_mixed_and_wrong_input_is_refused(run, tmp_path):
         assert f"{flag[0]}: the files are counted already" in done.err
     done = run("count-pieces", tmp_path / "a.txt", "-o", tmp_path / "out", "--option", "split_digits=true")
     assert done.status == 1
-    assert "only --mode codepoint" in done.err
+    assert "only --mode codepoint and unigram" in done.err
     assert not (tmp_path / "out").exists()

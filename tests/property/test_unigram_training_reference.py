@@ -47,7 +47,7 @@ def test_chunks_of_text_give_the_seeds_of_the_slow_twin(seed: int, monkeypatch: 
         sentences = random_sentences(rng) + random_sentences(rng)
         options = random_options(rng) | {"seed_sentencepiece_size": rng.choice([0, 1, 2, 5])}
         n_bytes = rng.choice([1, 7, 20, 60])
-        monkeypatch.setattr(unigram, "_CHUNK_BYTES", n_bytes)
+        monkeypatch.setattr(unigram, "CHUNK_BYTES", n_bytes)
         try:
             model = learned_model(sentences, options)
         except SpecError:

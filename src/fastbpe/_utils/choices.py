@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 Mode: TypeAlias = Literal["byte", "codepoint", "unigram", "ids"]
-TextMode: TypeAlias = Literal["byte", "codepoint"]
+TextMode: TypeAlias = Literal["byte", "codepoint", "unigram"]
 Ties: TypeAlias = Literal["pair", "huggingface", "first"]
 BaseSpecial: TypeAlias = Literal["keep", "end"]
 OnError: TypeAlias = Literal["raise", "skip"]

@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to count, or counts to merge")
     add("-o", "--output", metavar="OUT", required=True, help="file of counts to write")
-    add("--mode", choices=("byte", "codepoint"), help="bytes (default), or code points as sentencepiece's BPE")
+    add(
+        "--mode",
+        choices=("byte", "codepoint", "unigram"),
+        help="bytes (default), or words for sentencepiece's BPE (codepoint) or its unigram models",
+    )
     counting.add_arguments(parser)
     add("--min-count", metavar="N", type=int, help="leave out pieces that occur less often in all (default: 1)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
@@ -75,10 +79,10 @@ def _count(args: argparse.Namespace) -> None:
     names = ("mode", "pattern")
     options: dict[str, Any] = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     options |= counting.reading_of(args, separator)
-    if args.mode == "codepoint":
+    if args.mode in ("codepoint", "unigram"):
         options |= counting.code_point_options(args)
     elif args.option:
-        raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
+        raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint and unigram have such options")
     else:
         options["special_tokens"] = args.special
     counts = count_pieces(

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=name_and_value,
-        help="a sentencepiece trainer option, with --mode codepoint: byte_fallback=true, ... (repeatable)",
+        help="an option of sentencepiece's trainer, in its two modes: byte_fallback=true, ... (repeatable)",
     )
     add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
     add(

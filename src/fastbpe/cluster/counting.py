@@ -88,7 +88,9 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
     yield from rows
     facts = facts_of(counts)
     numbers = {} if facts is None else dict(facts.numbers)
-    yield NUMBERS, json.dumps({**numbers, "n_bytes": counts.n_bytes, "n_skipped": n_skipped}).encode()
+    last_word = "" if facts is None or facts.last_word is None else facts.last_word.decode()
+    summary = {"n_bytes": counts.n_bytes, "n_skipped": n_skipped, "last": [number, last_word]}
+    yield NUMBERS, json.dumps({**numbers, **summary}).encode()
 
 
 def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
@@ -135,11 +137,14 @@ def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> Piece
     table = PieceCounter(Splitter())
     numbers: dict[str, int] = {"n_bytes": 0, "n_skipped": 0}
     errors: list[Exception] = []
+    last_words: list[tuple[int, str]] = []  # (number of the task, the word that ends its last sentence)
     for part, data in rows:
         if part == ERROR:
             errors.append(pickle.loads(bytes(data)))
         elif part == NUMBERS:
-            for name, number in json.loads(bytes(data)).items():
+            of_task = json.loads(bytes(data))
+            last_words.append(tuple(of_task.pop("last")))
+            for name, number in of_task.items():
                 numbers[name] = numbers.get(name, 0) + number
         else:
             add_records(table, memoryview(data).cast("B"))
@@ -149,6 +154,9 @@ def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> Piece
     facts = facts_of(empty)
     if facts is not None:
         facts = replace(facts, numbers={name: numbers.get(name, 0) for name in facts.numbers})
+    if facts is not None and facts.last_word is not None:
+        _, last_word = max(((number, word) for number, word in last_words if word), default=(0, ""))
+        facts = replace(facts, last_word=last_word.encode())
     n_bytes, n_skipped = numbers["n_bytes"], numbers["n_skipped"]
     return counts_of_table(
         table, empty.pattern, empty.special_tokens, n_bytes=n_bytes, n_skipped=n_skipped, words=facts

@@ -6,7 +6,8 @@ ties="first" needs. The header says how text was split, how many bytes were coun
 
 In code-point mode the pieces are words of normalized sentences. The header says with which options they were
 counted, and "charsmap" holds the rules of the normalizer. "characters" (uint32) and "character_counts" (int64) are
-the characters of words that were pruned.
+the characters of words that were pruned. In unigram mode a byte 0xFF stands behind words that end a sentence, and
+the header names the word that ends the last one.
 """
 
 from __future__ import annotations
@@ -43,8 +44,11 @@ _REQUIRED_OF_WORDS = {
 }
 
 
+_REQUIRED_OF_UNIGRAM = {**_REQUIRED_OF_WORDS, "last_word": str}
+
+
 class Words(NamedTuple):
-    """Facts about counted words as plain data. Only code-point mode has them.
+    """Facts about counted words as plain data. Code-point and unigram mode have them.
 
     Attributes:
         options: name → value – options of the trainer that words were counted with.
@@ -53,6 +57,7 @@ class Words(NamedTuple):
         symbols: names that no word crosses.
         numbers: name in SENTENCE_NUMBERS → number.
         characters, character_counts: characters of pruned words, two tables.
+        last_word: the word that ends the last sentence; None: code-point mode.
     """
 
     options: Mapping[str, Any]
@@ -62,6 +67,7 @@ class Words(NamedTuple):
     numbers: Mapping[str, int]
     characters: Buffer
     character_counts: Buffer
+    last_word: str | None = None
 
 
 class Counted(NamedTuple):
@@ -72,7 +78,7 @@ class Counted(NamedTuple):
         special_tokens: names that were cut out of the text.
         n_bytes, n_skipped, n_pruned: as `PieceCounts` has them.
         pieces, lengths, counts: the three sections.
-        words: what code-point mode adds; None: byte mode.
+        words: what the other modes add; None: byte mode.
     """
 
     pattern: Pattern
@@ -90,7 +96,7 @@ def dump(counted: Counted) -> list[Buffer]:
     """Return the parts of the file, to be written in order."""
     words = counted.words
     header: dict[str, Any] = {
-        "mode": "byte" if words is None else "codepoint",
+        "mode": "byte" if words is None else "codepoint" if words.last_word is None else "unigram",
         "pattern": counted.pattern,
         "special_tokens": list(counted.special_tokens),
         "n_bytes": counted.n_bytes,
@@ -102,6 +108,7 @@ def dump(counted: Counted) -> list[Buffer]:
     if words is not None:
         header |= {name: words.numbers[name] for name in SENTENCE_NUMBERS}
         header |= {"options": words.options, "normalizer": words.normalizer, "symbols": list(words.symbols)}
+        header |= {} if words.last_word is None else {"last_word": words.last_word}
         sections |= {name: getattr(words, name) for name in _WORD_SECTIONS}
     return pack(KIND, header, sections)
 
@@ -125,8 +132,9 @@ def parse(data: Buffer, where: str) -> Counted:
     Raises:
         FormatError: a damaged file.
     """
-    header, sections = unpack(KIND, data, where, {"byte": _REQUIRED, "codepoint": _REQUIRED_OF_WORDS})
-    has_words = header["mode"] == "codepoint"
+    required = {"byte": _REQUIRED, "codepoint": _REQUIRED_OF_WORDS, "unigram": _REQUIRED_OF_UNIGRAM}
+    header, sections = unpack(KIND, data, where, required)
+    has_words = header["mode"] != "byte"
     check_sections(sections, {*_SECTIONS, *(_WORD_SECTIONS if has_words else ())}, where)
     for name in ("special_tokens", "symbols") if has_words else ("special_tokens",):
         if not all(isinstance(item, str) for item in header[name]):
@@ -146,6 +154,7 @@ def parse(data: Buffer, where: str) -> Counted:
             {name: header[name] for name in SENTENCE_NUMBERS},
             bytes(sections["characters"]),
             bytes(sections["character_counts"]),
+            header["last_word"] if header["mode"] == "unigram" else None,
         )
     tables = sections["pieces"], sections["lengths"], sections["counts"]
     return Counted(pattern, header["special_tokens"], *numbers, *tables, words)

@@ -111,7 +111,8 @@ def _with_options_of_counts(
         return dict(options)
     if any(counts.mode != "byte" for counts in found):
         raise TrainingError(
-            'these PieceCounts were counted with mode="codepoint"; give mode="codepoint", or leave mode= out'
+            f'these PieceCounts were counted with mode="{source.mode}"; give mode="{source.mode}", or leave mode= '
+            "out"
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]

@@ -24,6 +24,7 @@ from fastbpe.training import counting_threads
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
 from fastbpe.training.options import ReadingOptions
+from fastbpe.training.sentence_order import InOrder, Kept, KeptSentences
 from fastbpe.training.spill import Spill, limited_tables
 
 BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece holds it
@@ -70,6 +71,8 @@ class CountedWords:
         n_empty: int – empty sentences.
         n_too_long: int – sentences of more than max_sentence_length bytes.
         n_reserved: int – sentences with U+2585.
+        last_word: bytes or None – the word of `words` that ends the last sentence of all, without its mark; b"":
+            there is none. None: words are those of merges, without marks.
         pruned_characters: code point → count – characters of words that were left out of `words`.
     """
 
@@ -80,6 +83,7 @@ class CountedWords:
     n_empty: int
     n_too_long: int
     n_reserved: int
+    last_word: bytes | None = None
     pruned_characters: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -105,9 +109,7 @@ def character_classes(options: CodePointOptions) -> bytes:
     """
     trainer = options.trainer
     if trainer["model_type"] in ("word", "char"):
-        together = bytearray([_INHERITED]) * _N_CODE_POINTS
-        together[_METASPACE_CODE_POINT] = _METASPACE
-        return bytes(together)
+        return cut_at_spaces()
     if trainer["split_by_unicode_script"]:
         of_scripts = bytearray(range(_FIRST_SCRIPT, 256)).ljust(256, b"\0")
         of_scripts[NONE] = of_scripts[COMMON]
@@ -126,21 +128,48 @@ def character_classes(options: CodePointOptions) -> bytes:
     return bytes(classes)
 
 
+def cut_at_spaces() -> bytes:
+    """Return the class of each code point of words that end at spaces only."""
+    together = bytearray([_INHERITED]) * _N_CODE_POINTS
+    together[_METASPACE_CODE_POINT] = _METASPACE
+    return bytes(together)
+
+
+def order_matters(options: CodePointOptions) -> str:
+    """Name the option with which a unigram model depends on the order of its sentences; "": none.
+
+    With the others each sentence begins with U+2581, and words end before it.
+    """
+    for name, value in (
+        ("split_by_whitespace", False),
+        ("treat_whitespace_as_suffix", True),
+    ):
+        if options.trainer[name] == value:
+            return f"{name}={value}"
+    return "" if options.normalizer["add_dummy_prefix"] else "add_dummy_prefix=False"
+
+
 def keep_sentences(
     source: SentenceSource,
     options: CodePointOptions,
     reading: ReadingOptions,
     report: Callable[[int], object] = lambda n_bytes: None,
 ) -> tuple[SentenceStore, CountedWords]:
-    """Keep the normalized sentences in memory, in their order, and count their characters.
+    """Keep the normalized sentences in memory, in their order; count their words, or else their characters.
 
-    Takes the arguments of `count_words`, and raises the same errors. The result has no words.
+    Takes the arguments of `count_words`, and raises the same errors. The result has words if their counts teach
+    the same model as the sentences.
     """
     names = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
     store = SentenceStore(**{name: options.trainer[name] for name in names})
-    one_thread = replace(reading, num_threads=1, max_memory_bytes=None)  # sentences have an order
-    counted = count_words(source, options, character_classes(options), one_thread, report, store)
+    # A pretokenizer may write sentences anew, and then they may begin with anything.
+    has_words = source.pretokenizer is None and not order_matters(options)
+    counted = count_words(
+        source, options, cut_at_spaces(), reading, report, kept=KeptSentences(store), has_words=has_words
+    )
     store.drop_empty()
+    if has_words:
+        return store, replace(counted, last_word=store.last_word())
     return store, replace(counted, pruned_characters=store.characters())
 
 
@@ -150,7 +179,9 @@ def count_words(
     classes: bytes,
     reading: ReadingOptions,
     report: Callable[[int], object] = lambda n_bytes: None,
-    store: SentenceStore | None = None,
+    *,
+    kept: Kept | None = None,
+    has_words: bool = True,
 ) -> CountedWords:
     """Count the words of sentences.
 
@@ -160,7 +191,9 @@ def count_words(
         classes: class of each code point; see `character_classes`.
         reading: its num_threads and max_memory_bytes.
         report: called from time to time with the number of bytes counted so far.
-        store: gets the sentences, and no words are counted; None: words are.
+        kept: keeps the sentences of a unigram model, or their last words; the words that end a sentence are
+            marked. None: for a model of another type.
+        has_words: bool – False: do not count words.
 
     Raises:
         SpecError: the pretokenizer's parts do not add up to the sentence.
@@ -173,14 +206,31 @@ def count_words(
         texts, are_sentences = filters.sample(texts if are_sentences else _lines(texts)), True
     with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
         make_counter = _counter_maker(
-            options, classes, must_be_utf8=source.must_be_utf8, spill=spill, limit=limit, store=store
+            options,
+            classes,
+            must_be_utf8=source.must_be_utf8,
+            spill=spill,
+            limit=limit,
+            marks_ends=kept is not None,
+            keeps="" if kept is None else kept.keeps,
+            counts_words=has_words,
         )
-        threads = CountingThreads(make_counter, _add_sentences if are_sentences else _add_lines)
+        in_order = None if kept is None else InOrder(kept)
+        add_batch = _add_sentences if are_sentences else _add_lines
+
+        def add(counter: WordCounter, batch: Batch) -> None:
+            add_batch(counter, batch)
+            if in_order is not None:
+                in_order.add(batch.number, *counter.take_store())
+
+        threads = CountingThreads(make_counter, add)
         if source.pretokenizer is not None:
             threads.counters.append(make_counter())
             _count_pretokenized(
                 threads.counters[0], texts if are_sentences else _lines(texts), source.pretokenizer
             )
+            if kept is not None:
+                kept.take(*threads.counters[0].take_store())
         else:
             parts_of = _no_parts if are_sentences else _parts
             threads.count(batches(texts, parts_of), n_threads - 1, report)
@@ -204,7 +254,9 @@ def _counter_maker(
     must_be_utf8: bool,
     spill: Spill | None,
     limit: int,
-    store: SentenceStore | None,
+    marks_ends: bool,
+    keeps: str,
+    counts_words: bool,
 ) -> Callable[[], WordCounter]:
     trainer, flags = options.trainer, ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
     normalizer = Normalizer(
@@ -214,21 +266,23 @@ def _counter_maker(
     )
     names = sorted({name.encode() for name, _ in options.metas.values()})
     symbols = SpecialMatcher(names, list(range(len(names)))) if names else None
-    is_bpe = trainer["model_type"] == "bpe"  # in models of other types, a word always begins at each space
+    has_rules = trainer["model_type"] in ("bpe", "unigram")  # otherwise a word always begins at each space
     return lambda: WordCounter(
         normalizer,
         classes,
         symbols=symbols,
         delimiter=trainer["pretokenization_delimiter"].encode(),
         max_bytes=trainer["max_sentence_length"],
-        split_by_whitespace=trainer["split_by_whitespace"] or not is_bpe,
-        treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"] and is_bpe,
-        allow_whitespace_only_pieces=trainer["allow_whitespace_only_pieces"] and is_bpe,
+        split_by_whitespace=trainer["split_by_whitespace"] or not has_rules,
+        treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"] and has_rules,
+        allow_whitespace_only_pieces=trainer["allow_whitespace_only_pieces"] and has_rules,
         has_counts=trainer["input_format"] == "tsv",
         is_checked=must_be_utf8,
         spill=spill,
         limit=limit,
-        store=store,
+        marks_ends=marks_ends,
+        keeps=keeps,
+        counts_words=counts_words,
     )
 
 

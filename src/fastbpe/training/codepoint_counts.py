@@ -48,6 +48,8 @@ class WordFacts:
         symbols: sorted names that no word crosses.
         numbers: name in SENTENCE_NUMBERS → number; see CountedWords.
         characters: code point → count – characters of words that were pruned.
+        last_word: bytes or None – of words of a unigram model the one that ends the last sentence; None: words are
+            those of merges.
     """
 
     options: Mapping[str, Any]
@@ -55,6 +57,12 @@ class WordFacts:
     symbols: tuple[str, ...]
     numbers: Mapping[str, int]
     characters: Mapping[int, int] = field(default_factory=dict, repr=False)
+    last_word: bytes | None = None
+
+    @property
+    def mode(self) -> str:
+        """The mode of training that learns from the words."""
+        return "codepoint" if self.last_word is None else "unigram"
 
     @classmethod
     def of(cls, counted: CountedWords, options: CodePointOptions, given: Iterable[str]) -> WordFacts:
@@ -70,6 +78,7 @@ class WordFacts:
             normalizer=options.normalizer,
             symbols=symbols_of(options),
             numbers={name: getattr(counted, name) for name in SENTENCE_NUMBERS},
+            last_word=counted.last_word,
         )
 
     @classmethod
@@ -97,6 +106,7 @@ class WordFacts:
             symbols=tuple(words.symbols),
             numbers=words.numbers,
             characters=dict(zip(codes, counts, strict=True)),
+            last_word=None if words.last_word is None else words.last_word.encode(),
         )
 
     def plain(self) -> Words:
@@ -106,10 +116,13 @@ class WordFacts:
         charsmap = values.pop("precompiled_charsmap", b"")
         counts = [self.characters[code] for code in codes]
         tables = array("I", codes).tobytes(), array("q", counts).tobytes()
-        return Words(self.options, values, charsmap, self.symbols, self.numbers, *tables)
+        last_word = None if self.last_word is None else self.last_word.decode()
+        return Words(self.options, values, charsmap, self.symbols, self.numbers, *tables, last_word)
 
     def check_addable(self, other: WordFacts) -> None:
         """Raise TrainingError unless the words of both were counted in the same way."""
+        if self.mode != other.mode:
+            raise TrainingError(f"counts of mode={self.mode!r} and of mode={other.mode!r} do not add up")
         _check_same(self.normalizer.values, other.normalizer.values)
         _check_same({"symbols": self.symbols}, {"symbols": other.symbols})
         _check_same(self.options, other.options)
@@ -123,9 +136,10 @@ class WordFacts:
         return other is not None
 
     def plus(self, other: WordFacts) -> WordFacts:
-        """Return the facts of both texts together."""
+        """Return the facts of both texts together, the other behind this."""
         numbers = {name: self.numbers[name] + other.numbers[name] for name in SENTENCE_NUMBERS}
-        return replace(self, numbers=numbers, characters=_sum(self.characters, other.characters))
+        characters, last_word = _sum(self.characters, other.characters), other.last_word or self.last_word
+        return replace(self, numbers=numbers, characters=characters, last_word=last_word)
 
     def without(self, dropped: PieceTable) -> WordFacts:
         """Return the facts after words were pruned. Their characters still count for the alphabet.
@@ -165,7 +179,7 @@ class WordFacts:
                 f"{_SAMPLING}={options.trainer[_SAMPLING]}: the sentences are counted already; leave it out"
             )
 
-    def options_for(self, vocab_size: int, keywords: Mapping[str, Any]) -> CodePointOptions:
+    def options_for(self, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
         """Make the options of a run that learns from these words.
 
         Args:
@@ -176,11 +190,17 @@ class WordFacts:
             SpecError: an option has an invalid value.
             TrainingError: with an option, the words would have been counted in another way.
         """
-        options = CodePointOptions.of({**self.options, **keywords, "vocab_size": vocab_size})
+        options = counting_options({**self.options, **keywords, "vocab_size": vocab_size}, self.mode)
         if not _NORMALIZING.intersection(keywords):
             options = replace(options, normalizer=self.normalizer)
         self.check_read(options)
         return replace(options, normalizer=self.normalizer)
+
+
+def counting_options(values: Mapping[str, Any], mode: str) -> CodePointOptions:
+    """Make the options of a mode from their values. Raises SpecError: one has an invalid value."""
+    kind = "unigram" if mode == "unigram" else "bpe"
+    return CodePointOptions.of({**values, "model_type": kind}, model_types=(kind,))
 
 
 def symbols_of(options: CodePointOptions) -> tuple[str, ...]:
@@ -188,8 +208,8 @@ def symbols_of(options: CodePointOptions) -> tuple[str, ...]:
     return tuple(sorted({name for name, _ in options.metas.values()}))
 
 
-def check_counting_names(names: Collection[str]) -> None:
-    """Check the names of options that `count_pieces(mode="codepoint")` was given.
+def check_counting_names(names: Collection[str], mode: str = "codepoint") -> None:
+    """Check the names of options that `count_pieces` was given in a mode of words.
 
     Raises:
         OptionError: counting does not read the option; the message says what does.
@@ -207,7 +227,7 @@ def check_counting_names(names: Collection[str]) -> None:
             reason = specs.WITHOUT_EFFECT[name]
         else:
             reason = f"it has {', '.join(sorted(COUNTING_NAMES))}"
-        raise OptionError(f"{name!r} is not an option of counting in codepoint mode: {reason}")
+        raise OptionError(f"{name!r} is not an option of counting in {mode} mode: {reason}")
 
 
 def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:

@@ -217,7 +217,7 @@ def train_counted(
         SpecError: an option has an invalid value.
         TrainingError: the counts are of byte mode, or were counted with other options.
     """
-    counted, facts = counted_words(counts), facts_of(counts)
+    counted, facts = counted_words(counts, "codepoint"), facts_of(counts)
     assert facts is not None
     reading.check_unused()
     if base is None:

@@ -36,7 +36,7 @@ elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DEFAULT_PATTERN = "cl100k"
-_MODES = ("byte", "codepoint")
+_MODES = ("byte", "codepoint", "unigram")
 
 
 def count_pieces(
@@ -59,13 +59,14 @@ def count_pieces(
     """Count the pieces of a source: the first half of `train`.
 
     The result is exact and the same for any number of threads. Files are read as a stream and never held whole.
-    Counts of parts add up to the counts of the whole, in both modes.
+    Counts of parts add up to the counts of the whole, in all modes.
 
     Args:
-        source: path, texts or counts, as for `train`. A mapping of pieces (in code-point mode of sentences) to
-            counts becomes `PieceCounts`.
-        mode: str or None – "byte", or "codepoint": normalize sentences and count their words, as `train` does
-            there. None: the base's mode; without a base "byte".
+        source: path, texts or counts, as for `train`. A mapping of pieces (in code-point and unigram mode of
+            sentences) to counts becomes `PieceCounts`.
+        mode: str or None – "byte"; "codepoint": normalize sentences and count their words, as `train` does there;
+            "unigram": the same for unigram models, whose words end at white space only. None: the base's mode;
+            without a base "byte".
         pattern: str, list of str or None – the split pattern, as for `train`.
             Byte mode only.
         special_tokens: list of str – names that separate stretches of text, as for `train`; they are not counted.
@@ -85,11 +86,14 @@ def count_pieces(
         on_error: str – "skip": leave out documents that cannot be read (lines and rows without text or not UTF-8,
             the rest of a damaged file), and count them in `PieceCounts.n_skipped`; "raise": they are an error.
         errors: str – "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
-        **options: code-point mode only – the options of `train` that decide how text becomes words: options of the
-            normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
-            `max_sentence_length`, and the names of symbols (`user_defined_symbols`, `byte_fallback` …). `train`
-            later takes them from the counts. Give the other options, such as `character_coverage`, to `train`.
-            `input_sentence_size` is refused: a sample of the whole cannot be drawn from parts.
+        **options: code-point and unigram mode only – the options of `train` that decide how text becomes words:
+            options of the normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`,
+            `split_digits`, `max_sentence_length`, and the names of symbols (`user_defined_symbols`,
+            `byte_fallback` …). `train` later takes them from the counts. Give the other options, such as
+            `character_coverage`, to `train`.
+            `input_sentence_size` is refused: a sample of the whole cannot be drawn from parts. In unigram mode
+            `split_by_whitespace=False`, `treat_whitespace_as_suffix=True` and `add_dummy_prefix=False` are
+            refused: the model then depends on the order of the sentences.
 
     Returns:
         The distinct pieces with their counts.
@@ -120,13 +124,13 @@ def count_pieces(
         on_error=on_error,
         errors=errors,
     )
-    if mode == "codepoint":
+    if mode != "byte":
         from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it
 
         if pattern != DEFAULT_PATTERN or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"
             raise OptionError(f"{name!r} is one of mode='byte' (here: control_symbols, user_defined_symbols)")
-        return count_words_of(source, base, options, reading, Reporter(progress))
+        return count_words_of(source, mode, base, options, reading, Reporter(progress))
     if options:
         raise OptionError(f"{next(iter(options))!r} is not an option of counting in byte mode")
     names = check_special_tokens(special_tokens)

@@ -35,6 +35,8 @@ class PieceCounts(Mapping[bytes, int]):
     which `train(ties="first")` relies on; `==` ignores it.
 
     Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
+    Those of `mode="unigram"` end at white space only, and a byte 0xFF stands behind the last word of each
+    sentence; the last sentence of `a + b` is that of b.
 
     Args:
         counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
@@ -91,13 +93,13 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def mode(self) -> str:
-        """The mode of training that learns from the counts: "byte" or "codepoint".
+        """The mode of training that learns from the counts: "byte", "codepoint" or "unigram".
 
         >>> import fastbpe
         >>> fastbpe.count_pieces(["low lower"], mode="codepoint").mode
         'codepoint'
         """
-        return "byte" if self._words is None else "codepoint"
+        return "byte" if self._words is None else self._words.mode
 
     @property
     def options(self) -> dict[str, Any]:
@@ -167,7 +169,7 @@ class PieceCounts(Mapping[bytes, int]):
             return NotImplemented
         return (
             self._pattern == other._pattern
-            and (self._words is None) == (other._words is None)
+            and self.mode == other.mode
             and (self._words is None or self._words.is_addable(other._words))
             and set(self._special_tokens) == set(other._special_tokens)
             and self._table.equals(other._table)
@@ -203,7 +205,7 @@ class PieceCounts(Mapping[bytes, int]):
 
     def __repr__(self) -> str:
         if self._words is not None:
-            return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode='codepoint'>"
+            return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode={self.mode!r}>"
         pattern = shown_pattern(self._pattern, 40)
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 

@@ -61,7 +61,7 @@ def train(
 ) -> Tokenizer: ...
 @overload
 def train(
-    source: Source,
+    source: Source | PieceCounts,
     *,
     vocab_size: int,
     mode: Literal["unigram"],
@@ -129,7 +129,7 @@ def train(
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
             and special tokens. Pieces are not split again by `pattern`. In code-point mode the mapping
             is of sentences, and `PieceCounts` hold words (`count_pieces(mode="codepoint")`) and know with which
-            options they were counted.
+            options they were counted. The same goes for unigram mode.
             With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
             array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
             sequences to counts.

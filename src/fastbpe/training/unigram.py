@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+from fastbpe._core.train.counted_sentences import CountedSentences
 from fastbpe._core.train.seed_pieces import SeedFinder
 from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe._core.train.unigram_learner import UnigramLearner, add_floats, log_probabilities
@@ -29,17 +31,23 @@ from fastbpe.errors import SpecError, TrainingError, TrainingWarning
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.alphabet import alphabet_of, character_counts
-from fastbpe.training.codepoint_counting import SentenceSource, character_classes, keep_sentences
+from fastbpe.training.codepoint_counting import (
+    CountedWords,
+    SentenceSource,
+    character_classes,
+    keep_sentences,
+)
 from fastbpe.training.codepoint_model import make_model
 from fastbpe.training.codepoint_options import CodePointOptions, float32
 from fastbpe.training.codepoints import CodePointReport, report_of, summarise
 from fastbpe.training.options import ReadingOptions, Run, number_of_ids
-from fastbpe.training.piece_counts import PieceCounts
-from fastbpe.training.word_counting import sentences_of, with_format_of
+from fastbpe.training.piece_counts import PieceCounts, facts_of
+from fastbpe.training.sentence_order import CHUNK_BYTES
+from fastbpe.training.word_counting import counted_words, sentences_of, with_format_of
 
 _CALLER = 3  # stacklevel of warnings: the line that calls `train`
 _UNKNOWN_CHARACTER = 0x2585
-_CHUNK_BYTES = 500 << 20  # of text that sentencepiece searches for strings at once
+_SPACE = "\u2581"  # with which words begin
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # score between two characters that are no piece after pruning
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
@@ -68,18 +76,17 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
             'base= is extended by more merges, and mode="unigram" merges nothing: all its scores depend on all '
             "pieces; train anew, or add tokens by with_tokens"
         )
+    vocab_size = number_of_ids(run.vocab_size, None)
     if isinstance(source, PieceCounts):
-        raise TrainingError(
-            'the source is PieceCounts, and mode="unigram" learns from what stands around words, too: '
-            "give the text"
-        )
-    values = {**with_format_of(source, run.options), "vocab_size": number_of_ids(run.vocab_size, None)}
-    options = CodePointOptions.of({**values, "model_type": "unigram"}, model_types=("unigram",))
-    resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
-    sentences, skipped = sentences_of(resolved, run.reading)
-    model, report = learn_unigram(sentences, options, run.reading, run.reporter)
-    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
-    report = replace(report, n_skipped=skipped.n, n_files_left_out=n_files_left_out)
+        model, report = _learn_counts(source, vocab_size, run)
+    else:
+        values = {**with_format_of(source, run.options), "vocab_size": vocab_size}
+        options = CodePointOptions.of({**values, "model_type": "unigram"}, model_types=("unigram",))
+        resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
+        sentences, skipped = sentences_of(resolved, run.reading)
+        model, report = learn_unigram(sentences, options, run.reading, run.reporter)
+        n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
+        report = replace(report, n_skipped=skipped.n, n_files_left_out=n_files_left_out)
     summarise(report, run.reporter, f"{model.n_pieces:,} pieces")
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
@@ -100,9 +107,46 @@ def learn_unigram(
     Raises:
         SpecError: there is no text to learn from, or vocab_size cannot be met.
     """
-    trainer = options.trainer
     with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
         store, counted = keep_sentences(sentences, options, reading, lambda n: phase.update(n - phase.n))
+    return _learn_counted(counted, store, options, reading, reporter)
+
+
+def _learn_counts(counts: PieceCounts, vocab_size: int | str, run: Run) -> tuple[CodePointModel, CodePointReport]:
+    """Learn a unigram model from words that `count_pieces` counted.
+
+    Args:
+        counts: the words; they know the options of counting.
+        vocab_size: int – number of ids.
+        run: the other options; those of reading must have their defaults, since there is no source to read.
+    """
+    counted, facts = counted_words(counts, "unigram"), facts_of(counts)
+    assert facts is not None
+    run.reading.check_unused()
+    options = facts.options_for(vocab_size, run.options)
+    with run.reporter.phase("counting", 0):
+        pass
+    model, report = _learn_counted(counted, None, options, run.reading, run.reporter)
+    return model, replace(report, n_skipped=counts.n_skipped, n_pruned=counts.n_pruned)
+
+
+def _learn_counted(
+    counted: CountedWords,
+    store: SentenceStore | None,
+    options: CodePointOptions,
+    reading: ReadingOptions,
+    reporter: Reporter,
+) -> tuple[CodePointModel, CodePointReport]:
+    """Learn a unigram model from counted words, or from the sentences if the words do not tell enough.
+
+    Args:
+        counted: the words, or only the numbers of characters.
+        store: the sentences; None: only their words are known.
+        options: what to learn.
+        reading: its num_threads.
+        reporter: gets the phase "learning".
+    """
+    trainer = options.trainer
     counts = character_counts(counted)
     counts.pop(_UNKNOWN_CHARACTER, None)
     alphabet, left_out = alphabet_of(counts, trainer)
@@ -112,12 +156,12 @@ def learn_unigram(
             "the text has no characters but those of symbols: give more text, or fewer symbols",
             "[!required_chars_.empty()] ",
         )
-    store.replace_others([ord(character) for character in alphabet])
+    sentences = _of_alphabet(counted, store, alphabet)
     n_seeds, seeds_file = trainer["seed_sentencepiece_size"], trainer["seed_sentencepieces_file"]
     if not n_seeds and not seeds_file:
         n_seeds = max(100_000, 8 * trainer["vocab_size"])
     final, n_words = learn_pieces(
-        store,
+        sentences,
         character_classes(options),
         {name: trainer[name] for name in _READ},
         n_free=trainer["vocab_size"] - len(options.metas),
@@ -133,8 +177,39 @@ def learn_unigram(
     return model, replace(report, n_distinct_words=n_words)
 
 
+def _of_alphabet(
+    counted: CountedWords, store: SentenceStore | None, alphabet: list[str]
+) -> SentenceStore | CountedSentences:
+    """Return what to learn from, with U+2585 in place of the characters outside of the alphabet.
+
+    Raises:
+        TrainingError: only the sentences would tell it, and only their words are known.
+    """
+    known = [ord(character) for character in alphabet]
+    if counted.last_word is not None and _SPACE in alphabet:
+        words = CountedSentences(counted.words, counted.last_word, known)
+        if words.n_bytes <= CHUNK_BYTES:
+            return words
+        if store is None:
+            warnings.warn(
+                f"the counts are of {words.n_bytes:,} bytes of text: sentencepiece looks for its first pieces in "
+                f"parts of {CHUNK_BYTES:,} bytes, in the order of the sentences. Counts have none, so its model "
+                "may differ a little",
+                TrainingWarning,
+                stacklevel=_CALLER + 3,
+            )
+            return words
+    if store is None:
+        raise TrainingError(
+            "U+2581, which stands for spaces, is outside of the alphabet. So words are not cut at spaces, and "
+            "counts of words do not tell what to learn: raise character_coverage, or give the text"
+        )
+    store.replace_others(known)
+    return store
+
+
 def learn_pieces(
-    store: SentenceStore,
+    store: SentenceStore | CountedSentences,
     classes: bytes,
     options: Mapping[str, Any],
     *,
@@ -149,7 +224,7 @@ def learn_pieces(
     """Learn pieces and their scores.
 
     Args:
-        store: the sentences.
+        store: the sentences, or with split_by_whitespace their counted words.
         classes: class of each code point: characters of two classes do not stand in one piece.
         options: max_sentencepiece_length, shrinking_factor, num_sub_iterations and num_threads; and rules of white
             space, which are off where they are missing.
@@ -174,7 +249,10 @@ def learn_pieces(
     words: list[tuple[bytes, int]] = []
     if counts:
         pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file)
-        words = _sorted(store.words().items()) if options.get("split_by_whitespace") else store.sentences()
+        if isinstance(store, CountedSentences) or options.get("split_by_whitespace"):
+            words = _sorted(store.words().items())
+        else:
+            words = store.sentences()
         learner = UnigramLearner(pieces, scores, [word for word, _ in words], [count for _, count in words])
         with (reporter or Reporter(False)).phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
             _learn(learner, options, n_wanted, n_threads, phase.update)
@@ -198,7 +276,7 @@ def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
 
 
 def _seeds(
-    store: SentenceStore,
+    store: SentenceStore | CountedSentences,
     counts: Mapping[int, int],
     classes: bytes,
     options: Mapping[str, Any],
@@ -225,7 +303,7 @@ def _seeds(
     else:
         first = 0
         while first < store.n:
-            units, first = store.units(first, _CHUNK_BYTES)
+            units, first = store.units(first, CHUNK_BYTES)
             finder.add(units)
         more, their_scores = finder.best()
         pieces += more
@@ -338,4 +416,6 @@ def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]],
 
 def _sorted(items: Iterable[tuple[bytes, _Number]]) -> list[tuple[bytes, _Number]]:
     """Sort by numbers, the greatest first, then by bytes."""
-    return sorted(items, key=lambda item: (-item[1], item[0]))
+    ordered = sorted(items, key=itemgetter(0))
+    ordered.sort(key=itemgetter(1), reverse=True)  # keeps the order of equal ones
+    return ordered

@@ -1,8 +1,9 @@
-"""Counting the words of a source: `count_pieces(mode="codepoint")`, and the first half of code-point training."""
+"""Counting the words of a source: `count_pieces` in code-point and unigram mode, the first half of training."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fastbpe._core.train.piece_counter import PieceCounter
@@ -14,24 +15,33 @@ from fastbpe.formats.sentencepiece import specs
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import check_mode
 from fastbpe.training.codepoint_base import CodePointBase
-from fastbpe.training.codepoint_counting import CountedWords, SentenceSource, character_classes, count_words
-from fastbpe.training.codepoint_counts import COUNTING_NAMES, WordFacts, check_counting_names
-from fastbpe.training.codepoint_options import CodePointOptions
+from fastbpe.training.codepoint_counting import (
+    CountedWords,
+    SentenceSource,
+    character_classes,
+    count_words,
+    cut_at_spaces,
+    order_matters,
+)
+from fastbpe.training.codepoint_counts import COUNTING_NAMES, WordFacts, check_counting_names, counting_options
 from fastbpe.training.options import ReadingOptions, Run
 from fastbpe.training.piece_counts import PieceCounts, added_up, checked_count, counts_of_table, facts_of, table_of
+from fastbpe.training.sentence_order import LastWords
 
 
 def count_words_of(
     source: Source,
+    mode: str,
     base: Tokenizer | None,
     keywords: Mapping[str, Any],
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> PieceCounts:
-    """Count the words of a source, as code-point training does.
+    """Count the words of a source, as training does.
 
     Args:
         source: as for `train`; a mapping is of sentences.
+        mode: "codepoint" or "unigram".
         base: the tokenizer that training will extend; None: it will train a new model.
         keywords: options of counting, by sentencepiece's names.
         reading: how to read and count the source.
@@ -40,19 +50,30 @@ def count_words_of(
     Raises:
         OptionError: counting does not have an option, or the option would change the base.
         SpecError: an option has an invalid value.
-        TrainingError: the base is of another mode.
+        TrainingError: the base is of another mode, or the counts would not tell what a unigram model learns.
     """
-    check_counting_names(keywords)
+    check_counting_names(keywords, mode)
     values = with_format_of(source, keywords)
     if base is None:
-        options = CodePointOptions.of({**values, "vocab_size": specs.MAX_INT32})
-    else:
+        options = counting_options({**values, "vocab_size": specs.MAX_INT32}, mode)
+    elif mode == "codepoint":
         options = code_point_base(base).options(specs.MAX_INT32, values)
+    else:
+        raise TrainingError("base= is extended by more merges, and a unigram model has none: leave it out")
+    last_words = LastWords() if mode == "unigram" else None
+    if last_words is not None and (name := order_matters(options)):
+        raise TrainingError(
+            f"{name}: a unigram model then depends on the order of the sentences, which counts do not hold: leave "
+            "it out, or give the text to train"
+        )
+    classes = character_classes(options) if last_words is None else cut_at_spaces()
     texts, skipped = sentences_of(source, reading)
     with reporter.phase("counting", texts.n_bytes, unit="B", unit_scale=True) as phase:
         counted = count_words(
-            texts, options, character_classes(options), reading, lambda n_bytes: phase.update(n_bytes - phase.n)
+            texts, options, classes, reading, lambda n_bytes: phase.update(n_bytes - phase.n), kept=last_words
         )
+    if last_words is not None:
+        counted = replace(counted, last_word=last_words.last_word())
     assert isinstance(counted.words, PieceCounter)
     facts = WordFacts.of(counted, options, [name for name in values if name in specs.TRAINER])
     return counts_of_table(counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=skipped.n, words=facts)
@@ -76,25 +97,29 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
     counted = []
     for name, source in sources.items():
         if not isinstance(source, PieceCounts):
-            source = count_words_of(source, base, keywords, run.reading, run.reporter)
+            source = count_words_of(source, "codepoint", base, keywords, run.reading, run.reporter)
         counted.append(source * run.weights[name])
     return added_up(counted)
 
 
-def counted_words(counts: PieceCounts) -> CountedWords:
-    """Return the words that counts hold, as the learner takes them.
+def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
+    """Return the words that counts hold, as the learner of a mode takes them.
 
     Raises:
-        TrainingError: they hold pieces of byte mode.
+        TrainingError: they were counted for another mode.
     """
     facts = facts_of(counts)
-    if facts is None:
+    if facts is None or facts.mode != mode:
         raise TrainingError(
-            'PieceCounts hold what mode="byte" learns from; count with count_pieces(mode="codepoint"), or give '
-            "the text"
+            f"PieceCounts hold what mode={counts.mode!r} learns from; count with count_pieces(mode={mode!r}), or "
+            "give the text"
         )
     return CountedWords(
-        words=table_of(counts), n_bytes=counts.n_bytes, pruned_characters=facts.characters, **facts.numbers
+        words=table_of(counts),
+        n_bytes=counts.n_bytes,
+        pruned_characters=facts.characters,
+        last_word=facts.last_word,
+        **facts.numbers,
     )
 
 

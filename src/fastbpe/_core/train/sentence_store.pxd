@@ -3,12 +3,21 @@ from libc.stdint cimport int64_t, uint8_t
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.train.piece_table cimport PieceTable
 
+cdef enum:
+    SENTENCE_END = 0xFF  # behind the last word of a sentence, where words are counted: no UTF-8 has this byte
+    NO_SENTENCE = 0xFE  # in place of the first byte of the next sentence: none follows. Nor this one
+
+
+cdef class KnownCharacters:
+    cdef uint8_t* _is_known  # by code point
+    cdef int add(self, Buffer* out, const uint8_t* text, size_t n) except -1 nogil
+
 
 cdef class SentenceStore:
     cdef Buffer _text  # sentences, end to end
     cdef size_t* _ends  # of each
     cdef int64_t* _counts  # how often each occurs
-    cdef readonly size_t n
+    cdef readonly size_t n, n_empty
     cdef size_t _capacity
     cdef bint _split_by_whitespace, _treat_whitespace_as_suffix, _allow_whitespace_only_pieces
     cdef int add(self, const uint8_t* text, size_t n, int64_t count) except -1 nogil

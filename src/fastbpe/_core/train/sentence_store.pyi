@@ -7,6 +7,15 @@ from typing_extensions import Self
 from fastbpe._core.train.piece_table import PieceTable
 
 @final
+class KnownCharacters:
+    """Characters of the alphabet; U+2585 stands for the others.
+
+    known: their code points.
+    """
+
+    def __new__(cls, known: list[int]) -> Self: ...
+
+@final
 class SentenceStore:
     """Normalized sentences in their order, with their counts."""
 
@@ -21,11 +30,24 @@ class SentenceStore:
     def n(self) -> int:
         """Number of sentences."""
 
+    @property
+    def n_empty(self) -> int:
+        """Number of empty sentences among them."""
+
     def append(self, text: bytes, count: int) -> None:
         """Add a sentence that occurs `count` times."""
 
+    def extend(self, other: SentenceStore) -> None:
+        """Add the sentences of another store behind these."""
+
+    def sentence(self, i: int) -> bytes:
+        """Return sentence i."""
+
     def drop_empty(self) -> None:
         """Drop empty sentences; the last sentence takes the place of each."""
+
+    def last_word(self) -> bytes:
+        """Return the last word of the last sentence; b"": there is no sentence."""
 
     def words(self) -> PieceTable:
         """Count the words."""

@@ -16,8 +16,34 @@ from fastbpe._core.train.scripts cimport N_CODE_POINTS, next_code_point
 
 cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"  # U+2585, which stands for a character outside of the alphabet
 
-cdef enum:
-    NO_SENTENCE = 0xFE  # in place of the first byte of the next sentence: none follows. No UTF-8 has this byte
+
+@cython.final
+cdef class KnownCharacters:
+    """Characters of the alphabet; U+2585 stands for the others.
+
+    known: their code points.
+    """
+
+    def __cinit__(self, list known not None):
+        self._is_known = <uint8_t*> calloc(N_CODE_POINTS, 1)
+        if self._is_known == NULL:
+            raise MemoryError("no memory for an alphabet")
+        for character in known:
+            self._is_known[<uint32_t> character] = 1
+
+    def __dealloc__(self):
+        free(self._is_known)
+
+    cdef int add(self, Buffer* out, const uint8_t* text, size_t n) except -1 nogil:
+        """Append a text, with U+2585 in place of characters that are not known."""
+        cdef size_t at = 0, kept = 0, start
+        while at < n:
+            start = at
+            if not self._is_known[next_code_point(text, n, &at)]:
+                buffer_add(out, text + kept, start - kept)
+                buffer_add(out, RESERVED_UTF8, 3)
+                kept = at
+        return buffer_add(out, text + kept, n - kept)
 
 
 @cython.final
@@ -53,11 +79,27 @@ cdef class SentenceStore:
         buffer_add(&self._text, text, n)
         self._ends[self.n], self._counts[self.n] = self._text.n, count
         self.n += 1
+        self.n_empty += n == 0
         return 0
 
     def append(self, bytes text not None, int64_t count):
         """Add a sentence that occurs `count` times."""
         self.add(<const uint8_t*> text, len(text), count)
+
+    def extend(self, SentenceStore other not None):
+        """Add the sentences of another store behind these."""
+        cdef size_t i
+        with nogil:
+            for i in range(other.n):
+                self.add(
+                    other._text.items + other._start(i), other._ends[i] - other._start(i), other._counts[i]
+                )
+
+    def sentence(self, size_t i):
+        """Return sentence i."""
+        if i >= self.n:
+            raise IndexError(f"sentence {i} of {self.n}")
+        return (<const char*> self._text.items)[self._start(i):self._ends[i]] if self.n > self.n_empty else b""
 
     cdef inline size_t _start(self, size_t i) noexcept nogil:
         """Return where sentence i begins in the text."""
@@ -65,30 +107,30 @@ cdef class SentenceStore:
 
     def drop_empty(self):
         """Drop empty sentences. As in sentencepiece, the last sentence takes the place of each."""
-        cdef size_t i, n = self.n, length
+        cdef size_t i, at, last = self.n
         cdef SentenceStore kept
-        cdef list order = []  # sentences that stay
-        cdef dict moved = {}  # place → sentence that stands there now
-        if n == 0 or not any([self._ends[i] == self._start(i) for i in range(n)]):
+        if self.n_empty == 0:
             return
-        i = 0
-        while i < n:
-            at = moved.get(i, i)
-            if self._ends[at] == self._start(at):
-                n -= 1
-                moved[i] = moved.get(n, n)
-            else:
-                order.append(at)
-                i += 1
-        kept = SentenceStore.__new__(SentenceStore)
-        for at in order:
-            i = at
-            length = self._ends[i] - self._start(i)
-            kept.add(self._text.items + self._start(i), length, self._counts[i])
+        kept = SentenceStore()
+        with nogil:
+            for i in range(self.n - self.n_empty):
+                at = i
+                while self._ends[at] == self._start(at):
+                    last -= 1
+                    at = last
+                kept.add(self._text.items + self._start(at), self._ends[at] - self._start(at), self._counts[at])
         self._text, kept._text = kept._text, self._text
         self._ends, kept._ends = kept._ends, self._ends
         self._counts, kept._counts = kept._counts, self._counts
-        self.n, self._capacity = kept.n, kept._capacity
+        self.n, self._capacity, self.n_empty = kept.n, kept._capacity, 0
+
+    def last_word(self):
+        """Return the last word of the last sentence; b"": there is no sentence."""
+        cdef size_t at = self._start(self.n - 1) if self.n else 0, start = at
+        while at < self._text.n:
+            start = at
+            at = self._word_end(at, self._text.n)
+        return (<const char*> self._text.items)[start:at] if at else b""
 
     # Words
 
@@ -164,30 +206,18 @@ cdef class SentenceStore:
 
     def replace_others(self, list known not None):
         """Put U+2585 in place of all characters but these code points."""
-        cdef uint8_t* is_known = <uint8_t*> calloc(N_CODE_POINTS, 1)
+        cdef KnownCharacters alphabet = KnownCharacters(known)
         cdef Buffer made = Buffer(NULL, 0, 0)
-        cdef size_t i, at = 0, kept, start
-        cdef uint32_t c
-        if is_known == NULL:
-            raise MemoryError("no memory for an alphabet")
+        cdef size_t i, start = 0, end
         try:
-            for character in known:
-                is_known[<uint32_t> character] = 1
             with nogil:
                 for i in range(self.n):
-                    kept = at
-                    while at < self._ends[i]:
-                        start = at
-                        c = next_code_point(self._text.items, self._ends[i], &at)
-                        if not is_known[c]:
-                            buffer_add(&made, self._text.items + kept, start - kept)
-                            buffer_add(&made, RESERVED_UTF8, 3)
-                            kept = at
-                    buffer_add(&made, self._text.items + kept, at - kept)
+                    end = self._ends[i]
+                    alphabet.add(&made, self._text.items + start, end - start)
                     self._ends[i] = made.n
+                    start = end
             self._text, made = made, self._text
         finally:
-            free(is_known)
             buffer_free(&made)
 
     # Units

@@ -12,7 +12,10 @@ from fastbpe._core.common.interrupts cimport Watch
 
 cdef class WordCounter:
     cdef readonly PieceCounter words
-    cdef SentenceStore _store  # keeps sentences in place of counting their words; None: they are counted
+    cdef SentenceStore _store
+    cdef size_t _n_normalized  # bytes of sentences since the store was new
+    cdef bint _keeps_sentences, _keeps_last_words  # in the store
+    cdef bint _marks_ends, _counts_words
     cdef readonly size_t n_bytes  # bytes of text read
     cdef readonly size_t n_sentences, n_empty, n_too_long, n_reserved
     cdef readonly size_t n_bytes_left_out  # bytes of too long and reserved sentences, without line ends
@@ -44,7 +47,7 @@ cdef class WordCounter:
     cdef int64_t _normalize(self, const uint8_t* data, size_t n) except -1 nogil
     cdef int64_t _split_off_count(self, const uint8_t* data, size_t* n) except -1 nogil
     cdef int _add_line(self, int64_t count) except -1 nogil
-    cdef int _keep(self, int64_t count) except -1 nogil
+    cdef int _add_written(self, size_t n, int64_t count) except -1 nogil
     cdef size_t _write_boundaries(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil
     cdef int _reserve(self, size_t n) except -1 nogil
     cdef void _find_ends(self, size_t start) noexcept nogil

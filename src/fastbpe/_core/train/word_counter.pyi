@@ -24,7 +24,9 @@ class WordCounter:
     has_counts: bool – each line is "sentence TAB count".
     is_checked: bool – raise ValueError for bytes that are not UTF-8.
     spill, limit: as for PieceTable.
-    store: keeps the normalized sentences, and their words are not counted; None: they are.
+    marks_ends: bool – count the last word of a sentence with a byte 0xFF behind it.
+    keeps: str – what `take_store` returns: "sentences", normalized; "last words", of each sentence; "": nothing.
+    counts_words: bool – False: keep sentences only.
     """
 
     def __new__(
@@ -42,7 +44,9 @@ class WordCounter:
         is_checked: bool = False,
         spill: Callable[[PieceTable], object] | None = None,
         limit: int = 0,
-        store: SentenceStore | None = None,
+        marks_ends: bool = False,
+        keeps: str = "",
+        counts_words: bool = True,
     ) -> Self: ...
     @property
     def words(self) -> PieceCounter: ...
@@ -62,6 +66,9 @@ class WordCounter:
     def n_ends_left_out(self) -> int: ...
     def abandon(self) -> None:
         """Make a thread that is counting stop soon, with an error: nobody wants the counts."""
+
+    def take_store(self) -> tuple[SentenceStore, int]:
+        """Return what was kept since the last call, and the bytes of the normalized sentences."""
 
     def add_lines(self, texts: list[str | bytes], *, first: int = 0) -> None:
         """Count the words of documents whose lines are sentences.
@@ -89,7 +96,7 @@ class WordCounter:
         """Count the words of a sentence that `prepare` returned, `count` times each."""
 
 def characters(words: PieceTable) -> dict[int, int]:
-    """Return how often each character occurs in counted words, by code point; NUL is left out.
+    """Return how often each character occurs in counted words, by code point; NUL and marks are left out.
 
     Raises OverflowError beyond 2**63 - 1 characters.
     """

@@ -5,7 +5,8 @@ by side, such as a letter and a sign of punctuation. This leaves fewer distinct 
 merges from them: it reads nothing from words but how often each pair occurs.
 
 The life of a sentence: normalize; replace symbols and delimiters by a boundary byte; append to a block; find the
-ends of its words. A full block is counted at once.
+ends of its words. A full block is counted at once. For unigram models, whose words end at white space only, a mark
+tells the last word of a sentence from the others, and the sentences themselves may be kept, too.
 """
 
 cimport cython
@@ -22,7 +23,7 @@ from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
-from fastbpe._core.train.sentence_store cimport SentenceStore
+from fastbpe._core.train.sentence_store cimport SENTENCE_END, SentenceStore
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.common.hash_tables cimport load64
@@ -64,18 +65,24 @@ cdef class WordCounter:
     has_counts: bool – each line is "sentence TAB count".
     is_checked: bool – raise ValueError for bytes that are not UTF-8.
     spill, limit: as for PieceTable.
-    store: keeps the normalized sentences, and their words are not counted; None: they are.
+    marks_ends: bool – count the last word of a sentence with a byte SENTENCE_END behind it.
+    keeps: str – what `take_store` returns: "sentences", normalized; "last words", of each sentence; "": nothing.
+    counts_words: bool – False: keep sentences only.
     """
 
     def __cinit__(
         self, Normalizer normalizer not None, bytes classes not None, *, SpecialMatcher symbols=None,
         bytes delimiter not None=b"", size_t max_bytes=4192, bint split_by_whitespace=True,
         bint treat_whitespace_as_suffix=False, bint allow_whitespace_only_pieces=False, bint has_counts=False,
-        bint is_checked=False, spill=None, size_t limit=0, SentenceStore store=None,
+        bint is_checked=False, spill=None, size_t limit=0, bint marks_ends=False, str keeps not None="",
+        bint counts_words=True,
     ):
         if PyBytes_GET_SIZE(classes) != N_CODE_POINTS:
             raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
-        self._normalizer, self._symbols, self._store = normalizer, symbols, store
+        self._normalizer, self._symbols = normalizer, symbols
+        self._marks_ends, self._counts_words = marks_ends, counts_words
+        self._keeps_sentences, self._keeps_last_words = keeps == "sentences", keeps == "last words"
+        self._store = SentenceStore()
         self._owners = delimiter, classes
         self._delimiter = <const uint8_t*> PyBytes_AS_STRING(delimiter)
         self._n_delimiter = <size_t> PyBytes_GET_SIZE(delimiter)
@@ -101,6 +108,13 @@ cdef class WordCounter:
     def abandon(self):
         """Make a thread that is counting stop soon, with an error: nobody wants the counts."""
         set_flag(&self._abandoned)
+
+    def take_store(self):
+        """Return (SentenceStore of what was kept since the last call, bytes of the normalized sentences)."""
+        cdef SentenceStore store = self._store
+        cdef size_t n_bytes = self._n_normalized
+        self._store, self._n_normalized = SentenceStore(), 0
+        return store, n_bytes
 
     def add_lines(self, list texts not None, *, size_t first=0):
         """Count the words of documents whose lines are sentences.
@@ -151,17 +165,12 @@ cdef class WordCounter:
 
     def add_prepared(self, bytes text not None, int64_t count):
         """Count the words of a sentence that `prepare` returned, `count` times each."""
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(text), start
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(text)
         self._enter()
         try:
-            if self._store is not None:
-                self._store.add(<const uint8_t*> PyBytes_AS_STRING(text), n, count)
-                return
             self._reserve(n)
-            start = self._n_block
-            memcpy(self._block + start, PyBytes_AS_STRING(text), n)
-            self._n_block += n
-            self._find_ends(start)
+            memcpy(self._block + self._n_block, PyBytes_AS_STRING(text), n)
+            self._add_written(n, count)
             self._flush(count)
         finally:
             self._busy = False
@@ -218,9 +227,7 @@ cdef class WordCounter:
 
     cdef int _add_sentence(self, const uint8_t* data, size_t n) except -1 nogil:
         cdef int64_t count = self._normalize(data, n)
-        if count and self._store is not None:
-            return self._keep(count)
-        if count and not self._line.is_empty:
+        if count:
             self._add_line(count)
         return 0
 
@@ -296,24 +303,36 @@ cdef class WordCounter:
 
         A block holds sentences of one count.
         """
-        cdef size_t start
+        cdef size_t n = 0
         if count != 1:
             self._flush(1)
         self._reserve(self._line.n)
-        start = self._n_block
-        self._n_block += self._write_boundaries(self._line.data, self._line.n, self._block + start)
+        if not self._line.is_empty:
+            n = self._write_boundaries(self._line.data, self._line.n, self._block + self._n_block)
+        return self._add_written(n, count)
+
+    cdef int _add_written(self, size_t n, int64_t count) except -1 nogil:
+        """Add the sentence of n bytes that stands behind the block, and keep what is to be kept of it."""
+        cdef size_t start = self._n_block, n_ends = self._n_ends, last
+        self._n_normalized += n
+        if self._keeps_sentences:
+            self._store.add(self._block + start, n, count)
+        elif n == 0 and self._keeps_last_words:
+            self._store.add(self._block, 0, count)
+        if n == 0 or not self._counts_words:
+            return 0
+        self._n_block += n
         self._find_ends(start)
+        if self._keeps_last_words:
+            last = self._ends[self._n_ends - 2] if self._n_ends - n_ends > 1 else start
+            self._store.add(self._block + last, self._n_block - last, count)
+        if self._marks_ends:
+            self._block[self._n_block] = SENTENCE_END
+            self._n_block += 1
+            self._ends[self._n_ends - 1] += 1
         if self._n_block >= FLUSH_BYTES or count != 1:
             self._flush(count)
         return 0
-
-    cdef int _keep(self, int64_t count) except -1 nogil:
-        """Put self._line into the store."""
-        cdef size_t n = 0
-        self._reserve(self._line.n)
-        if not self._line.is_empty:
-            n = self._write_boundaries(self._line.data, self._line.n, self._block)
-        return self._store.add(self._block, n, count)
 
     cdef size_t _write_boundaries(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil:
         """Copy a sentence with BOUNDARY in place of each symbol, then of each delimiter; return its bytes.
@@ -345,8 +364,8 @@ cdef class WordCounter:
         return written
 
     cdef int _reserve(self, size_t n) except -1 nogil:
-        """Make space in the block for n more bytes and as many ends."""
-        cdef size_t wanted = self._n_block + n + READ_AHEAD_BYTES
+        """Make space in the block for n more bytes and SENTENCE_END, and for as many ends."""
+        cdef size_t wanted = self._n_block + n + 1 + READ_AHEAD_BYTES
         cdef void* grown
         if wanted > self._block_capacity:
             wanted += FLUSH_BYTES
@@ -461,14 +480,14 @@ cdef inline bint is_blank(uint8_t c) noexcept nogil:
 
 
 def characters(PieceTable words not None):
-    """Return how often each character occurs in counted words, by code point; NUL is left out.
+    """Return how often each character occurs in counted words, by code point; NUL and SENTENCE_END are left out.
 
     Raises OverflowError beyond 2**63 - 1 characters.
     """
     cdef int64_t* counts = <int64_t*> calloc(N_CODE_POINTS, sizeof(int64_t))
     cdef int64_t left = INT64_MAX
     cdef PieceCount* word
-    cdef size_t w, at
+    cdef size_t w, at, n
     cdef uint32_t c
     if counts == NULL:
         raise MemoryError("no memory to count characters")
@@ -478,8 +497,11 @@ def characters(PieceTable words not None):
             for w in range(words.n_pieces):
                 word = &words.pieces[w]
                 at = 0
-                while at < word.n_bytes:
-                    c = next_code_point(words.arena + word.start, word.n_bytes, &at)
+                n = word.n_bytes
+                if n and words.arena[word.start + n - 1] == SENTENCE_END:
+                    n -= 1
+                while at < n:
+                    c = next_code_point(words.arena + word.start, n, &at)
                     if c:
                         if left < word.count:
                             with gil:

@@ -1,0 +1,113 @@
+"""The order of sentences, which unigram models depend on: threads count batches of them in any order.
+
+sentencepiece reads what begins the next sentence, and it moves sentences: those that normalization leaves empty
+are taken out, and the last sentence takes the place of each.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from threading import Lock
+from typing import Protocol
+
+from fastbpe._core.train.sentence_store import SentenceStore
+
+CHUNK_BYTES = 500 << 20  # of normalized text that sentencepiece searches for strings at once
+# Beyond it, a text has more than one chunk even if each character becomes U+2585: most have 4 bytes, that has 3.
+_ONE_CHUNK_BYTES = CHUNK_BYTES // 3 * 4
+
+
+class Kept(Protocol):
+    """Keeper of sentences, or of parts of them."""
+
+    @property
+    def keeps(self) -> str:
+        """Parts of sentences that the counters keep; see `WordCounter`."""
+
+    def take(self, kept: SentenceStore, n_bytes: int) -> None:
+        """Take what was kept of the next batch.
+
+        Args:
+            kept: the sentences, or parts of them.
+            n_bytes: bytes of the whole sentences.
+        """
+
+
+class KeptSentences:
+    """All sentences.
+
+    Args:
+        store: gets them.
+    """
+
+    keeps = "sentences"
+
+    def __init__(self, store: SentenceStore) -> None:
+        self._store = store
+
+    def take(self, kept: SentenceStore, n_bytes: int) -> None:
+        """Take the sentences of the next batch."""
+        self._store.extend(kept)
+
+
+class LastWords:
+    """The last words of sentences, as far back as the last sentence may be.
+
+    If n sentences are not empty, the last one is sentence n, or the first one behind it that is not empty (see
+    `SentenceStore.drop_empty`). So this keeps about as many words as there are empty sentences.
+    """
+
+    keeps = "last words"
+
+    def __init__(self) -> None:
+        self._stores: deque[SentenceStore] = deque()
+        self._n_before = self._n_full = self._n_bytes = 0  # sentences before the stores; all that are not empty
+
+    def take(self, kept: SentenceStore, n_bytes: int) -> None:
+        """Take the last words of the next batch, and forget those that are too far back."""
+        self._stores.append(kept)
+        self._n_full += kept.n - kept.n_empty
+        self._n_bytes += n_bytes
+        while self._stores and (
+            self._n_before + self._stores[0].n < self._n_full
+            # The seeds of a text of several chunks depend on more than this: bound the memory.
+            or (self._n_bytes > _ONE_CHUNK_BYTES and len(self._stores) > 1)
+        ):
+            self._n_before += self._stores.popleft().n
+
+    def last_word(self) -> bytes:
+        """Return the last word of the last sentence; b"": there is no sentence."""
+        at = max(self._n_full - 1 - self._n_before, 0)
+        for store in self._stores:
+            for i in range(at, store.n):
+                if word := store.sentence(i):
+                    return word
+            at = 0
+        return b""
+
+
+class InOrder:
+    """Parts of sentences that threads keep of batches, handed on in the order of the batches.
+
+    Args:
+        kept: takes it.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._waiting: dict[int, tuple[SentenceStore, int]] = {}  # by number of the batch
+        self._next = 0  # number of the batch that comes next
+        self._lock = Lock()
+
+    def add(self, number: int, kept: SentenceStore, n_bytes: int) -> None:
+        """Hand on what was kept of a batch, as soon as all batches before it were.
+
+        Args:
+            number: number of the batch.
+            kept, n_bytes: as for `take`.
+        """
+        with self._lock:
+            self._waiting[number] = kept, n_bytes
+            while waiting := self._waiting.pop(self._next, None):
+                self._kept.take(*waiting)
+                self._next += 1
