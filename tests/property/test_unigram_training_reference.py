@@ -127,6 +127,17 @@ def test_counted_sentences_equal_the_slow_twin(seed: int) -> None:
         assert tokenizer == fastbpe.Tokenizer(learned_model(lines, {**options, "input_format": "tsv"}))
 
 
+def test_threads_that_share_the_search_for_seeds_learn_the_same_model() -> None:
+    """The text has more strings than one part of the search takes."""
+    rng = random.Random("parts of the search")
+    words = ["".join(rng.choices("abcdeéяж新漢ア1.", k=rng.randint(2, 12))) for _ in range(9000)]
+    sentences = [" ".join(rng.choices(words, k=12)).encode() for _ in range(1500)]
+    options = {"vocab_size": 400, "seed_sentencepiece_size": 9000, "num_sub_iterations": 1}
+    one = learned_model(sentences, options, num_threads=1)
+    for num_threads in (2, 3):
+        assert learned_pieces(learned_model(sentences, options, num_threads=num_threads)) == learned_pieces(one)
+
+
 def test_refused_trainings_raise_spec_error() -> None:
     """No text, too few pieces for the characters, and a seed file that cannot be read."""
     for sentences, options in (

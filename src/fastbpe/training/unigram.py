@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import warnings
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from operator import itemgetter
@@ -51,6 +52,7 @@ _SPACE = "\u2581"  # with which words begin
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # score between two characters that are no piece after pruning
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
+_PARTS = 4  # parts of the search for strings for each thread: they take unequal times
 _BLOCK = 1 << 14  # pieces that a thread examines at once
 N_SLOTS = 16  # parts in which sums are made, if the option num_threads does not say it
 #: Options of a model that `learn_pieces` reads.
@@ -66,6 +68,7 @@ _READ = (
 _SPLITS = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
 
 _Scored = dict[bytes, float]
+_Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of a pool of threads
 _Number = TypeVar("_Number", int, float)
 
 
@@ -248,15 +251,18 @@ def learn_pieces(
     found: list[tuple[bytes, float]] = []
     words: list[tuple[bytes, int]] = []
     if counts:
-        pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file)
-        if isinstance(store, CountedSentences) or options.get("split_by_whitespace"):
-            words = _sorted(store.words().items())
-        else:
-            words = store.sentences()
-        learner = UnigramLearner(pieces, scores, [word for word, _ in words], [count for _, count in words])
-        with (reporter or Reporter(False)).phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
-            _learn(learner, options, n_wanted, n_threads, phase.update)
-        found = learner.pieces()
+        with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
+            run: _Map = map if pool is None else pool.map
+            n_parts = 1 if pool is None else _PARTS * n_threads
+            pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
+            if isinstance(store, CountedSentences) or options.get("split_by_whitespace"):
+                words = _sorted(store.words().items())
+            else:
+                words = store.sentences()
+            learner = UnigramLearner(pieces, scores, [word for word, _ in words], [count for _, count in words])
+            with (reporter or Reporter(False)).phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
+                _learn(learner, options, n_wanted, run, phase.update)
+            found = learner.pieces()
     return _final(found, [*required.items()], n_free), len(words)
 
 
@@ -282,8 +288,12 @@ def _seeds(
     options: Mapping[str, Any],
     n_seeds: int,
     seeds_file: str,
+    run: _Map,
+    n_parts: int,
 ) -> tuple[list[bytes], list[float]]:
     """Find the pieces to begin with: all characters, then strings.
+
+    run: shares out the search, which has about n_parts parts.
 
     Returns them with the logarithms of their shares.
     """
@@ -304,7 +314,12 @@ def _seeds(
         first = 0
         while first < store.n:
             units, first = store.units(first, CHUNK_BYTES)
-            finder.add(units)
+            try:
+                parts = finder.begin(units, n_parts)
+                finder.end([*run(lambda part: finder.search(*part), parts)])
+            except BaseException:
+                finder.abandon()
+                raise
         more, their_scores = finder.best()
         pieces += more
         scores += their_scores
@@ -345,15 +360,11 @@ def _learn(
     learner: UnigramLearner,
     options: Mapping[str, Any],
     n_wanted: int,
-    n_threads: int,
+    run: _Map,
     update: Callable[[int], object],
 ) -> None:
-    """Learn scores and drop pieces, until few enough are left."""
+    """Learn scores and drop pieces, until few enough are left. run: shares out the work."""
     n_slots = options["num_threads"]
-    pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-
-    def run(work: Callable[[int], Any], numbers: range) -> Any:
-        return map(work, numbers) if pool is None else pool.map(work, numbers)
 
     def sum_of_slots(work: Callable[[int, int], array[float]]) -> array[float]:
         parts = iter(run(partial(_in_slot, work, n_slots), range(n_slots)))
@@ -383,9 +394,6 @@ def _learn(
     except BaseException:
         learner.abandon()
         raise
-    finally:
-        if pool is not None:
-            pool.shutdown()
     learner.drop_unreachable()
 
 

@@ -20,8 +20,21 @@ class SeedFinder:
         treat_whitespace_as_suffix: bool = False,
         allow_whitespace_only_pieces: bool = False,
     ) -> Self: ...
-    def add(self, units: PieceTable) -> None:
-        """Count the strings of a chunk of text."""
+    def abandon(self) -> None:
+        """Make threads that search stop soon, with an error."""
+
+    def begin(self, units: PieceTable, n_parts: int) -> list[tuple[int, int]]:
+        """Begin with a chunk of text.
+
+        Returns the parts that `search` is to be called for, about n_parts, as (first, end): numbers of the two
+        bytes that suffixes begin with.
+        """
+
+    def search(self, first: int, end: int) -> PieceTable:
+        """Count the strings of one part. Several threads may do so at once."""
+
+    def end(self, found: list[PieceTable]) -> None:
+        """End a chunk with the tables of its parts."""
 
     def best(self) -> tuple[list[bytes], list[float]]:
         """Return the pieces and their scores, best first."""

@@ -5,14 +5,18 @@ nodes of the suffix tree: strings behind which at least two different bytes occu
 (see sentence_store) are sorted, each with the count of its unit: a unit holds all that decides about a string that
 can be a piece. A string of a whole unit also stands in a node with a NUL at its end, if different sentences follow;
 sentencepiece adds the count of that node to the string's, so that it counts twice, and so does this.
+
+Threads share the suffixes: those that begin with the same two bytes go to the same thread, and a string that can be
+a piece has two characters, so that all its occurrences are there.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memmove
 
+from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.common.utf8 cimport fb_char_bytes
@@ -26,6 +30,8 @@ cdef enum:
     UNIT_END = 0xFF  # behind each unit: no UTF-8 has this byte
     READ_AHEAD = 8
     CHARACTER_BYTES = 4
+    N_BEGINNINGS = 1 << 16  # of suffixes: two bytes
+    LEAST_SUFFIXES = 1 << 14  # of a part, unless there are fewer in all
     MAX_KEPT = 16  # times n_kept: number of strings from which on the worst are dropped after a chunk
     KEPT_AFTER = 8  # times n_kept: number that stays
 
@@ -53,10 +59,12 @@ cdef class SeedFinder:
     cdef size_t _n_kept
     cdef PieceTable _found  # strings, with their counts
     # Of the chunk at hand:
+    cdef PieceTable _units
     cdef uint8_t* _text  # its units, each with UNIT_END behind it
-    cdef Keyed* _suffixes  # at: where each begins; other: number of its unit
+    cdef Keyed* _suffixes  # at: where each begins; other: number of its unit. By their first two bytes
     cdef size_t _n_suffixes
-    cdef size_t _n_added
+    cdef size_t* _starts  # where those with each two bytes begin; then their number
+    cdef int _abandoned
 
     def __cinit__(
         self, bytes classes not None, *, uint32_t max_length, size_t n_kept, bint split_by_whitespace=True,
@@ -72,49 +80,104 @@ cdef class SeedFinder:
         self._found = PieceTable()
 
     def __dealloc__(self):
+        self._free()
+
+    cdef void _free(self) noexcept:
         free(self._text)
         free(self._suffixes)
+        free(self._starts)
+        self._text, self._suffixes, self._starts, self._n_suffixes = NULL, NULL, NULL, 0
 
-    def add(self, PieceTable units not None):
-        """Count the strings of a chunk of text."""
+    def abandon(self):
+        """Make threads that search stop soon, with an error."""
+        set_flag(&self._abandoned)
+
+    def begin(self, PieceTable units not None, size_t n_parts):
+        """Begin with a chunk of text.
+
+        Returns the parts that `search` is to be called for, about n_parts, as (first, end): numbers of the two
+        bytes that suffixes begin with.
+        """
+        cdef size_t i, n, first = 0, least
+        cdef list parts = []
         units.settle()
+        self._free()
+        self._units = units
         with nogil:
             self._lay_out(units)
-            self._sort(0, self._n_suffixes, 0)
-            self._find_nodes(units)
-        free(self._text)
-        free(self._suffixes)
-        self._text, self._suffixes = NULL, NULL
+        least = max(self._n_suffixes // max(n_parts, <size_t> 1), <size_t> LEAST_SUFFIXES)
+        for i in range(1, <size_t> N_BEGINNINGS + 1):
+            n = self._starts[i] - self._starts[first]
+            if n >= least or (n and i == N_BEGINNINGS):
+                parts.append((first, i))
+                first = i
+        return parts
+
+    def search(self, size_t first, size_t end):
+        """Count the strings of one part. Several threads may do so at once. Returns a PieceTable."""
+        cdef PieceTable found = PieceTable()
+        cdef size_t i
+        if self._starts == NULL or not first <= end <= N_BEGINNINGS:
+            raise ValueError(f"there is no part from {first} to {end}")
+        with nogil:
+            for i in range(first, end):
+                self._sort(self._starts[i], self._starts[i + 1], 2)
+            self._find_nodes(self._suffixes + self._starts[first], self._starts[end] - self._starts[first], found)
+        found.settle()
+        return found
+
+    def end(self, list found not None):
+        """End a chunk with the tables of its parts."""
+        self._free()
+        self._units = None
+        tables = sorted([self._found, *found], key=len)
+        self._found = tables.pop()
+        for table in tables:
+            self._found.add_table(table)
         self._found.settle()
         if <size_t> len(self._found) > MAX_KEPT * self._n_kept:
             self._drop_worst()
 
     cdef int _lay_out(self, PieceTable units) except -1 nogil:
         """Write the units one after another, and list the suffixes that begin with a character of a word."""
-        cdef size_t n_bytes = units.n_arena + units.n_pieces + READ_AHEAD, i, at = 0, k, word
+        cdef size_t n_bytes = units.n_arena + units.n_pieces + READ_AHEAD, i, at = 0, k
+        cdef size_t* first
         cdef const PieceCount* unit
         self._text = <uint8_t*> malloc(n_bytes)
         self._suffixes = <Keyed*> malloc((units.n_arena + 1) * sizeof(Keyed))
-        if n_bytes >> 32 or self._text == NULL or self._suffixes == NULL:
+        self._starts = <size_t*> calloc(N_BEGINNINGS + 1, sizeof(size_t))
+        if n_bytes >> 32 or self._text == NULL or self._suffixes == NULL or self._starts == NULL:
             with gil:
                 raise MemoryError(f"no memory for the suffixes of {units.n_arena} bytes of distinct words")
-        self._n_suffixes = 0
         for i in range(units.n_pieces):
             unit = &units.pieces[i]
             memcpy(self._text + at, units.arena + unit.start, unit.n_bytes)
-            word = unit.n_bytes - 1
-            if word and self._text[at + word - 1] == 0:  # the end of a sentence: a NUL, and the byte behind
-                word -= 1
             k = 0
-            while k < word:
-                self._suffixes[self._n_suffixes] = Keyed(0, <uint32_t> (at + k), <uint32_t> i)
-                self._n_suffixes += 1
+            while k < _word_bytes(self._text + at, unit.n_bytes):
+                self._starts[_beginning(self._text + at + k)] += 1
                 k += fb_char_bytes(self._text[at + k])
             at += unit.n_bytes
             self._text[at] = UNIT_END
             at += 1
         for k in range(READ_AHEAD):
             self._text[at + k] = UNIT_END
+        for i in range(<size_t> N_BEGINNINGS):
+            self._n_suffixes += self._starts[i]
+            self._starts[i] = self._n_suffixes - self._starts[i]
+        self._starts[N_BEGINNINGS] = self._n_suffixes
+        at = 0
+        for i in range(units.n_pieces):
+            unit = &units.pieces[i]
+            k = 0
+            while k < _word_bytes(self._text + at, unit.n_bytes):
+                first = &self._starts[_beginning(self._text + at + k)]
+                self._suffixes[first[0]] = Keyed(0, <uint32_t> (at + k), <uint32_t> i)
+                first[0] += 1
+                k += fb_char_bytes(self._text[at + k])
+            at += unit.n_bytes + 1
+        # Each start has become the next one's.
+        memmove(self._starts + 1, self._starts, N_BEGINNINGS * sizeof(size_t))
+        self._starts[0] = 0
         return 0
 
     cdef int _sort(self, size_t first, size_t end, size_t depth) except -1 nogil:
@@ -137,41 +200,41 @@ cdef class SeedFinder:
             i = run
         return 0
 
-    cdef size_t _shared(self, size_t i) noexcept nogil:
-        """Return how many bytes suffixes i - 1 and i share, as far as pieces reach."""
-        cdef const uint8_t* a = self._text + self._suffixes[i - 1].at
-        cdef const uint8_t* b = self._text + self._suffixes[i].at
+    cdef size_t _shared(self, const Keyed* first, const Keyed* second) noexcept nogil:
+        """Return how many bytes two suffixes share, as far as pieces reach."""
+        cdef const uint8_t* a = self._text + first.at
+        cdef const uint8_t* b = self._text + second.at
         cdef size_t n = 0, most = CHARACTER_BYTES * (<size_t> self._max_length + 1)
         while n < most and a[n] == b[n] and a[n] != UNIT_END:
             n += 1
         return n
 
-    cdef int _find_nodes(self, PieceTable units) except -1 nogil:
+    cdef int _find_nodes(self, const Keyed* suffixes, size_t n, PieceTable found) except -1 nogil:
         """Go through the inner nodes of the suffix tree, each behind those within it, and count their strings.
 
         The intervals around the suffix at hand lie on a stack (Abouelhoda, Kurtz and Ohlebusch 2004).
         """
-        cdef size_t n = self._n_suffixes, i, shared, first, n_open = 1, capacity = 1024
+        cdef size_t i, shared, first, n_open = 1, capacity = 1024
         cdef Interval* open_ = <Interval*> malloc(capacity * sizeof(Interval))
         cdef int64_t* before = <int64_t*> malloc((n + 1) * sizeof(int64_t))  # occurrences of all suffixes before
-        cdef Watch watch = Watch(0, NULL)
+        cdef Watch watch = Watch(0, &self._abandoned)
         try:
             if open_ == NULL or before == NULL:
                 with gil:
                     raise MemoryError(f"no memory for {n} suffixes")
             before[0] = 0
             for i in range(n):
-                before[i + 1] = before[i] + units.pieces[self._suffixes[i].other].count
+                before[i + 1] = before[i] + self._units.pieces[suffixes[i].other].count
             open_[0] = Interval(0, 0)
             for i in range(1, n + 1):
                 if i % 4096 == 0:
                     check_signals(&watch)
-                shared = self._shared(i) if i < n else 0
+                shared = self._shared(suffixes + i - 1, suffixes + i) if i < n else 0
                 first = i - 1
                 while shared < open_[n_open - 1].depth:
                     n_open -= 1
                     first = open_[n_open].first
-                    self._count(first, open_[n_open].depth, before[i] - before[first])
+                    self._count(found, suffixes + first, open_[n_open].depth, before[i] - before[first])
                 if shared > open_[n_open - 1].depth:
                     reserve(<void**> &open_, &capacity, n_open + 1, sizeof(Interval), 0)
                     open_[n_open] = Interval(first, shared)
@@ -181,17 +244,15 @@ cdef class SeedFinder:
             free(before)
         return 0
 
-    cdef int _count(self, size_t i, size_t n, int64_t count) except -1 nogil:
-        """Count the first n bytes of suffix i, unless they cannot be a piece."""
-        cdef const uint8_t* text = self._text + self._suffixes[i].at
+    cdef int _count(self, PieceTable found, const Keyed* suffix, size_t n, int64_t count) except -1 nogil:
+        """Count the first n bytes of a suffix, unless they cannot be a piece."""
+        cdef const uint8_t* text = self._text + suffix.at
         if text[n - 1] == 0:
             n -= 1
         if not self._may_be(text, n, 2):
             return 0
-        if self._n_added % GROUP_PIECES == 0:
-            self._found.reserve_group()
-        self._n_added += 1
-        return self._found.add_counted(text, n, 0, count)
+        found.reserve_group()
+        return found.add_counted(text, n, 0, count)
 
     cdef bint _may_be(self, const uint8_t* text, size_t n, uint32_t n_least) noexcept nogil:
         """Tell whether training may make a piece of some bytes, which may end within a character."""
@@ -292,7 +353,7 @@ cdef class SeedFinder:
         finally:
             free(order)
         kept.settle()
-        self._found, self._n_added = kept, 0
+        self._found = kept
         return 0
 
     def best(self):
@@ -313,6 +374,16 @@ cdef class SeedFinder:
         finally:
             free(order)
         return pieces, scores
+
+
+cdef inline size_t _word_bytes(const uint8_t* unit, size_t n) noexcept nogil:
+    """Return the bytes of the word that a unit of n bytes begins with."""
+    n -= 1
+    return n - 1 if n and unit[n - 1] == 0 else n  # at the end of a sentence: a NUL, and the byte behind
+
+
+cdef inline size_t _beginning(const uint8_t* text) noexcept nogil:
+    return <size_t> text[0] << 8 | text[1]
 
 
 cdef inline uint64_t _big_endian(const uint8_t* data, size_t n) noexcept nogil:
