@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from fastbpe._core.train.counted_sentences import CountedSentences
 from fastbpe._core.train.seed_pieces import SeedFinder
-from fastbpe._core.train.sentence_store import SentenceStore
+from fastbpe._core.train.sentence_store import SentenceStore, sorted_words
 from fastbpe._core.train.unigram_learner import UnigramLearner, add_floats, log_probabilities
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
@@ -192,6 +192,8 @@ def _of_alphabet(
     if counted.last_word is not None and _SPACE in alphabet:
         words = CountedSentences(counted.words, counted.last_word, known)
         if words.n_bytes <= CHUNK_BYTES:
+            if store is not None:
+                store.clear()  # callers still hold it
             return words
         if store is None:
             warnings.warn(
@@ -249,21 +251,21 @@ def learn_pieces(
         required.setdefault(character.encode(), 0)
     n_wanted = max(int(n_free * _MORE), len(counts)) if n_wanted is None else n_wanted
     found: list[tuple[bytes, float]] = []
-    words: list[tuple[bytes, int]] = []
+    words = SentenceStore()
     if counts:
         with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
             run: _Map = map if pool is None else pool.map
             n_parts = 1 if pool is None else _PARTS * n_threads
             pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
             if isinstance(store, CountedSentences) or options.get("split_by_whitespace"):
-                words = _sorted(store.words().items())
+                words = sorted_words(store.words())
             else:
-                words = store.sentences()
-            learner = UnigramLearner(pieces, scores, [word for word, _ in words], [count for _, count in words])
+                words = store
+            learner = UnigramLearner(pieces, scores, words)
             with (reporter or Reporter(False)).phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
                 _learn(learner, options, n_wanted, run, phase.update)
             found = learner.pieces()
-    return _final(found, [*required.items()], n_free), len(words)
+    return _final(found, [*required.items()], n_free), words.n
 
 
 def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:

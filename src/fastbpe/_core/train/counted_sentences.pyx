@@ -37,7 +37,8 @@ cdef class CountedSentences:
         cdef Buffer made = Buffer(NULL, 0, 0)
         cdef const PieceCount* word
         cdef const uint8_t* text
-        cdef size_t i, n
+        cdef const uint8_t* last = <const uint8_t*> last_word
+        cdef size_t i, n, n_last = <size_t> len(last_word)
         self._words = PieceTable()
         words.settle()
         try:
@@ -51,6 +52,8 @@ cdef class CountedSentences:
                     made.n = 0
                     if text[n - 1] == SENTENCE_END:
                         alphabet.add(&made, text, n - 1)
+                        if n - 1 == n_last and memcmp(text, last, n_last) == 0:
+                            buffer_add(&self._last, made.items, made.n)
                         buffer_add(&made, text + n - 1, 1)
                     else:
                         alphabet.add(&made, text, n)
@@ -59,9 +62,7 @@ cdef class CountedSentences:
                         self.n_bytes = INT64_MAX
                     else:
                         self.n_bytes += <int64_t> made.n * word.count
-            self._words.settle()
-            if words.count_of(last_word + b"\xff"):
-                alphabet.add(&self._last, <const uint8_t*> last_word, len(last_word))
+            self._words.finish()
         finally:
             buffer_free(&made)
 
@@ -91,7 +92,7 @@ cdef class CountedSentences:
                 text = self._words.arena + word.start
                 n = word.n_bytes - (text[word.n_bytes - 1] == SENTENCE_END)
                 out.add_counted(text, n, 0, word.count)
-        out.settle()
+        out.finish()
         return out
 
     def units(self, size_t first, size_t max_bytes):
@@ -130,7 +131,7 @@ cdef class CountedSentences:
                     buffer_add(&made, AT_END, 1)
                     buffer_add(&made, &behind, 1)
                     units.add_counted(made.items, made.n, 0, 1)
-            units.settle()
+            units.finish()
             return units, 1
         finally:
             buffer_free(&made)

@@ -24,7 +24,7 @@ from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTabl
 from fastbpe._core.train.scripts cimport (
     ANY, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end, may_follow, next_code_point,
 )
-from fastbpe._core.train.sorting cimport Keyed, sort_keyed
+from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
 
 cdef enum:
     UNIT_END = 0xFF  # behind each unit: no UTF-8 has this byte
@@ -300,30 +300,9 @@ cdef class SeedFinder:
             run = i + 1
             while run < n and order[run].key == order[i].key:
                 run += 1
-            self._sort_by_bytes(order + i, run - i, 0)
+            sort_by_bytes(self._found.arena, self._found.pieces, order + i, run - i, 0)
             i = run
         return n_best
-
-    cdef void _sort_by_bytes(self, Keyed* order, size_t n, size_t depth) noexcept nogil:
-        """Sort strings of the same length that share their first `depth` bytes."""
-        cdef size_t i, run, length
-        cdef const PieceCount* piece
-        if n < 2:
-            return
-        length = self._found.pieces[order[0].at].n_bytes
-        if depth >= length:
-            return
-        for i in range(n):
-            piece = &self._found.pieces[order[i].at]
-            order[i].key = _big_endian(self._found.arena + piece.start + depth, min(length - depth, <size_t> 8))
-        sort_keyed(order, n)
-        i = 0
-        while i < n:
-            run = i + 1
-            while run < n and order[run].key == order[i].key:
-                run += 1
-            self._sort_by_bytes(order + i, run - i, depth + 8)
-            i = run
 
     cdef float _score(self, size_t i) noexcept nogil:
         """Return the score of a string: its count times its characters."""
@@ -384,15 +363,6 @@ cdef inline size_t _word_bytes(const uint8_t* unit, size_t n) noexcept nogil:
 
 cdef inline size_t _beginning(const uint8_t* text) noexcept nogil:
     return <size_t> text[0] << 8 | text[1]
-
-
-cdef inline uint64_t _big_endian(const uint8_t* data, size_t n) noexcept nogil:
-    """Return n bytes, 8 at most, as a number that orders as they do; zeros follow."""
-    cdef uint64_t key = 0
-    cdef size_t i
-    for i in range(8):
-        key = key << 8 | (data[i] if i < n else 0)
-    return key
 
 
 cdef inline uint64_t _key(const uint8_t* text) noexcept nogil:

@@ -14,9 +14,9 @@ cdef class KnownCharacters:
 
 
 cdef class SentenceStore:
-    cdef Buffer _text  # sentences, end to end
-    cdef size_t* _ends  # of each
-    cdef int64_t* _counts  # how often each occurs
+    cdef Buffer text  # sentences, end to end
+    cdef size_t* ends  # of each
+    cdef int64_t* counts  # how often each occurs
     cdef readonly size_t n, n_empty
     cdef size_t _capacity
     cdef bint _split_by_whitespace, _treat_whitespace_as_suffix, _allow_whitespace_only_pieces

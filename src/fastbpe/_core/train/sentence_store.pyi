@@ -43,6 +43,9 @@ class SentenceStore:
     def sentence(self, i: int) -> bytes:
         """Return sentence i."""
 
+    def clear(self) -> None:
+        """Drop all sentences."""
+
     def drop_empty(self) -> None:
         """Drop empty sentences; the last sentence takes the place of each."""
 
@@ -61,5 +64,5 @@ class SentenceStore:
     def units(self, first: int, max_bytes: int) -> tuple[PieceTable, int]:
         """Count the units of a chunk."""
 
-    def sentences(self) -> list[tuple[bytes, int]]:
-        """List (sentence, count)."""
+def sorted_words(words: PieceTable) -> SentenceStore:
+    """Return words as sentences of a SentenceStore: the most frequent first, then by their bytes."""

@@ -6,13 +6,14 @@ the sentence behind its own, so their order counts.
 """
 
 cimport cython
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.growing cimport grow
-from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceTable
+from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.train.scripts cimport N_CODE_POINTS, next_code_point
+from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
 
 cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"  # U+2585, which stands for a character outside of the alphabet
 
@@ -64,20 +65,18 @@ cdef class SentenceStore:
         self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
 
     def __dealloc__(self):
-        buffer_free(&self._text)
-        free(self._ends)
-        free(self._counts)
+        self.clear()
 
     cdef int add(self, const uint8_t* text, size_t n, int64_t count) except -1 nogil:
         """Add a sentence that occurs `count` times."""
         cdef size_t capacity = self._capacity
         if self.n == capacity:
             capacity = max(2 * capacity, <size_t> 1024)
-            grow(<void**> &self._ends, capacity, sizeof(size_t))
-            grow(<void**> &self._counts, capacity, sizeof(int64_t))
+            grow(<void**> &self.ends, capacity, sizeof(size_t))
+            grow(<void**> &self.counts, capacity, sizeof(int64_t))
             self._capacity = capacity
-        buffer_add(&self._text, text, n)
-        self._ends[self.n], self._counts[self.n] = self._text.n, count
+        buffer_add(&self.text, text, n)
+        self.ends[self.n], self.counts[self.n] = self.text.n, count
         self.n += 1
         self.n_empty += n == 0
         return 0
@@ -92,18 +91,26 @@ cdef class SentenceStore:
         with nogil:
             for i in range(other.n):
                 self.add(
-                    other._text.items + other._start(i), other._ends[i] - other._start(i), other._counts[i]
+                    other.text.items + other._start(i), other.ends[i] - other._start(i), other.counts[i]
                 )
 
     def sentence(self, size_t i):
         """Return sentence i."""
         if i >= self.n:
             raise IndexError(f"sentence {i} of {self.n}")
-        return (<const char*> self._text.items)[self._start(i):self._ends[i]] if self.n > self.n_empty else b""
+        return (<const char*> self.text.items)[self._start(i):self.ends[i]] if self.n > self.n_empty else b""
+
+    def clear(self):
+        """Drop all sentences."""
+        buffer_free(&self.text)
+        free(self.ends)
+        free(self.counts)
+        self.ends, self.counts = NULL, NULL
+        self.n = self.n_empty = self._capacity = 0
 
     cdef inline size_t _start(self, size_t i) noexcept nogil:
         """Return where sentence i begins in the text."""
-        return self._ends[i - 1] if i else 0
+        return self.ends[i - 1] if i else 0
 
     def drop_empty(self):
         """Drop empty sentences. As in sentencepiece, the last sentence takes the place of each."""
@@ -115,22 +122,22 @@ cdef class SentenceStore:
         with nogil:
             for i in range(self.n - self.n_empty):
                 at = i
-                while self._ends[at] == self._start(at):
+                while self.ends[at] == self._start(at):
                     last -= 1
                     at = last
-                kept.add(self._text.items + self._start(at), self._ends[at] - self._start(at), self._counts[at])
-        self._text, kept._text = kept._text, self._text
-        self._ends, kept._ends = kept._ends, self._ends
-        self._counts, kept._counts = kept._counts, self._counts
+                kept.add(self.text.items + self._start(at), self.ends[at] - self._start(at), self.counts[at])
+        self.text, kept.text = kept.text, self.text
+        self.ends, kept.ends = kept.ends, self.ends
+        self.counts, kept.counts = kept.counts, self.counts
         self.n, self._capacity, self.n_empty = kept.n, kept._capacity, 0
 
     def last_word(self):
         """Return the last word of the last sentence; b"": there is no sentence."""
         cdef size_t at = self._start(self.n - 1) if self.n else 0, start = at
-        while at < self._text.n:
+        while at < self.text.n:
             start = at
-            at = self._word_end(at, self._text.n)
-        return (<const char*> self._text.items)[start:at] if at else b""
+            at = self._word_end(at, self.text.n)
+        return (<const char*> self.text.items)[start:at] if at else b""
 
     # Words
 
@@ -139,7 +146,7 @@ cdef class SentenceStore:
 
         Requires: at < end.
         """
-        cdef const uint8_t* text = self._text.items
+        cdef const uint8_t* text = self.text.items
         cdef bint is_space, was_space
         if not self._split_by_whitespace:
             return end
@@ -168,12 +175,12 @@ cdef class SentenceStore:
         return words
 
     cdef int _add_words(self, PieceTable words, size_t i) except -1 nogil:
-        cdef size_t at = self._start(i), end = self._ends[i], word_end, n = 0
+        cdef size_t at = self._start(i), end = self.ends[i], word_end, n = 0
         while at < end:
             if n % GROUP_PIECES == 0:
                 words.reserve_group()
             word_end = self._word_end(at, end)
-            words.add_counted(self._text.items + at, word_end - at, 0, self._counts[i])
+            words.add_counted(self.text.items + at, word_end - at, 0, self.counts[i])
             at = word_end
             n += 1
         return 0
@@ -192,14 +199,14 @@ cdef class SentenceStore:
         try:
             with nogil:
                 for i in range(self.n):
-                    while at < self._ends[i]:
-                        c = next_code_point(self._text.items, self._ends[i], &at)
+                    while at < self.ends[i]:
+                        c = next_code_point(self.text.items, self.ends[i], &at)
                         if c:
-                            if left < self._counts[i]:
+                            if left < self.counts[i]:
                                 with gil:
                                     raise OverflowError("the characters of the text are more than 2**63 - 1")
-                            left -= self._counts[i]
-                            counts[c] += self._counts[i]
+                            left -= self.counts[i]
+                            counts[c] += self.counts[i]
             return {c: counts[c] for c in range(<uint32_t> N_CODE_POINTS) if counts[c]}
         finally:
             free(counts)
@@ -212,11 +219,11 @@ cdef class SentenceStore:
         try:
             with nogil:
                 for i in range(self.n):
-                    end = self._ends[i]
-                    alphabet.add(&made, self._text.items + start, end - start)
-                    self._ends[i] = made.n
+                    end = self.ends[i]
+                    alphabet.add(&made, self.text.items + start, end - start)
+                    self.ends[i] = made.n
                     start = end
-            self._text, made = made, self._text
+            self.text, made = made, self.text
         finally:
             buffer_free(&made)
 
@@ -238,22 +245,22 @@ cdef class SentenceStore:
         cdef uint8_t behind
         with nogil:
             while i < self.n and n_bytes < max_bytes:
-                length = self._ends[i] - self._start(i) + 1
-                n_copies = min(self._counts[i], <int64_t> ((max_bytes - n_bytes + length - 1) // length))
+                length = self.ends[i] - self._start(i) + 1
+                n_copies = min(self.counts[i], <int64_t> ((max_bytes - n_bytes + length - 1) // length))
                 n_bytes += length * <size_t> n_copies
                 behind = NO_SENTENCE
                 if i + 1 < self.n and n_bytes < max_bytes:
-                    behind = self._text.items[self._ends[i]]
+                    behind = self.text.items[self.ends[i]]
                 if n_copies > 1:
-                    self._add_units(units, i, n_copies - 1, self._text.items[self._start(i)])
+                    self._add_units(units, i, n_copies - 1, self.text.items[self._start(i)])
                 self._add_units(units, i, 1, behind)
                 i += 1
-        units.settle()
+        units.finish()
         return units, i
 
     cdef int _add_units(self, PieceTable units, size_t i, int64_t count, uint8_t behind) except -1 nogil:
         """Count the units of sentence i, which is followed by a sentence that begins with a byte."""
-        cdef size_t at = self._start(i), end = self._ends[i], word_end, n = 0
+        cdef size_t at = self._start(i), end = self.ends[i], word_end, n = 0
         cdef Buffer last = Buffer(NULL, 0, 0)
         while at < end:
             if n % GROUP_PIECES == 0:
@@ -261,10 +268,10 @@ cdef class SentenceStore:
             n += 1
             word_end = self._word_end(at, end)
             if word_end < end:
-                units.add_counted(self._text.items + at, word_end - at + 1, 0, count)
+                units.add_counted(self.text.items + at, word_end - at + 1, 0, count)
             else:
                 try:
-                    buffer_add(&last, self._text.items + at, word_end - at)
+                    buffer_add(&last, self.text.items + at, word_end - at)
                     buffer_add(&last, b"\0", 1)
                     buffer_add(&last, &behind, 1)
                     units.add_counted(last.items, last.n, 0, count)
@@ -273,11 +280,36 @@ cdef class SentenceStore:
             at = word_end
         return 0
 
-    def sentences(self):
-        """List (sentence, count)."""
-        cdef size_t i
-        text = <const char*> self._text.items
-        return [(text[self._start(i):self._ends[i]], self._counts[i]) for i in range(self.n)]
+
+def sorted_words(PieceTable words not None):
+    """Return words as sentences of a SentenceStore: the most frequent first, then by their bytes."""
+    cdef SentenceStore out = SentenceStore()
+    cdef const PieceCount* word
+    cdef size_t i, run, n
+    cdef Keyed* order
+    words.settle()
+    n = words.n_pieces
+    order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
+    if order == NULL:
+        raise MemoryError(f"no memory to sort {n} words")
+    try:
+        with nogil:
+            for i in range(n):
+                order[i] = Keyed(~<uint64_t> words.pieces[i].count, <uint32_t> i, 0)
+            sort_keyed(order, n)
+            i = 0
+            while i < n:
+                run = i + 1
+                while run < n and order[run].key == order[i].key:
+                    run += 1
+                sort_by_bytes(words.arena, words.pieces, order + i, run - i, 0)
+                i = run
+            for i in range(n):
+                word = &words.pieces[order[i].at]
+                out.add(words.arena + word.start, word.n_bytes, word.count)
+        return out
+    finally:
+        free(order)
 
 
 cdef inline bint _is_space(const uint8_t* text, size_t at, size_t end) noexcept nogil:

@@ -1,4 +1,6 @@
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastbpe._core.train.piece_table cimport PieceCount
 
 
 cdef struct Keyed:
@@ -9,3 +11,6 @@ cdef struct Keyed:
 
 
 cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil
+cdef void sort_by_bytes(
+    const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t depth
+) noexcept nogil

@@ -1,6 +1,6 @@
 """Sorting by 64-bit keys: quicksort that cuts into less, equal and greater, as many keys are equal."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
 cdef enum:
     FEW = 16  # items that insertion sorts fastest
@@ -31,6 +31,42 @@ cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil:
             sort_keyed(items + greater, n - greater)
             n = less
     _insertion_sort(items, n)
+
+
+cdef void sort_by_bytes(
+    const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t depth
+) noexcept nogil:
+    """Sort pieces, by their numbers `at`, that share their first `depth` bytes.
+
+    Requires: no piece is another one with zeros behind it.
+    """
+    cdef const PieceCount* piece
+    cdef size_t i, run, longest = 0
+    if n < 2:
+        return
+    for i in range(n):
+        piece = &pieces[order[i].at]
+        longest = max(longest, <size_t> piece.n_bytes)
+        order[i].key = _big_endian(arena + piece.start + depth, piece.n_bytes - min(depth, <size_t> piece.n_bytes))
+    if longest <= depth:
+        return
+    sort_keyed(order, n)
+    i = 0
+    while i < n:
+        run = i + 1
+        while run < n and order[run].key == order[i].key:
+            run += 1
+        sort_by_bytes(arena, pieces, order + i, run - i, depth + 8)
+        i = run
+
+
+cdef inline uint64_t _big_endian(const uint8_t* data, size_t n) noexcept nogil:
+    """Return the first of n bytes, eight at most, as a number that orders as they do; zeros follow."""
+    cdef uint64_t key = 0
+    cdef size_t i
+    for i in range(8):
+        key = key << 8 | (data[i] if i < n else 0)
+    return key
 
 
 cdef void _insertion_sort(Keyed* items, size_t n) noexcept nogil:

@@ -5,13 +5,14 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe.model import Buffer
 
 @final
 class UnigramLearner:
     """Learner of a unigram model."""
 
-    def __new__(cls, pieces: list[bytes], scores: list[float], words: list[bytes], counts: list[int]) -> Self: ...
+    def __new__(cls, pieces: list[bytes], scores: list[float], words: SentenceStore) -> Self: ...
     @property
     def n_pieces(self) -> int:
         """Number of pieces that are left."""

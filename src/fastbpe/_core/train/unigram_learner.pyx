@@ -27,6 +27,7 @@ from fastbpe._core.segment.lattice cimport (
 )
 from fastbpe._core.segment.segmenter cimport Segmenting
 from fastbpe._core.segment.trie cimport Trie
+from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.train.sorting cimport Keyed, sort_keyed
 
 import array
@@ -73,7 +74,7 @@ cdef class UnigramLearner:
     """Learner of a unigram model.
 
     pieces, scores: pieces to begin with, and their scores.
-    words, counts: words, in the order of their sums, and how often each occurs.
+    words: SentenceStore – words, in the order of their sums, and how often each occurs. It must not change.
     """
 
     cdef bytes _piece_bytes
@@ -86,37 +87,23 @@ cdef class UnigramLearner:
     cdef size_t _n_in_trie
     cdef Trie _trie
     cdef Segmenting _segmenting
-    cdef bytes _text
-    cdef size_t* _ends  # of each word
-    cdef int64_t* _counts
-    cdef size_t _n_words
+    cdef SentenceStore _words
     cdef int _abandoned
 
-    def __cinit__(
-        self, list pieces not None, list scores not None, list words not None, list counts not None
-    ):
-        cdef size_t n = <size_t> len(pieces), n_words = <size_t> len(words), i, at = 0
+    def __cinit__(self, list pieces not None, list scores not None, SentenceStore words not None):
+        cdef size_t n = <size_t> len(pieces), i, at = 0
         self._piece_bytes = b"".join(pieces)
         self._text_of_pieces = <const uint8_t*> <const char*> self._piece_bytes
-        self._text = b"".join(words)
+        self._words = words
         self._starts = <size_t*> malloc((n + 1) * sizeof(size_t))
         self._lengths = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
         self._scores = <float*> malloc((n + 1) * sizeof(float))
         self._nodes = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
-        self._ends = <size_t*> malloc((n_words + 1) * sizeof(size_t))
-        self._counts = <int64_t*> malloc((n_words + 1) * sizeof(int64_t))
-        if self._starts == NULL or self._lengths == NULL or self._scores == NULL or self._nodes == NULL or (
-            self._ends == NULL or self._counts == NULL
-        ):
-            raise MemoryError(f"no memory for {n} pieces and {n_words} words")
+        if self._starts == NULL or self._lengths == NULL or self._scores == NULL or self._nodes == NULL:
+            raise MemoryError(f"no memory for {n} pieces")
         for i in range(n):
             self._starts[i], self._lengths[i], self._scores[i] = at, <uint32_t> len(pieces[i]), scores[i]
             at += self._lengths[i]
-        at = 0
-        for i in range(n_words):
-            at += <size_t> len(words[i])
-            self._ends[i], self._counts[i] = at, counts[i]
-        self._n_words = n_words
         self.n_pieces = n
         self._build()
 
@@ -125,8 +112,6 @@ cdef class UnigramLearner:
         free(self._lengths)
         free(self._scores)
         free(self._nodes)
-        free(self._ends)
-        free(self._counts)
 
     def abandon(self):
         """Make threads that work for this stop soon, with an error."""
@@ -222,21 +207,23 @@ cdef class UnigramLearner:
         """Count the pieces in the words of a slot: on their best paths, or on all, each as probable as it is."""
         cdef array.array out = array.clone(FLOATS, self.n_pieces, True)
         cdef float* found = out.data.as_floats
-        cdef const uint8_t* text = <const uint8_t*> <const char*> self._text
+        cdef const uint8_t* text = self._words.text.items
+        cdef const size_t* ends = self._words.ends
+        cdef const int64_t* counts = self._words.counts
         cdef size_t i = slot, start, n = 0
         cdef Work work
         cdef Watch watch = Watch(0, &self._abandoned)
         memset(&work, 0, sizeof(work))
         try:
             with nogil:
-                while i < self._n_words:
-                    start = self._ends[i - 1] if i else 0
-                    lattice_fill(&work.lattice, &self._segmenting, text + start, self._ends[i] - start)
+                while i < self._words.n:
+                    start = ends[i - 1] if i else 0
+                    lattice_fill(&work.lattice, &self._segmenting, text + start, ends[i] - start)
                     if on_best_paths:
                         lattice_link(&work.lattice)
-                        _count_best(&work.lattice, <float> self._counts[i], found)
+                        _count_best(&work.lattice, <float> counts[i], found)
                     else:
-                        _expect(&work, <float> self._counts[i], found)
+                        _expect(&work, <float> counts[i], found)
                     n += 1
                     if n % WORDS_PER_LOOK == 0:
                         check_signals(&watch)
