@@ -7,3 +7,6 @@ def log_scores(counts: list[int], total: int) -> list[float]:
     >>> log_scores([1, 2, 0], 2)
     [-0.6931471824645996, 0.0, -inf]
     """
+
+def log_probabilities(scores: list[float]) -> list[float]:
+    """Return the logarithm of each score over the sum of all, in single precision."""

@@ -1,7 +1,10 @@
-"""Scores of word and character models: logarithms of relative frequencies, as sentencepiece computes them."""
+"""Scores from counts: logarithms of shares, with the precision and rounding of sentencepiece 0.2.3.
 
-from libc.math cimport logf
-from libc.stdint cimport uint64_t
+Models of words and characters take them once, unigram models in each round of training.
+"""
+
+from libc.math cimport log, logf
+from libc.stdint cimport uint32_t, uint64_t
 
 
 def log_scores(list counts not None, total):
@@ -20,3 +23,49 @@ def log_scores(list counts not None, total):
         score = logf(<float> count) - log_total
         out.append(score)
     return out
+
+
+def log_probabilities(list scores not None):
+    """Return the logarithm of each score over the sum of all, in single precision."""
+    cdef double sum = 0, log_sum
+    cdef float score
+    cdef list out = []
+    for score in scores:
+        sum += score
+    log_sum = log(sum)
+    for score in scores:
+        out.append(<float> (log(<double> score) - log_sum))
+    return out
+
+
+cdef double digamma(double x) noexcept nogil:
+    """Return the derivative of the logarithm of the gamma function, with sentencepiece's series."""
+    cdef double result = 0, y, y2, y4
+    while x < 7:
+        result -= 1 / x
+        x += 1
+    x -= 1.0 / 2.0
+    y = 1.0 / x
+    y2 = y * y
+    y4 = y2 * y2
+    result += (
+        log(x) + (1.0 / 24.0) * y2 - (7.0 / 960.0) * y4 + (31.0 / 8064.0) * y4 * y2 - (127.0 / 30720.0) * y4 * y4
+    )
+    return result
+
+
+cdef float loss_without(
+    const float* found, size_t i, const uint32_t* others, size_t n, float total, float log_total
+) noexcept nogil:
+    """Return by how much the text is less likely without a piece, whose place these n others take."""
+    cdef float own = <float> (log(<double> found[i]) - <double> log_total)
+    cdef float moved = found[i] * <float> (n - 1)
+    cdef float log_moved = <float> log(<double> (total + moved))
+    cdef float theirs = 0, both, share, difference
+    cdef size_t k
+    for k in range(n):
+        both = found[others[k]] + found[i]
+        theirs = <float> (<double> theirs + (log(<double> both) - <double> log_moved))
+    share = found[i] / total
+    difference = own - theirs
+    return share * difference

@@ -50,6 +50,3 @@ class UnigramLearner:
 
 def add_floats(total: array[float], part: array[float]) -> None:
     """Add to each number of an array of floats."""
-
-def log_probabilities(scores: list[float]) -> list[float]:
-    """Return the logarithm of each score over the sum of all, in single precision."""

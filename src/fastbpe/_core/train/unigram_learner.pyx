@@ -27,6 +27,7 @@ from fastbpe._core.segment.lattice cimport (
 )
 from fastbpe._core.segment.segmenter cimport Segmenting
 from fastbpe._core.segment.trie cimport Trie
+from fastbpe._core.train.log_scores cimport digamma, loss_without
 from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.train.sorting cimport Keyed, sort_keyed
 
@@ -250,9 +251,9 @@ cdef class UnigramLearner:
                 kept[n] = <uint32_t> i
                 n += 1
                 total += counts[i]
-            log_total = <float> _digamma(total)
+            log_total = <float> digamma(total)
             for i in range(n):
-                self._scores[kept[i]] = <float> (_digamma(counts[kept[i]]) - log_total)
+                self._scores[kept[i]] = <float> (digamma(counts[kept[i]]) - log_total)
             self._keep(kept, n)
         finally:
             free(kept)
@@ -312,7 +313,7 @@ cdef class UnigramLearner:
         cdef size_t i = 0, k, at, n = 0, n_candidates = 0
         cdef size_t n_wanted = max(n_least, <size_t> (shrinking_factor * <float> self.n_pieces))
         cdef double sum = 0
-        cdef float total, log_total
+        cdef float total, log_total, loss
         cdef uint32_t* kept = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))
         cdef Keyed* candidates = <Keyed*> malloc((self.n_pieces + 1) * sizeof(Keyed))
         try:
@@ -332,10 +333,8 @@ cdef class UnigramLearner:
                         kept[n] = <uint32_t> i
                         n += 1
                     elif found[i] != 0 and numbers[k] != NONE:
-                        candidates[n_candidates] = Keyed(
-                            _worst_last(_loss(&found[0], i, &others[at], numbers[k], total, log_total)) << 32 | i,
-                            <uint32_t> i, 0,
-                        )
+                        loss = loss_without(&found[0], i, &others[at], numbers[k], total, log_total)
+                        candidates[n_candidates] = Keyed(_worst_last(loss) << 32 | i, <uint32_t> i, 0)
                         n_candidates += 1
                     at += numbers[k] if numbers[k] != NONE else 0
                     i += 1
@@ -507,45 +506,12 @@ cdef bint _leave_whole_out(Lattice* lattice, uint32_t piece) noexcept nogil:
     return False
 
 
-cdef float _loss(
-    const float* found, size_t i, const uint32_t* others, size_t n, float total, float log_total
-) noexcept nogil:
-    """Return by how much the text is less likely without a piece, whose place these n others take."""
-    cdef float own = <float> (log(<double> found[i]) - <double> log_total)
-    cdef float moved = found[i] * <float> (n - 1)
-    cdef float log_moved = <float> log(<double> (total + moved))
-    cdef float theirs = 0, both, share, difference
-    cdef size_t k
-    for k in range(n):
-        both = found[others[k]] + found[i]
-        theirs = <float> (<double> theirs + (log(<double> both) - <double> log_moved))
-    share = found[i] / total
-    difference = own - theirs
-    return share * difference
-
-
 cdef inline uint64_t _worst_last(float loss) noexcept nogil:
     """Return a number of 32 bits that is the less, the greater the loss is."""
     cdef uint32_t bits
     loss += 0.0  # no -0.0
     memcpy(&bits, &loss, sizeof(bits))
     return bits if bits >> 31 else ~bits & 0x7FFFFFFF
-
-
-cdef double _digamma(double x) noexcept nogil:
-    """Return the derivative of the logarithm of the gamma function, with sentencepiece's series."""
-    cdef double result = 0, y, y2, y4
-    while x < 7:
-        result -= 1 / x
-        x += 1
-    x -= 1.0 / 2.0
-    y = 1.0 / x
-    y2 = y * y
-    y4 = y2 * y2
-    result += (
-        log(x) + (1.0 / 24.0) * y2 - (7.0 / 960.0) * y4 + (31.0 / 8064.0) * y4 * y2 - (127.0 / 30720.0) * y4 * y4
-    )
-    return result
 
 
 def add_floats(total not None, part not None):
@@ -557,16 +523,3 @@ def add_floats(total not None, part not None):
         raise ValueError(f"{added.shape[0]} numbers do not go with {to.shape[0]}")
     for i in range(to.shape[0]):
         to[i] += added[i]
-
-
-def log_probabilities(list scores not None):
-    """Return the logarithm of each score over the sum of all, in single precision."""
-    cdef double sum = 0, log_sum
-    cdef float score
-    cdef list out = []
-    for score in scores:
-        sum += score
-    log_sum = log(sum)
-    for score in scores:
-        out.append(<float> (log(<double> score) - log_sum))
-    return out
