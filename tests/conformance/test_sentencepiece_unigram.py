@@ -15,6 +15,7 @@ import sentencepiece
 import fastbpe
 import fastbpe.sentencepiece as spm
 from helpers.child_processes import run_python
+from helpers.random_training import peer_trained, trained
 
 LINES = ["the low lower lowest", "a new newer newest", "wide wider widest"] * 9
 TEXTS = ["the lowest", "  two  spaces ", "", "unknown \u4e16"]
@@ -155,6 +156,27 @@ def test_training_gives_sentencepieces_file(options: dict[str, Any], tmp_path: P
             sentence_iterator=iter(LINES), model_writer=io.BytesIO(), **{**given, "vocab_size": 9999}
         )
     assert isinstance(info.value, fastbpe.FastbpeError)
+
+
+@pytest.mark.parametrize("has_seeds", [False, True])
+def test_text_without_a_character_of_the_alphabet_is_trained_on_as_by_sentencepiece(
+    has_seeds: bool, tmp_path: Path
+) -> None:
+    """Only required_chars has characters: there are no pieces to begin with but those of a file."""
+    (tmp_path / "seeds.tsv").write_text("ab\t5\naa\t3\na\t2\n")
+    options = {
+        "model_type": "unigram",
+        "vocab_size": 20,
+        "hard_vocab_limit": False,
+        "add_dummy_prefix": False,
+        "pretokenization_delimiter": "aa",
+        "required_chars": "ab",
+        **({"seed_sentencepieces_file": str(tmp_path / "seeds.tsv")} if has_seeds else {}),
+    }
+    for sentences in ([b"aa"], [b"\r \r\taa\t"], [b"aaaa", b"aa"]):
+        expected, found = peer_trained(sentences, options), trained(sentences, options)
+        assert found == expected if has_seeds else str(expected).endswith(str(found))
+        assert isinstance(found, bytes) == has_seeds
 
 
 def test_installed_face_runs_the_model(tmp_path: Path) -> None:

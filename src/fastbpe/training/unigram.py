@@ -253,7 +253,7 @@ def learn_pieces(
     n_wanted = max(int(n_free * _MORE), len(counts)) if n_wanted is None else n_wanted
     found: list[tuple[bytes, float]] = []
     words = SentenceStore()
-    if counts:
+    if store.n:
         with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
             run: _Map = map if pool is None else pool.map
             n_parts = 1 if pool is None else _PARTS * n_threads
@@ -326,6 +326,11 @@ def _seeds(
         more, their_scores = finder.best()
         pieces += more
         scores += their_scores
+    if not pieces:
+        raise SpecError(
+            "the text has no characters but those of symbols, and none of required_chars: give more text",
+            "[!seed_sentencepieces.empty()] ",
+        )
     return pieces, log_probabilities(scores)
 
 
