@@ -54,7 +54,7 @@ _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # score between two characters that are no piece after pruning
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
 _PARTS = 4  # parts of the search for strings for each thread: they take unequal times
-_BLOCK = 1 << 14  # pieces that a thread examines at once
+_BLOCK = 1 << 12  # pieces that a thread examines at once
 N_SLOTS = 16  # parts in which sums are made, if the option num_threads does not say it
 #: Options of a model that `learn_pieces` reads.
 _READ = (
@@ -252,21 +252,22 @@ def learn_pieces(
         required.setdefault(character.encode(), 0)
     n_wanted = max(int(n_free * _MORE), len(counts)) if n_wanted is None else n_wanted
     found: list[tuple[bytes, float]] = []
-    words = SentenceStore()
+    n_words = 0
     if store.n:
         with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
             run: _Map = map if pool is None else pool.map
             n_parts = 1 if pool is None else _PARTS * n_threads
+            # Words are sorted beside the search.
+            is_cut = isinstance(store, CountedSentences) or options.get("split_by_whitespace")
+            sorting = run(lambda sentences: sorted_words(sentences.words()) if is_cut else sentences, [store])
             pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
-            if isinstance(store, CountedSentences) or options.get("split_by_whitespace"):
-                words = sorted_words(store.words())
-            else:
-                words = store
+            words: SentenceStore = next(sorting)
+            n_words = words.n
             learner = UnigramLearner(pieces, scores, words)
             with (reporter or Reporter(False)).phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
                 _learn(learner, options, n_wanted, run, phase.update)
             found = learner.pieces()
-    return _final(found, [*required.items()], n_free), words.n
+    return _final(found, [*required.items()], n_free), n_words
 
 
 def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
@@ -389,10 +390,10 @@ def _learn(
             blocks = run(
                 lambda first: learner.alternatives(first, first + _BLOCK), range(0, learner.n_pieces, _BLOCK)
             )
-            alternatives = list(blocks)
+            counts = sum_of_slots(learner.count_best)  # beside the blocks
             learner.prune(
-                sum_of_slots(learner.count_best),
-                alternatives,
+                counts,
+                list(blocks),
                 n_least=n_wanted,
                 shrinking_factor=options["shrinking_factor"],
             )

@@ -10,8 +10,8 @@ from fastbpe._core.train.piece_table import PieceTable
 class CountedSentences:
     """Words of sentences with their counts.
 
-    words: PieceTable – as `WordCounter` counts them with marks_ends.
-    last_word: bytes – of the last sentence; b"": it is not among the words.
+    words: PieceTable – as `WordCounter` counts them with marks_ends. It must not change.
+    last_word: bytes – of the last sentence; b"", or what is not among the words: none is known.
     known: list of int – code points of the alphabet, U+2581 among them; U+2585 stands for the others.
     """
 
@@ -28,7 +28,7 @@ class CountedSentences:
         """Count the words, wherever they stand."""
 
     def characters(self) -> dict[int, int]:
-        """Count the characters, by code point; NUL is left out."""
+        """Count the characters of the alphabet, by code point."""
 
     def units(self, first: int, max_bytes: int) -> tuple[PieceTable, int]:
         """Count the units: one chunk."""

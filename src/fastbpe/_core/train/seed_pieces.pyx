@@ -109,9 +109,10 @@ cdef class SeedFinder:
         for i in range(1, <size_t> N_BEGINNINGS + 1):
             n = self._starts[i] - self._starts[first]
             if n >= least or (n and i == N_BEGINNINGS):
-                parts.append((first, i))
+                parts.append((n, first, i))
                 first = i
-        return parts
+        parts.sort(reverse=True)  # the longest first, so that threads end together
+        return [(first, i) for _, first, i in parts]
 
     def search(self, size_t first, size_t end):
         """Count the strings of one part. Several threads may do so at once. Returns a PieceTable."""
@@ -120,7 +121,7 @@ cdef class SeedFinder:
         if self._starts == NULL or not first <= end <= N_BEGINNINGS:
             raise ValueError(f"there is no part from {first} to {end}")
         with nogil:
-            for i in range(first, end):
+            for i in range(first, end):  # each apart: it is in no order, and this takes less than all at once
                 self._sort(self._starts[i], self._starts[i + 1], 2)
             self._find_nodes(self._suffixes + self._starts[first], self._starts[end] - self._starts[first], found)
         found.settle()
@@ -128,13 +129,16 @@ cdef class SeedFinder:
 
     def end(self, list found not None):
         """End a chunk with the tables of its parts."""
+        cdef PieceTable of_chunk = PieceTable()
         self._free()
         self._units = None
-        tables = sorted([self._found, *found], key=len)
-        self._found = tables.pop()
-        for table in tables:
-            self._found.add_table(table)
-        self._found.settle()
+        for table in found:
+            of_chunk.append(table)  # strings of different parts begin with different bytes
+        if len(self._found):
+            self._found.add_table(of_chunk)
+            self._found.settle()
+        else:
+            self._found = of_chunk
         if <size_t> len(self._found) > MAX_KEPT * self._n_kept:
             self._drop_worst()
 
