@@ -25,7 +25,7 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 def learned(source: Any, mode: str, **options: Any) -> Tokenizer:
-    size = {"byte": 500, "codepoint": 150, "unigram": 120}[mode]
+    size = {"byte": 500, "codepoint": 150, "unigram": 80}[mode]
     return fastbpe.train(source, mode=mode, vocab_size=size, progress=False, **options)
 
 

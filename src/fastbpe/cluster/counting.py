@@ -112,16 +112,25 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
 
 
 def reduce_rows(part: int, data: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
-    """Add up the rows of one part that several tasks gave; rows of numbers and errors do not change.
+    """Add up the rows of one part that several tasks gave; rows of numbers and errors stay apart.
 
     Args:
         part: the part.
         data: as for `add_up`.
     """
-    if part < 0:
+    if part == NUMBERS:
+        yield from (_numbered(bytes(some), number) for number, some in data)
+    elif part == ERROR:
         yield from (bytes(some) for _, some in data)
     elif records := add_up(data):
         yield records
+
+
+def _numbered(numbers: bytes, number: int) -> bytes:
+    """Add the number of a task to its row of numbers, as `add_up` does to places."""
+    of_task = json.loads(numbers)
+    of_task["last"][0] += number
+    return json.dumps(of_task).encode()
 
 
 def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> PieceCounts:

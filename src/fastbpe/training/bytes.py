@@ -109,10 +109,9 @@ def _with_options_of_counts(
     found = [source for source in sources if isinstance(source, PieceCounts)]
     if not found:
         return dict(options)
-    if any(counts.mode != "byte" for counts in found):
+    if other := next((counts.mode for counts in found if counts.mode != "byte"), None):
         raise TrainingError(
-            f'these PieceCounts were counted with mode="{source.mode}"; give mode="{source.mode}", or leave mode= '
-            "out"
+            f'these PieceCounts were counted with mode="{other}"; give mode="{other}", or leave mode= out'
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]
