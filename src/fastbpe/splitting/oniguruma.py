@@ -141,7 +141,7 @@ class _Translation:
             self.give(rest[:2], given or _ESCAPES[kind])
         elif kind and kind.isascii() and not kind.isalnum():
             self.letters = ""
-            self.give(rest[:2], rest[:2])
+            self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
         else:
             self.refuse(rf"\{kind} is unknown to fastbpe, or differs from tokenizers", "write it in other words")
 

@@ -292,6 +292,11 @@ def test_pattern_of_equal_meaning_is_unchanged() -> None:
     assert from_oniguruma("(?i:(?-i:ss)|(?:s|t))") == "(?i:(?-i:ss)|(?:s|t))"
 
 
+def test_escaped_angle_brackets_are_the_characters() -> None:
+    assert from_oniguruma(r"\<(?=s)|\>") == "<(?=s)|>"
+    assert from_oniguruma(r"[\<]") == "[<]"
+
+
 def test_steps_after_byte_level_see_gpt2_characters() -> None:
     text = "ab ²ಲ\n1"
     steps = [ByteLevel(use_regex=False), Digits(individual_digits=True)]
