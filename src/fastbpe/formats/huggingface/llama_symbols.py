@@ -71,12 +71,12 @@ def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
         symbols: user-defined pieces.
         cuts: each name that must not stand alone → its part to cut off.
     """
-    steps = [_split("|".join(map(_escaped, _longest_first(symbols))))]
+    steps = [_split("|".join(map(escaped, _longest_first(symbols))))]
     if cuts:
         rests: dict[str, list[str]] = {}
         for name, first in sorted(cuts.items()):
-            rests.setdefault(first, []).append(_escaped(name[len(first) :]))
-        parts = (f"{_escaped(first)}(?=(?:{'|'.join(rest)})\\z)" for first, rest in rests.items())
+            rests.setdefault(first, []).append(escaped(name[len(first) :]))
+        parts = (f"{escaped(first)}(?=(?:{'|'.join(rest)})\\z)" for first, rest in rests.items())
         steps.append(_split(f"\\A(?:{'|'.join(parts)})"))
     return {"type": "Sequence", "pretokenizers": steps}
 
@@ -142,7 +142,7 @@ def _split(regex: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return an Oniguruma regex that matches a text."""
     plain = re.compile(r"[^\W_]|[^\x00-\x7f]")
     return "".join(c if plain.match(c) else f"\\{c}" if c.isprintable() else f"\\x{{{ord(c):X}}}" for c in text)

@@ -31,8 +31,9 @@ def dump(model: CodePointModel) -> bytes:
     Raises:
         FormatError: a tokenizer.json cannot hold this model; the message says what.
     """
-    spaces = _spaces(model)
-    _check_writable(model, spaces)
+    spaces = spaces_of(model)
+    _check_rules(model)
+    check_options(model)
     pieces = [piece.decode() for piece in model.pieces]
     merges = _merges(model, pieces)
     unknown = model.types.find(PieceType.UNKNOWN)
@@ -40,9 +41,9 @@ def dump(model: CodePointModel) -> bytes:
     if conventions is None:
         has_symbols = PieceType.USER_DEFINED in model.types and spaces != Spaces(dummy=False)
         conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=has_symbols)
-    added = _added_tokens(model, pieces, conventions)
-    listed = pieces[: _n_listed(model, added)]
-    _check_listed(model, listed)
+    added = added_tokens(model, pieces, conventions)
+    listed = pieces[: n_listed(model, added)]
+    check_listed(model, listed)
     steps = llama_spaces.describe(spaces) if conventions.escapes else []
     as_lists = any(" " in pieces[i] for merge in merges for i in merge)
     return write_document(
@@ -50,7 +51,7 @@ def dump(model: CodePointModel) -> bytes:
         normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
         pre_tokenizer=_symbols(model, listed, merges, added, conventions) or pre_tokenizer(conventions),
         post_processor=templates.describe(model.templates, pieces),
-        decoder=_decoder(conventions),
+        decoder=decoder(conventions),
         unk_token=pieces[unknown] if unknown >= 0 else None,
         fuse_unk=conventions.fuses,
         byte_fallback=bool(model.trainer["byte_fallback"]),
@@ -63,7 +64,8 @@ def dump(model: CodePointModel) -> bytes:
     )
 
 
-def _spaces(model: CodePointModel) -> Spaces:
+def spaces_of(model: CodePointModel) -> Spaces:
+    """Return what a model does with white space."""
     spec, suffix = model.normalizer, model.trainer["treat_whitespace_as_suffix"]
     dummy, trims = bool(spec["add_dummy_prefix"]), bool(spec["remove_extra_whitespaces"])
     return Spaces(dummy=dummy, trims=trims, suffix=bool(suffix and dummy))
@@ -94,15 +96,15 @@ def _symbols(
     return described
 
 
-def _check_listed(model: CodePointModel, listed: list[str]) -> None:
+def check_listed(model: CodePointModel, listed: list[str]) -> None:
     """Refuse control symbols and unknown pieces of one character: tokenizers would find them in text."""
     if model.conventions is None:
         for piece, type_ in zip(listed, model.types, strict=False):
             if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
-                _cannot(f"the piece {piece!r} of type {PieceType(type_).name}, which text may hold,")
+                cannot(f"the piece {piece!r} of type {PieceType(type_).name}, which text may hold,")
 
 
-def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
+def added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
     """Return the model's added tokens, and one for each piece that sentencepiece does not merge.
 
     These are control symbols, which sentencepiece never finds in text, and user-defined pieces, which it finds
@@ -119,7 +121,7 @@ def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Convent
     return sorted((*model.added_tokens, *more), key=lambda token: token.id)
 
 
-def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
+def n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
     """Return the number of pieces that the vocabulary lists; tokenizers numbers the added tokens after them.
 
     Listed tokens of one character would be found even where added tokens are not looked for.
@@ -143,7 +145,8 @@ def pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
     }
 
 
-def _decoder(conventions: Conventions) -> dict[str, Any]:
+def decoder(conventions: Conventions) -> dict[str, Any]:
+    """Return the decoder of a model's conventions."""
     if conventions.decoder == "Metaspace":
         scheme = "always" if conventions.strips else "never"
         return {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": True}
@@ -185,7 +188,7 @@ def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
         if len(several) > 1:
             (one, other, *_) = several.values()
             if len(characters := {*"".join(several.values())}) > 1:
-                _cannot(f"the pieces {one!r} and {other!r}, which have one score,")
+                cannot(f"the pieces {one!r} and {other!r}, which have one score,")
             tied[characters.pop()] = number
             # Pairs that make one piece stay together: scores can express that.
             group = sorted(group, key=lambda merge: (-len(pieces[merge[2]]), -len(pieces[merge[0]])))
@@ -228,11 +231,11 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
                 by_score[len(one), len(other)] = number
                 by_list[len(one), len(other)] = len(by_list)
             elif number <= last and any(len(part) > 1 and _is_run(part, character) for part in (one, other)):
-                _cannot(f"the piece {pieces[merged]!r} and runs of {character!r} that have one score,")
+                cannot(f"the piece {pieces[merged]!r} and runs of {character!r} that have one score,")
     longest = max(map(sum, by_score))
     for n in range(2, 4 * longest):
         if _merged(n, by_list) != _merged(n, by_score):
-            _cannot(f"runs of {character!r} that have one score")
+            cannot(f"runs of {character!r} that have one score")
 
 
 def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
@@ -253,28 +256,33 @@ def _check_characters(ids: Mapping[str, int]) -> None:
         for cut in range(1, len(piece)):
             parts = piece[:cut], piece[cut:]
             if all(part in ids or len(part) == 1 for part in parts) and not missing.isdisjoint(parts):
-                _cannot(f"the piece {piece!r}, which has a character that is not a piece,")
+                cannot(f"the piece {piece!r}, which has a character that is not a piece,")
 
 
-def _check_writable(model: CodePointModel, spaces: Spaces) -> None:
-    """Refuse a model with rules or options that a tokenizer.json cannot hold."""
+def _check_rules(model: CodePointModel) -> None:
+    """Refuse a model with rules of normalization."""
     spec = model.normalizer
     if spec["precompiled_charsmap"]:
         raise FormatError(
             f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
             f"{llama_rules.shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
         )
+
+
+def check_options(model: CodePointModel) -> None:
+    """Refuse a model with options that a tokenizer.json cannot hold."""
     if model.denormalizer is not None and model.denormalizer["precompiled_charsmap"]:
-        _cannot("rules for decoded text")
-    if not spec["escape_whitespaces"]:
-        _cannot("spaces that do not become U+2581")
+        cannot("rules for decoded text")
+    if not model.normalizer["escape_whitespaces"]:
+        cannot("spaces that do not become U+2581")
     if PieceType.UNUSED in model.types:
-        _cannot("pieces of type UNUSED")
+        cannot("pieces of type UNUSED")
     if model.conventions is not None:
         return
     if b" " in model.piece_bytes and any(b" " in piece for piece in model.pieces):
-        _cannot("pieces with spaces")
+        cannot("pieces with spaces")
 
 
-def _cannot(what: str) -> NoReturn:
+def cannot(what: str) -> NoReturn:
+    """Raise FormatError for a part of a model that a tokenizer.json cannot hold."""
     raise FormatError(f"a tokenizer.json cannot hold {what} as sentencepiece means it; export it as sentencepiece")

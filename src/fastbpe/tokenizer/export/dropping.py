@@ -13,7 +13,7 @@ from fastbpe.errors import FormatError
 from fastbpe.model import CodePointModel, Model
 from fastbpe.normalization.huggingface import make_change
 from fastbpe.tokenizer.export.exportable import Exportable
-from fastbpe.tokenizer.export.verify_export import Difference, Verification, describe, probe
+from fastbpe.tokenizer.export.verify_export import MAX_SHOWN, Difference, Verification, describe, probe
 from fastbpe.tokenizer.families.codepoint_tables import make_normalizer
 
 #: Parts that can be dropped.
@@ -21,7 +21,6 @@ PARTS = ("normalizer",)
 
 Normalize = Callable[[str], str]
 
-_MAX_SHOWN = 8  # texts with other ids in a Verification
 _MAX_TEXTS = 1 << 16  # of the probe
 # What normalizers change: decomposed letters, compatibility characters, capitals, white space.
 _TEXTS = ("e\u0301", "\u212b", "\u1100\u1161", "\ufb01", "\uff21", "\u00c9", "  a  b ", "\u2460")
@@ -98,6 +97,7 @@ def report(
     """Return a result with what was dropped, and on which texts of the probe ids differ."""
     lines = () if text is None else text.splitlines(keepends=True)
     differences = compare(one._remake(), plain, normalize, lines)
-    changed = [*islice(differences, _MAX_SHOWN)]
+    changed = [*islice(differences, MAX_SHOWN)]
     n_changed = len(changed) + sum(1 for _ in differences)
-    return done._replace(dropped=PARTS, n_changed=n_changed, changed=tuple(changed))
+    shown = (*done.changed, *changed)[:MAX_SHOWN]
+    return done._replace(dropped=PARTS, n_changed=done.n_changed + n_changed, changed=shown)

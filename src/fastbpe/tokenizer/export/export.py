@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_huggingface_folder
 from fastbpe.formats.gguf import pre_tokenizers
 from fastbpe.formats.gguf import write as write_gguf
-from fastbpe.formats.huggingface import tokenizer_config, write, write_llama
+from fastbpe.formats.huggingface import tokenizer_config, write, write_llama, write_unigram
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.known_vocabularies import recognise
 from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
-from fastbpe.tokenizer.export import verify_export
+from fastbpe.tokenizer.export import unigram_sums, verify_export
 from fastbpe.tokenizer.export.exportable import Exportable, Files, model_of
 from fastbpe.tokenizer.export.verify_export import Verification, arguments, is_text, shown_ids, shown_text
 from fastbpe.tokenizer.families import components
@@ -64,6 +65,10 @@ def export(
             atomic_files.write_folder(file, files)
         else:
             atomic_files.write(file, files)
+        changed = () if done is None else done.changed
+        warned = unigram_sums.warning(os.fsdecode(file), tokenizer, chosen, changed)
+        if warned is not None:
+            warnings.warn(warned, FormatWarning, stacklevel=4)
         return done
 
     if is_folder:
@@ -134,13 +139,9 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
         return native.dump_code_points(model)
     if format == "sentencepiece":
         return model_file.dump(model)
-    if model.trainer["model_type"] == "unigram" and format in _CODE_POINT_FORMATS:
-        raise FormatError(
-            f"format={format!r} is written for BPE models, and this one is a unigram model; choose 'native' or "
-            "'sentencepiece'"
-        )
+    is_unigram = model.trainer["model_type"] == "unigram"
     if format == "huggingface":
-        return write_llama.dump(model)
+        return (write_unigram if is_unigram else write_llama).dump(model)
     if format == "gguf":
         return write_gguf.dump_code_points(model)
     if format not in FORMATS:

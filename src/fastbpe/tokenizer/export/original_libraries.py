@@ -47,7 +47,8 @@ def _tokenizers(text: str) -> Owner:
 
     made = tokenizers.Tokenizer.from_str(text)
     made.encode_special_tokens = True
-    made.model.dropout = None
+    if isinstance(made.model, tokenizers.models.BPE):
+        made.model.dropout = None
     made.no_truncation()
     made.no_padding()
     return Owner("tokenizers", lambda text: made.encode(text, add_special_tokens=False).ids)

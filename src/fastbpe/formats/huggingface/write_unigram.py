@@ -1,0 +1,143 @@
+"""Write a tokenizer.json for a unigram model of sentencepiece.
+
+tokenizers finds every entry of a Unigram vocabulary in text, sentencepiece only normal and user-defined pieces. So
+the names of control symbols, bytes and the unknown piece are kept apart: a Split cuts each between two characters
+that no piece joins. It changes no other text's best path, since no path goes over such a place.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from fastbpe.formats.charsmap import Charsmap
+from fastbpe.formats.huggingface import llama_spaces, llama_symbols, templates, write_llama
+from fastbpe.formats.huggingface.write import write_document
+from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
+
+_FOUND = (PieceType.NORMAL, PieceType.USER_DEFINED)  # types of the pieces that sentencepiece finds in text
+_BONUS = 0.1  # sentencepiece's score of a user-defined piece, for each byte but the first
+
+METASPACE_STEP = write_llama.pre_tokenizer(Conventions(splits=True))
+
+
+def dump(model: CodePointModel) -> bytes:
+    """Return the bytes of the file.
+
+    Raises:
+        FormatError: a tokenizer.json cannot hold this model; the message says what.
+    """
+    write_llama.check_options(model)
+    pieces = [piece.decode() for piece in model.pieces]
+    spaces = write_llama.spaces_of(model)
+    conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=True)
+    added = write_llama.added_tokens(model, pieces, conventions)
+    n = write_llama.n_listed(model, [token for token in added if token.special])
+    write_llama.check_listed(model, pieces[:n])
+    normalizers, pre_tokenizer = steps(model, pieces[:n])
+    unknown = model.types.find(PieceType.UNKNOWN)
+    return write_document(
+        added_tokens=added,
+        normalizer={"type": "Sequence", "normalizers": normalizers},
+        pre_tokenizer=pre_tokenizer,
+        post_processor=templates.describe(model.templates, pieces),
+        decoder=write_llama.decoder(conventions),
+        type="Unigram",
+        unk_id=unknown if unknown >= 0 else None,
+        vocab=[[piece, score] for piece, score in zip(pieces[:n], _scores(model), strict=False)],
+        byte_fallback=bool(model.trainer["byte_fallback"]),
+    )
+
+
+def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Return the normalizers, and the pre-tokenizer or None.
+
+    Args:
+        model: the model.
+        listed: the pieces that the vocabulary lists.
+
+    Raises:
+        FormatError: text may hold the name of a piece that sentencepiece does not find, and it cannot be cut.
+    """
+    charsmap, rules = model.normalizer["precompiled_charsmap"], []
+    if charsmap:
+        _check_symbols(model, charsmap)
+        rules.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()})
+    found = [piece for piece, kind in zip(listed, model.types, strict=False) if kind in _FOUND]
+    joined = {pair for piece in found for pair in pairwise(piece)}
+    falls_back = bool(model.trainer["byte_fallback"])
+    characters = {piece for piece in found if len(piece) == 1}
+
+    def is_apart(left: str, right: str) -> bool:
+        """Tell whether a text may be cut between two characters: no piece and no unknown piece has both."""
+        return (left, right) not in joined and (falls_back or left in characters or right in characters)
+
+    names = [piece for piece, kind in zip(listed, model.types, strict=False) if kind not in _FOUND]
+    cuts: dict[str, set[str]] = {}
+    unknown_names: list[str] = []
+    for name in names:
+        cut = next((pair for pair in pairwise(name) if is_apart(*pair)), None)
+        if cut is not None:
+            cuts.setdefault(cut[0], set()).add(cut[1])
+        elif characters.isdisjoint(name) and joined.isdisjoint(pairwise(name)):
+            unknown_names.append(name)  # one unknown piece, as its first character is
+        else:
+            kind = PieceType(model.types[listed.index(name)])
+            write_llama.cannot(f"the piece {name!r} of type {kind.name}, which text may hold,")
+    rules += llama_spaces.describe(write_llama.spaces_of(model))
+    rules += [
+        {"type": "Replace", "pattern": {"String": name}, "content": name[0]} for name in _longest_first(unknown_names)
+    ]
+    made = [METASPACE_STEP] if _splits_words(joined, characters) else []
+    made += [_cutting(cuts)] if cuts else []
+    return rules, {"type": "Sequence", "pretokenizers": made} if len(made) > 1 else next(iter(made), None)
+
+
+def _check_symbols(model: CodePointModel, charsmap: bytes) -> None:
+    """Refuse user-defined pieces that the rules of normalization change: sentencepiece leaves them as they are."""
+    rules = Charsmap(charsmap)
+    for piece, kind in zip(model.pieces, model.types, strict=True):
+        text = piece.decode()
+        if kind == PieceType.USER_DEFINED and any(rules.shortest(text[i:]) is not None for i in range(len(text))):
+            write_llama.cannot(f"the user-defined piece {text!r}, which its rules of normalization change,")
+
+
+def _longest_first(names: Collection[str]) -> list[str]:
+    return sorted(names, key=lambda name: (-len(name), name))
+
+
+def _splits_words(joined: Collection[tuple[str, str]], characters: Collection[str]) -> bool:
+    """Tell whether text may be cut before each U+2581."""
+    return METASPACE in characters and not any(right == METASPACE for _, right in joined)
+
+
+def _cutting(cuts: dict[str, set[str]]) -> dict[str, Any]:
+    """Return the pre-tokenizer that cuts between two characters. cuts: character → those that it is cut from."""
+    regex = "|".join(
+        f"{llama_symbols.escaped(left)}(?={'|'.join(map(llama_symbols.escaped, sorted(rights)))})"
+        for left, rights in sorted(cuts.items())
+    )
+    return {
+        "type": "Split",
+        "pattern": {"Regex": regex},
+        "behavior": "MergedWithPrevious",
+        "invert": False,
+    }
+
+
+def _scores(model: CodePointModel) -> Iterator[float]:
+    """Yield the score of each piece: sentencepiece's own, and the lowest where it never looks at it."""
+    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    normal = [score for score, kind in zip(scores, model.types, strict=True) if kind == PieceType.NORMAL]
+    lowest = min(normal, default=1.0)
+    if lowest > 0:  # the lowest of all entries decides the score of unknown characters
+        write_llama.cannot("a unigram model without a normal piece whose score is 0 or below")
+    for i, (score, kind) in enumerate(zip(scores, model.types, strict=True)):
+        if kind == PieceType.USER_DEFINED:
+            bonus = _BONUS * (len(model.piece(i)) - 1)
+            yield struct.unpack("<f", struct.pack("<f", bonus))[0]
+        else:
+            yield score if kind == PieceType.NORMAL else lowest

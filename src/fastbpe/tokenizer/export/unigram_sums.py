@@ -1,0 +1,122 @@
+"""Unigram models that change their library: texts that may get other ids, and the warning about them.
+
+sentencepiece adds scores in single precision over the whole text, tokenizers in double precision over each piece.
+So where the best two ways to cut a text nearly tie, each library may take another. And the normalizer Precompiled
+of tokenizers runs the rules of a sentencepiece model grapheme by grapheme, which differs on some marks.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Sequence
+from math import fsum
+from typing import NamedTuple
+
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe.formats.huggingface import llama_rules
+from fastbpe.model import CodePointModel, Model, PieceType
+from fastbpe.tokenizer.export.exportable import Exportable
+
+_EPSILON = 2.0**-23  # relative error of two additions in single precision
+_UNKNOWN = 10.0  # an unknown character is so much worse than the worst piece
+
+Normalize = Callable[[str], str]
+Changed = tuple[str, Sequence[int], Sequence[int]]
+
+
+class OtherSums(NamedTuple):
+    """Texts that a conversion between the two libraries may change.
+
+    normalize: functions that apply the rules of normalization, as each library does.
+    names: names of special tokens that only one of them finds in ordinary text.
+    scores: score of each id.
+    """
+
+    normalize: tuple[Normalize, Normalize]
+    names: Sequence[str]
+    scores: Sequence[float]
+
+    def excuses(self, text: str, expected: Sequence[int], found: Sequence[int]) -> bool:
+        """Tell whether two lists of ids of a text may differ: both sums are the same but for rounding."""
+        one, other = (normalize(text) for normalize in self.normalize)
+        # Of a text that its rules remove, sentencepiece may keep the space that it has put before it.
+        if one != other or (text and not one) or any(name in one for name in self.names):
+            return True
+        lowest = min(self.scores)
+        greatest = (abs(lowest) + _UNKNOWN) * (len(text) + 2)
+        sums = [fsum(self.scores[i] for i in ids) for ids in (expected, found)]
+        return abs(sums[0] - sums[1]) <= _EPSILON * greatest * (len(expected) + len(found))
+
+
+def warning(path: str, tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
+    """Say in a sentence which texts may get other ids; None: all ids stay.
+
+    Args:
+        path: the file.
+        tokenizer: the tokenizer that is written.
+        format: the format of the file.
+        changed: texts that were compared and get other ids, each with the ids of the tokenizer and of the file.
+    """
+    model = tokenizer._family.model
+    if not (_is_of_sentencepiece(model) and format == "huggingface"):
+        if not (_is_of_tokenizers(model) and format in ("sentencepiece", "gguf")):
+            return None
+    shown = "".join(
+        f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
+    )
+    charsmap = _charsmap(model)
+    apart = llama_rules.shown_apart(charsmap) if charsmap else ""
+    marks = f". The rules of normalization differ on some marks{apart}" if apart else ""
+    return (
+        f"{path}: sentencepiece adds scores in single precision, tokenizers in double: a text whose best two ways "
+        f"to cut nearly tie may get other ids{shown}{marks}"
+    )
+
+
+def between(one: Exportable, other: Exportable) -> OtherSums | None:
+    """Describe a conversion of a unigram model from one library to the other; None: it is none."""
+    source, target = one._family.model, other._family.model
+    if isinstance(source, CodePointModel) and isinstance(target, Model) and _is_of_tokenizers(target):
+        return _described(source, target, [])
+    if isinstance(target, CodePointModel) and isinstance(source, Model) and _is_of_tokenizers(source):
+        return _described(target, source, [*one.special_tokens])
+    return None
+
+
+def _is_of_sentencepiece(model: Model | CodePointModel) -> bool:
+    return isinstance(model, CodePointModel) and model.trainer["model_type"] == "unigram"
+
+
+def _is_of_tokenizers(model: Model | CodePointModel) -> bool:
+    return isinstance(model, Model) and model.spelling is not None and model.spelling.kind == "Unigram"
+
+
+def _charsmap(model: Model | CodePointModel) -> bytes:
+    if isinstance(model, CodePointModel):
+        return bytes(model.normalizer["precompiled_charsmap"])
+    encoded = (step["precompiled_charsmap"] for step in model.normalizers if step["type"] == "Precompiled")
+    return base64.b64decode(next(encoded, ""))
+
+
+def _described(model: CodePointModel, other: Model, names: Sequence[str]) -> OtherSums:
+    charsmap = _charsmap(model)
+    normalize: tuple[Normalize, Normalize] = str, str
+    if charsmap:
+        from fastbpe.normalization.precompiled import Precompiled  # here: few models have rules
+
+        symbols = [p for p, kind in zip(model.pieces, model.types, strict=True) if kind == PieceType.USER_DEFINED]
+        rules = Normalizer(
+            charsmap,
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            escape_whitespaces=False,
+            symbols=symbols,
+        )
+        normalize = (
+            lambda text: rules.normalize(text.encode()).decode(),
+            Precompiled(base64.b64encode(charsmap).decode()),
+        )
+    listed = memoryview(other.scores).cast("B").cast("d")
+    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    return OtherSums(normalize, names, (*listed, *scores[len(listed) :]))
