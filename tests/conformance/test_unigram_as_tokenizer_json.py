@@ -17,6 +17,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError
+from helpers.shared_data import corpus, data_file
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
@@ -124,3 +125,72 @@ def test_models_with_random_options_give_the_same_ids(tmp_path: Path) -> None:
     refused = [compare(seed, tmp_path / "tokenizer.json") for seed in range(ROUNDS)]
     assert refused.count("") > ROUNDS / 2
     assert all(any(reason in message for reason in REFUSED) for message in refused if message), {*refused}
+
+
+def converted(model: bytes, kind: str) -> str:
+    """Write the tokenizer.json that transformers makes for T5 or XLM-R of a model's file."""
+    from fastbpe.formats.sentencepiece import model_file
+
+    read = model_file.parse(model, "model")
+    scores = memoryview(read.scores).cast("f").tolist()
+    pieces = [(piece.decode(), score) for piece, score in zip(read.pieces, scores, strict=True)]
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, unk_id=0, byte_fallback=False))
+    normalizers, steps = tokenizers.normalizers, tokenizers.pre_tokenizers
+    rules = normalizers.Precompiled(read.normalizer["precompiled_charsmap"])
+    metaspace = steps.Metaspace(replacement="▁", prepend_scheme="always")
+    if kind == "t5":
+        trimmed = [normalizers.Strip(left=False, right=True), normalizers.Replace(tokenizers.Regex(" {2,}"), "▁")]
+        made.normalizer = normalizers.Sequence([rules, *trimmed])
+        made.pre_tokenizer = metaspace
+    else:
+        made.normalizer = rules
+        made.pre_tokenizer = steps.Sequence([steps.WhitespaceSplit(), metaspace])
+    made.decoder = tokenizers.decoders.Metaspace(replacement="▁", prepend_scheme="always")
+    made.add_special_tokens(["<unk>", "<s>", "</s>", "<extra_id_0>"])
+    return made.to_str()
+
+
+@pytest.mark.filterwarnings("ignore:.*single precision:fastbpe.FormatWarning")
+@pytest.mark.parametrize("kind", ["t5", "xlm-r"])
+def test_files_of_converters_become_models_of_sentencepiece(kind: str, tmp_path: Path) -> None:
+    model = data_file("zoo", "torchtune-unigram", "spm.model").read_bytes()
+    tokenizer = fastbpe.load(converted(model, kind).encode())
+    tokenizer.export(tmp_path / "x.model", format="sentencepiece")
+    processor = spm.SentencePieceProcessor(model_file=str(tmp_path / "x.model"))
+    original = spm.SentencePieceProcessor(model_proto=model)
+    assert processor.piece_to_id("<extra_id_0>") == original.get_piece_size()
+    assert processor.is_control(processor.piece_to_id("<extra_id_0>"))
+    for name in ("english.txt", "multilingual.txt", "emoji_mixed.txt"):
+        lines = corpus(name, None if FULL else 100_000).replace("\0", "").split("\n")
+        assert processor.encode(lines) == original.encode(lines)
+
+
+def test_files_of_converters_that_keep_tabs_are_refused(tmp_path: Path) -> None:
+    model = data_file("vocab", "sp_test_model.model").read_bytes()
+    with pytest.raises(FormatError, match=r"make no space of '\\t'; export it as native or huggingface"):
+        fastbpe.load(converted(model, "t5").encode()).export(tmp_path / "x.model", format="sentencepiece")
+
+
+@pytest.mark.filterwarnings("ignore:.*single precision:fastbpe.FormatWarning")
+def test_model_that_returns_from_tokenizer_json_is_the_same(tmp_path: Path) -> None:
+    n_same = 0
+    for seed in range(ROUNDS // 2):
+        rng = random.Random(seed)
+        options = options_of(rng)
+        model = trained(["".join(rng.choices("ab c1d", k=rng.randint(1, 14))) for _ in range(60)], options)
+        tokenizer = fastbpe.load(model)
+        try:
+            tokenizer.export(tmp_path / "x.json", format="huggingface")
+        except FormatError as error:
+            assert any(reason in str(error) for reason in REFUSED)
+            continue
+        fastbpe.load(tmp_path / "x.json").export(tmp_path / "x.model", format="sentencepiece")
+        original = spm.SentencePieceProcessor(model_proto=model)
+        again = spm.SentencePieceProcessor(model_file=str(tmp_path / "x.model"))
+        for text in texts_of(rng, options):
+            assert again.encode(text) == original.encode(text), (seed, options, text)
+        for i in range(original.get_piece_size()):
+            kinds = [(one.id_to_piece(i), one.is_control(i), one.is_byte(i)) for one in (original, again)]
+            assert kinds[0] == kinds[1], (seed, i)
+        n_same += 1
+    assert n_same > ROUNDS / 4

@@ -18,7 +18,7 @@ ENDINGS: Mapping[str, Mapping[str, Format]] = {
         ".model": "minbpe",
         ".gguf": "gguf",
     },
-    "character": {".fbpe": "native", ".json": "huggingface"},
+    "character": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece", ".gguf": "gguf"},
     "codepoint": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece", ".gguf": "gguf"},
 }
 _FOLDER = "a folder"

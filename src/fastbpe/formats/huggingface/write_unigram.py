@@ -21,7 +21,7 @@ from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
 _FOUND = (PieceType.NORMAL, PieceType.USER_DEFINED)  # types of the pieces that sentencepiece finds in text
 _BONUS = 0.1  # sentencepiece's score of a user-defined piece, for each byte but the first
 
-METASPACE_STEP = write_llama.pre_tokenizer(Conventions(splits=True))
+_METASPACE_STEP = write_llama.pre_tokenizer(Conventions(splits=True))
 
 
 def dump(model: CodePointModel) -> bytes:
@@ -91,7 +91,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
     rules += [
         {"type": "Replace", "pattern": {"String": name}, "content": name[0]} for name in _longest_first(unknown_names)
     ]
-    made = [METASPACE_STEP] if _splits_words(joined, characters) else []
+    made = [_METASPACE_STEP] if _splits_words(joined, characters) else []
     made += [_cutting(cuts)] if cuts else []
     return rules, {"type": "Sequence", "pretokenizers": made} if len(made) > 1 else next(iter(made), None)
 
@@ -137,7 +137,12 @@ def _scores(model: CodePointModel) -> Iterator[float]:
         write_llama.cannot("a unigram model without a normal piece whose score is 0 or below")
     for i, (score, kind) in enumerate(zip(scores, model.types, strict=True)):
         if kind == PieceType.USER_DEFINED:
-            bonus = _BONUS * (len(model.piece(i)) - 1)
-            yield struct.unpack("<f", struct.pack("<f", bonus))[0]
+            yield bonus(model.piece(i).decode())
         else:
             yield score if kind == PieceType.NORMAL else lowest
+
+
+def bonus(piece: str) -> float:
+    """Return the score that sentencepiece gives to a user-defined piece."""
+    made: float = struct.unpack("<f", struct.pack("<f", _BONUS * (len(piece.encode()) - 1)))[0]
+    return made

@@ -125,7 +125,12 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
         model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
         pairs = [(left, right) for left, right, _ in model.merge_list() or ()]
         return write_characters.dump(model, vocabulary.tokens(), pairs)
-    if format not in FORMATS:
+    model = model_of(tokenizer)
+    if format == "sentencepiece" and model.spelling is not None and model.spelling.kind != "BPE":
+        from fastbpe.formats.sentencepiece import from_unigram  # here: few tokenizers are written so
+
+        return model_file.dump(from_unigram.convert(model, tokenizer._family.vocabulary.tokens()))
+    if format not in (*FORMATS, "sentencepiece"):
         raise FormatError(choose_one_of("format", format, ("huggingface", "native")))
     raise FormatError(
         f"format={format!r} cannot hold base symbols that are characters with the spelling of a tokenizer.json; "
