@@ -251,7 +251,7 @@ def test_random_vocabularies_are_read_back_with_the_same_ids(seed: int) -> None:
 
 DAMAGE: dict[str, tuple[dict[str, Any], str]] = {
     "no tokenizer": ({"model": None}, r"there is no tokenizer\.ggml\.model: it holds no tokenizer"),
-    "bert": ({"model": Typed(STRING, b"bert")}, "of the kind 'bert'; fastbpe reads gpt2, llama, gemma4"),
+    "rwkv": ({"model": Typed(STRING, b"rwkv")}, "of the kind 'rwkv'; fastbpe reads gpt2, llama, t5, bert, gemma4"),
     "model of a number": ({"model": Typed(UINT32, 5)}, "model: expected a string, found 5"),
     "unknown pre": ({"pre": Typed(STRING, b"parrot")}, "pre: 'parrot' is not known"),
     "pre that is not UTF-8": ({"pre": Typed(STRING, b"\xff")}, r"pre: b'\\xff' is not UTF-8"),

@@ -82,13 +82,24 @@ class Keys:
             self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which llama.cpp does not have")
         return types
 
-    def role_ids(self, n: int) -> dict[str, int]:
-        """Return role → id. Like llama.cpp, leave out an id without a token."""
-        found = {role: self._values.get(PREFIX + key) for role, key in ROLES.items()}
-        return {role: value for role, value in found.items() if type(value) is int and 0 <= value < n}
+    def role_ids(self, n: int, defaults: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Return role → id. Like llama.cpp, leave out an id without a token.
 
-    def around(self, roles: Mapping[str, int], *, adds_bos: bool) -> tuple[list[int], list[int]]:
+        Args:
+            n: number of tokens.
+            defaults: ids for roles that the file does not name, or names wrongly.
+        """
+        found = {**(defaults or {})}
+        for role, key in ROLES.items():
+            value = self._values.get(PREFIX + key)
+            if type(value) is int and 0 <= value < n:
+                found[role] = value
+        return {role: value for role, value in found.items() if value < n}
+
+    def around(
+        self, roles: Mapping[str, int], *, adds_bos: bool, adds_eos: bool = False
+    ) -> tuple[list[int], list[int]]:
         """Return (ids before a text, ids after it)."""
-        flags = {"bos": self.flag("add_bos_token", adds_bos), "eos": self.flag("add_eos_token", False)}
+        flags = {"bos": self.flag("add_bos_token", adds_bos), "eos": self.flag("add_eos_token", adds_eos)}
         before, behind = ([roles[role]] if flags[role] and role in roles else [] for role in ("bos", "eos"))
         return before, behind

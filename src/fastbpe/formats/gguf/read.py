@@ -9,7 +9,7 @@ from typing import Any
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.byte_level import bytes_of
-from fastbpe.formats.gguf import characters, metadata
+from fastbpe.formats.gguf import characters, metadata, words
 from fastbpe.formats.gguf.keys import PREFIX, ROLES, Keys
 from fastbpe.formats.gguf.pre_tokenizers import DEFAULT, PRE_TOKENIZERS, PreTokenizer
 from fastbpe.formats.sentencepiece import model_file, specs
@@ -17,7 +17,10 @@ from fastbpe.model import AddedToken, Buffer, CodePointModel, Model, PieceType, 
 from fastbpe.patterns import PatternLike
 
 METASPACE = "\u2581".encode()
-_KINDS = ("gpt2", "llama", characters.GEMMA)
+UNIGRAM = "t5"
+_KINDS = ("gpt2", "llama", UNIGRAM, words.KIND, characters.GEMMA)
+#: Roles that a file of the kind "t5" does not name.
+_T5_ROLES = {"eos": 1, "unk": 2, "pad": 0}
 
 
 def parse(
@@ -45,16 +48,18 @@ def parse(
             f"{where}: GGUF: the tokenizer is of the kind {kind!r:.40}; fastbpe reads {', '.join(_KINDS)}"
         )
     pre = characters.GEMMA if kind == characters.GEMMA else keys.text("pre", None)
-    is_characters = kind != "llama" and pre in characters.PRE_NAMES
+    is_characters = kind in ("gpt2", characters.GEMMA) and pre in characters.PRE_NAMES
     if kind == "gpt2" and not is_characters:
         return _byte_level(keys, pattern, special_tokens)
     if pattern is not None:
         raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
     if is_characters:
         return characters.read(keys, str(pre), special_tokens)
+    if kind == words.KIND:
+        return words.read(keys, special_tokens)
     if special_tokens is not None:
         raise FormatError(f"{where}: holds its own special tokens; load it without special_tokens=")
-    return _code_points(keys)
+    return _code_points(keys, is_unigram=kind == UNIGRAM)
 
 
 # Byte level
@@ -150,11 +155,13 @@ def _merges(keys: Keys, ids: Mapping[bytes, int]) -> bytes:
 # Code points
 
 
-def _code_points(keys: Keys) -> CodePointModel:
+def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
     pieces: list[bytes] = keys.items("tokens", bytes, None)
     types = keys.types(len(pieces))
     scores = keys.items("scores", float, len(pieces))
-    roles = keys.role_ids(len(pieces))
+    roles = keys.role_ids(len(pieces), _T5_ROLES if is_unigram else None)
+    if is_unigram:
+        types = _unigram_types(keys, types, roles)
     # The converter writes user-defined pieces with spaces, which are U+2581 when they are searched.
     pieces = [
         piece.replace(b" ", METASPACE) if kind == PieceType.USER_DEFINED else piece
@@ -173,7 +180,7 @@ def _code_points(keys: Keys) -> CodePointModel:
         if role in roles:
             name = pieces[roles[role]].decode("utf-8", "surrogateescape")
             named |= {f"{role}_id": roles[role], f"{role}_piece": name}
-    before, behind = keys.around(roles, adds_bos=True)
+    before, behind = keys.around(roles, adds_bos=not is_unigram, adds_eos=is_unigram)
     model = CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
@@ -182,25 +189,58 @@ def _code_points(keys: Keys) -> CodePointModel:
         trainer=specs.make(
             specs.TRAINER,
             {
-                "model_type": "bpe",
+                "model_type": "unigram" if is_unigram else "bpe",
                 "vocab_size": len(pieces),
                 "byte_fallback": PieceType.BYTE in types,
                 **named,
             },
         ),
-        normalizer=specs.make(
-            specs.NORMALIZER,
-            {
-                "name": "identity",
-                "add_dummy_prefix": keys.flag("add_space_prefix", True),
-                "remove_extra_whitespaces": False,
-            },
-        ),
+        normalizer=specs.make(specs.NORMALIZER, _unigram_rules(keys) if is_unigram else _bpe_rules(keys)),
     )
     unknowns = [i for i in unknowns if types[i] == PieceType.UNKNOWN]
     special = model_file.special_tokens(piece_bytes, piece_ends, unknowns)
     checked = model_file.parse(model_file.dump(model._replace(added_tokens=special)), keys.where)
+    if is_unigram:  # llama.cpp cuts user-defined tokens out of the text, and normalizes what lies between
+        symbols = [
+            AddedToken(piece.decode(), i)
+            for i, (piece, kind) in enumerate(zip(pieces, types, strict=True))
+            if kind == PieceType.USER_DEFINED
+        ]
+        checked = checked._replace(added_tokens=[*checked.added_tokens, *symbols])
     templates = around(before, behind)
     if templates == checked.templates:
         return checked
     return checked._replace(template=(before, behind), pair_template=templates.pair)
+
+
+def _bpe_rules(keys: Keys) -> dict[str, Any]:
+    return {
+        "name": "identity",
+        "add_dummy_prefix": keys.flag("add_space_prefix", True),
+        "remove_extra_whitespaces": False,
+    }
+
+
+def _unigram_rules(keys: Keys) -> dict[str, Any]:
+    """Return the options of the normalizer. Where llama.cpp merges white space, it puts a space before each word."""
+    merges = keys.flag("remove_extra_whitespaces", False)
+    charsmap = bytes(byte & 0xFF for byte in keys.items("precompiled_charsmap", int, None, []))
+    return {
+        "name": "user_defined" if charsmap else "identity",
+        "precompiled_charsmap": charsmap,
+        "add_dummy_prefix": keys.flag("add_space_prefix", False) or merges,
+        "remove_extra_whitespaces": merges,
+    }
+
+
+def _unigram_types(keys: Keys, types: Sequence[int], roles: Mapping[str, int]) -> list[int]:
+    """Return the types of pieces, the unknown one of its type whatever the file says."""
+    if PieceType.BYTE in types:
+        keys.fail(
+            "token_type",
+            f"token {types.index(PieceType.BYTE)} is of the type BYTE: llama.cpp does not fall back to bytes here",
+        )
+    unknown = roles.get("unk")
+    if unknown is None or types[unknown] in (PieceType.NORMAL, PieceType.USER_DEFINED):
+        keys.fail("unknown_token_id", f"{unknown} is not the id of a token of the type UNKNOWN")
+    return [*types[:unknown], int(PieceType.UNKNOWN), *types[unknown + 1 :]]  # type: ignore[operator]

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
-from fastbpe.formats.gguf import metadata
+from fastbpe.formats.gguf import metadata, words
 from fastbpe.formats.gguf.keys import PREFIX, ROLES
 from fastbpe.formats.gguf.metadata import Typed
 from fastbpe.formats.gguf.read import METASPACE
+from fastbpe.formats.huggingface.write import all_added_tokens
 from fastbpe.formats.sentencepiece import model_file
-from fastbpe.model import TEXT, AddedToken, CodePointModel, PieceType
+from fastbpe.model import TEXT, AddedToken, CodePointModel, Model, PieceType
 
+_NEVER = -1e30  # score of a piece that is never on the best path
 _UNUSED = "[PAD{}]"  # text of an id without a token, as llama.cpp's converter writes it
 #: Options of a sentencepiece model that a GGUF file has no place for, with the values that need none.
 _OFF = {
@@ -106,6 +108,8 @@ def dump_code_points(model: CodePointModel) -> bytes:
     Raises:
         FormatError: the format cannot hold this vocabulary; the message says what.
     """
+    if model.trainer["model_type"] == "unigram":
+        return _dump_unigram(model)
     plain = model_file.parse(model_file.dump(model), "the model")  # without the conventions of a tokenizer.json
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:
@@ -120,10 +124,6 @@ def dump_code_points(model: CodePointModel) -> bytes:
         piece.replace(METASPACE, b" ") if kind == PieceType.USER_DEFINED else piece
         for piece, kind in zip(plain.pieces, plain.types, strict=True)
     ]
-    roles: dict[str, int | None] = {role: plain.control_id(role) for role in ("bos", "eos", "pad")}
-    roles["unk"] = plain.types.find(PieceType.UNKNOWN) if PieceType.UNKNOWN in plain.types else None
-    single = model.templates.single
-    at = tuple(single).index(TEXT)
     return _file(
         "llama",
         {
@@ -132,9 +132,121 @@ def dump_code_points(model: CodePointModel) -> bytes:
             "scores": Typed(metadata.FLOAT32, struct.unpack(f"<{len(pieces)}f", plain.scores), True),
             "token_type": Typed(metadata.INT32, list(plain.types), True),
             "add_space_prefix": Typed(metadata.BOOL, plain.normalizer["add_dummy_prefix"]),
-            **_roles(roles, (single[:at], single[at + 1 :])),
+            **_code_point_roles(plain, model),
         },
     )
+
+
+def _dump_unigram(model: CodePointModel) -> bytes:
+    """Return the bytes of a file of the kind "t5"."""
+    spec = model.normalizer
+    added = {token.id for token in model.added_tokens if not token.special}
+    _check_added([token for token in model.added_tokens if not token.special], {})
+    symbols = [i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED and i not in added]
+    if symbols:
+        raise FormatError(
+            f"a GGUF file cannot hold the user-defined piece {model.piece(symbols[0])!r} of a unigram model: "
+            "llama.cpp cuts such pieces out of the text first; export it as native or sentencepiece"
+        )
+    lost = ""
+    if not spec["escape_whitespaces"]:
+        lost = "that spaces stay spaces"
+    elif model.trainer["treat_whitespace_as_suffix"]:
+        lost = "that spaces end words"
+    elif spec["add_dummy_prefix"] != spec["remove_extra_whitespaces"]:
+        lost = "one of add_dummy_prefix and remove_extra_whitespaces without the other"
+    elif PieceType.BYTE in model.types:
+        lost = "byte_fallback of a unigram model, which llama.cpp does not have"
+    if lost:
+        raise FormatError(f"a GGUF file cannot hold {lost}; export it as native or sentencepiece")
+    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    charsmap = spec["precompiled_charsmap"]
+    rules = {"precompiled_charsmap": Typed(metadata.UINT8, list(charsmap), True)} if charsmap else {}
+    return _file(
+        "t5",
+        {
+            "pre": _text("default"),
+            "tokens": Typed(metadata.STRING, model.pieces, True),
+            "scores": Typed(
+                metadata.FLOAT32,
+                # llama.cpp finds unused pieces in text, too.
+                [
+                    _NEVER if kind == PieceType.UNUSED else score
+                    for score, kind in zip(scores, model.types, strict=True)
+                ],
+                True,
+            ),
+            "token_type": Typed(metadata.INT32, list(model.types), True),
+            "add_space_prefix": Typed(metadata.BOOL, spec["add_dummy_prefix"]),
+            "remove_extra_whitespaces": Typed(metadata.BOOL, spec["remove_extra_whitespaces"]),
+            **rules,
+            **_code_point_roles(model, model),
+        },
+    )
+
+
+def dump_words(
+    model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | None], n_ids: int
+) -> bytes:
+    """Return the bytes of a file of the kind "bert".
+
+    Args:
+        model: the model.
+        tokens: UTF-8 of the ordinary tokens by id.
+        roles: role → id.
+        n_ids: number of ids.
+
+    Raises:
+        FormatError: the model is not WordPiece with the steps of BERT, or the format cannot hold its tokens.
+    """
+    lowers, strips = words.settings_of(model)
+    spelling = model.spelling
+    assert spelling is not None
+    added = all_added_tokens(model)
+    _check_added([token for token in added if not token.special], {})
+    texts = [token.decode() for token in tokens] + [""] * (n_ids - len(tokens))
+    types = [int(PieceType.NORMAL)] * n_ids
+    for token in added:
+        texts[token.id] = token.content
+        types[token.id] = int(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
+    names = {token.content: token.id for token in added}
+    for i, text in enumerate(texts):
+        if not text:
+            texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
+    marked = words.texts_of(texts, names)
+    if len({*marked}) != n_ids:
+        raise FormatError("two tokens would be written as one text; export it as native or huggingface")
+    named = dict(roles)
+    named["unk"] = spelling.unknown if spelling.unknown >= 0 else None
+    before, behind = model.template
+    if len(before) == len(behind) == 1:
+        named |= {"bos": before[0], "sep": behind[0]}
+    if any(named.get(role) is None for role in ("unk", "sep")) or named.get("bos", named.get("cls")) is None:
+        raise FormatError(
+            "a GGUF file with WordPiece needs the tokens unk, cls and sep; name them: "
+            "export(roles={'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]'})"
+        )
+    named.setdefault("bos", named.get("cls"))
+    return _file(
+        words.KIND,
+        {
+            "pre": _text("default"),
+            "tokens": Typed(metadata.STRING, [text.encode() for text in marked], True),
+            "token_type": Typed(metadata.INT32, types, True),
+            "normalizer.lowercase": Typed(metadata.BOOL, lowers),
+            "normalizer.strip_accents": Typed(metadata.BOOL, strips),
+            **{key: value for key, value in _roles(named, ((), ())).items() if not key.startswith("add_")},
+        },
+    )
+
+
+def _code_point_roles(plain: CodePointModel, model: CodePointModel) -> dict[str, Typed]:
+    """Return the keys for roles and template. plain: the model as a .model file has it."""
+    roles: dict[str, int | None] = {role: plain.control_id(role) for role in ("bos", "eos", "pad")}
+    roles["unk"] = plain.types.find(PieceType.UNKNOWN) if PieceType.UNKNOWN in plain.types else None
+    single = model.templates.single
+    at = tuple(single).index(TEXT)
+    return _roles(roles, (single[:at], single[at + 1 :]))
 
 
 def _roles(roles: Mapping[str, int | None], template: tuple[Sequence[int], Sequence[int]]) -> dict[str, Typed]:

@@ -260,8 +260,10 @@ def _check_characters(ids: Mapping[str, int]) -> None:
 
 
 def _check_rules(model: CodePointModel) -> None:
-    """Refuse a model with rules of normalization."""
+    """Refuse a model with rules of normalization, or with unused pieces."""
     spec = model.normalizer
+    if PieceType.UNUSED in model.types:
+        cannot("pieces of type UNUSED")
     if spec["precompiled_charsmap"]:
         raise FormatError(
             f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
@@ -275,8 +277,6 @@ def check_options(model: CodePointModel) -> None:
         cannot("rules for decoded text")
     if not model.normalizer["escape_whitespaces"]:
         cannot("spaces that do not become U+2581")
-    if PieceType.UNUSED in model.types:
-        cannot("pieces of type UNUSED")
     if model.conventions is not None:
         return
     if b" " in model.piece_bytes and any(b" " in piece for piece in model.pieces):

@@ -126,10 +126,14 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
         pairs = [(left, right) for left, right, _ in model.merge_list() or ()]
         return write_characters.dump(model, vocabulary.tokens(), pairs)
     model = model_of(tokenizer)
-    if format == "sentencepiece" and model.spelling is not None and model.spelling.kind != "BPE":
+    kind = "BPE" if model.spelling is None else model.spelling.kind
+    if kind == "Unigram" and format in ("sentencepiece", "gguf"):
         from fastbpe.formats.sentencepiece import from_unigram  # here: few tokenizers are written so
 
-        return model_file.dump(from_unigram.convert(model, tokenizer._family.vocabulary.tokens()))
+        return dump_code_points(from_unigram.convert(model, tokenizer._family.vocabulary.tokens()), format)
+    if kind == "WordPiece" and format == "gguf":
+        tokens = tokenizer._family.vocabulary.tokens()
+        return write_gguf.dump_words(model, tokens, tokenizer._roles, tokenizer.n_vocab)
     if format not in (*FORMATS, "sentencepiece"):
         raise FormatError(choose_one_of("format", format, ("huggingface", "native")))
     raise FormatError(

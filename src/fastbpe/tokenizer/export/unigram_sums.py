@@ -59,18 +59,19 @@ def warning(path: str, tokenizer: Exportable, format: str, changed: Sequence[Cha
         changed: texts that were compared and get other ids, each with the ids of the tokenizer and of the file.
     """
     model = tokenizer._family.model
-    if not (_is_of_sentencepiece(model) and format == "huggingface"):
-        if not (_is_of_tokenizers(model) and format in ("sentencepiece", "gguf")):
-            return None
+    others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")
+    if format not in others or not (_is_of_sentencepiece(model) or _is_of_tokenizers(model)):
+        return None
     shown = "".join(
         f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
     )
     charsmap = _charsmap(model)
-    apart = llama_rules.shown_apart(charsmap) if charsmap else ""
+    changes_rules = charsmap and not (_is_of_sentencepiece(model) and format == "gguf")
+    apart = llama_rules.shown_apart(charsmap) if changes_rules else ""
     marks = f". The rules of normalization differ on some marks{apart}" if apart else ""
     return (
-        f"{path}: sentencepiece adds scores in single precision, tokenizers in double: a text whose best two ways "
-        f"to cut nearly tie may get other ids{shown}{marks}"
+        f"{path}: sentencepiece adds scores in single precision, tokenizers and llama.cpp in double: a text whose "
+        f"best two ways to cut nearly tie may get other ids{shown}{marks}"
     )
 
 

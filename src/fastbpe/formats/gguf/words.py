@@ -1,0 +1,133 @@
+"""GGUF files of the kind "bert": WordPiece, as BERT has it.
+
+llama.cpp puts a U+2581 before the first token of a word, and takes "##" from the others. `read_segmented` reads such
+a file as the tokenizer.json of a BERT. Words may be of any length, as in llama.cpp.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.gguf.keys import Keys
+from fastbpe.formats.huggingface import read_segmented, templates
+from fastbpe.formats.huggingface.write import document
+from fastbpe.model import METASPACE, PAIR, TEXT, AddedToken, Model, PieceType, Templates
+
+KIND = "bert"
+CONTINUES = "##"  # before a token that continues a word
+_LONGEST = (1 << 63) - 1  # characters of a word
+_ROLES = {"bos": 101, "unk": 100, "sep": 102, "pad": 0, "mask": 103}  # ids that a file need not name
+_PRE_TOKENIZER = {"type": "BertPreTokenizer"}
+_DECODER = {"type": "WordPiece", "prefix": CONTINUES, "cleanup": True}
+
+
+def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
+    """Make the model of a file.
+
+    Args:
+        keys: the keys of the file.
+        special_tokens: name → id, in place of those in the file.
+
+    Raises:
+        FormatError: a damaged file.
+    """
+    listed = keys.items("tokens", bytes, None)
+    types = keys.types(len(listed))
+    keys.check_bytes(listed, types)
+    texts = [spelled(keys.decoded("tokens", token), kind) for token, kind in zip(listed, types, strict=True)]
+    vocabulary: dict[str, int] = {}
+    for i, text in enumerate(texts):
+        if vocabulary.setdefault(text, i) != i:
+            keys.fail("tokens", f"tokens {vocabulary[text]} and {i} are both {text!r:.80} for BERT")
+    roles = keys.role_ids(len(texts), _ROLES)
+    for role in ("bos", "unk", "sep"):
+        if role not in roles:
+            keys.fail(f"{role} token", f"it has no id below {len(texts)}")
+    bos, sep = roles["bos"], roles["sep"]
+    lowers = keys.flag("normalizer.lowercase", True)
+    described = document(
+        added_tokens=_added_tokens(texts, types),
+        normalizer=normalizer(lowers, keys.flag("normalizer.strip_accents", lowers)),
+        pre_tokenizer=_PRE_TOKENIZER,
+        post_processor=templates.describe(Templates((bos, TEXT, sep), (bos, TEXT, sep, PAIR, sep)), texts),
+        decoder=_DECODER,
+        type="WordPiece",
+        unk_token=texts[roles["unk"]],
+        continuing_subword_prefix=CONTINUES,
+        max_input_chars_per_word=_LONGEST,
+        vocab=vocabulary,
+    )
+    model = read_segmented.parse(json.dumps(described).encode(), keys.where, special_tokens=special_tokens)
+    assert model is not None
+    if "cls" not in roles:
+        roles["cls"] = bos
+    del roles["bos"]
+    return model._replace(roles={role: texts[token_id] for role, token_id in roles.items()})
+
+
+def spelled(text: str, kind: int) -> str:
+    """Return a token as BERT spells it."""
+    if text.startswith(METASPACE):
+        return text[len(METASPACE) :] or text
+    is_name = kind != PieceType.NORMAL or not text or _is_bracketed(text)
+    return text if is_name else CONTINUES + text
+
+
+def marked(token: str) -> str:
+    """Return a token as llama.cpp spells it: the inverse of `spelled`."""
+    if token.startswith(CONTINUES):
+        return token[len(CONTINUES) :]
+    return token if _is_bracketed(token) else METASPACE + token
+
+
+def _is_bracketed(text: str) -> bool:
+    return text.startswith("[") and text.endswith("]") and len(text) > 1
+
+
+def normalizer(lowers: bool, strips: bool) -> dict[str, Any]:
+    """Return the normalizer of a BERT."""
+    return {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": strips,
+        "lowercase": lowers,
+    }
+
+
+def _added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]:
+    special = (PieceType.CONTROL, PieceType.UNKNOWN)
+    return [
+        AddedToken(text, i, special=kind in special)
+        for i, (text, kind) in enumerate(zip(texts, types, strict=True))
+        if text and (kind in special or kind == PieceType.USER_DEFINED)
+    ]
+
+
+def settings_of(model: Model) -> tuple[bool, bool]:
+    """Return (letters become lower case, accents go away) of a BERT.
+
+    Raises FormatError if the steps are others than llama.cpp's.
+    """
+    spelling = model.spelling
+    steps = [*model.normalizers]
+    if spelling is not None and spelling.prefix == CONTINUES and len(steps) == 1:
+        lowers = bool(steps[0].get("lowercase"))
+        strips = steps[0].get("strip_accents")
+        strips = lowers if strips is None else bool(strips)
+        expected = {**normalizer(lowers, strips), "strip_accents": steps[0].get("strip_accents")}
+        if steps[0] == expected and [*model.pre_tokenizers] == [_PRE_TOKENIZER]:
+            return lowers, strips
+    kinds = [step["type"] for step in (*model.normalizers, *model.pre_tokenizers)]
+    raise FormatError(
+        f"a GGUF file holds WordPiece with the steps of BERT only (BertNormalizer, BertPreTokenizer, the prefix "
+        f"{CONTINUES!r}), and this has the steps {', '.join(kinds) or 'none'}; export it as native or huggingface"
+    )
+
+
+def texts_of(tokens: Iterable[str], names: Mapping[str, int]) -> list[str]:
+    """Return the tokens as llama.cpp spells them. names: special and added tokens, which are written as they are."""
+    return [token if token in names else marked(token) for token in tokens]
