@@ -238,6 +238,10 @@ class PieceType(IntEnum):
     BYTE = 6
 
 
+#: Types of pieces that stand for text. The others are names.
+TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED})
+
+
 class Conventions(NamedTuple):
     """Differences of the library tokenizers from sentencepiece, as a tokenizer.json states them.
 
@@ -289,7 +293,8 @@ class CodePointModel(_CodePointFields):
     """Code-point vocabulary with everything that decides ids: content of a sentencepiece `.model` of type BPE.
 
     Attributes:
-        piece_bytes: bytes – the pieces of all ids end to end, normally UTF-8; none is empty, no two are equal.
+        piece_bytes: bytes – the pieces of all ids end to end, normally UTF-8; none is empty. No two are equal, but in a
+            unigram model one of TEXT_TYPES may equal one of the other types.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
         scores: bytes – score of each id, float32 little-endian. The pair that makes the piece of the highest score
             merges first.
@@ -360,6 +365,15 @@ class CodePointModel(_CodePointFields):
         """The piece of each id."""
         ends = self._ends
         return [self.piece_bytes[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]
+
+    @cached_property
+    def ids(self) -> dict[bytes, int]:
+        """The id of each piece. Of two equal pieces it is the one that no text has, as in sentencepiece."""
+        ids = {piece: i for i, piece in enumerate(self.pieces)}
+        if len(ids) < self.n_pieces:
+            pairs = zip(self.pieces, self.types, strict=True)
+            ids |= {piece: i for i, (piece, kind) in enumerate(pairs) if kind not in TEXT_TYPES}
+        return ids
 
 
 def pack_merges(merges: Iterable[tuple[int, int, int]]) -> bytes:

@@ -284,10 +284,44 @@ def test_pieces_of_a_type_are_listed(types: bytes) -> None:
     assert piece_messages.of_type(*pack_pieces(pieces), types, PieceType.CONTROL) == {i: pieces[i] for i in ids}
 
 
-def test_control_symbol_that_is_invalid_utf8_raises_format_error() -> None:
+def test_control_symbol_that_is_invalid_utf8_is_no_special_token() -> None:
     control = piece_field(b"\xff", fixed32_field(2, bytes(4)), varint_field(3, PieceType.CONTROL))
-    with pytest.raises(FormatError, match=r"<bytes>: piece 2, b'\\xff', is a control symbol but not UTF-8"):
-        fastbpe.load(UNK + A + control + BPE)
+    tokenizer = fastbpe.load(UNK + A + control + BPE)
+    assert tokenizer.special_tokens == {}
+    assert tokenizer.id_to_token(2) == b"\xff"
+    assert tokenizer.decode([2, 1]) == "a"
+
+
+UNIGRAM_UNK = piece_field(b"<unk>", fixed32_field(2, bytes(4)), varint_field(3, PieceType.UNKNOWN))
+
+
+@pytest.mark.parametrize("kind", ["CONTROL", "UNKNOWN", "BYTE"])
+def test_piece_of_a_unigram_may_equal_a_name(kind: str) -> None:
+    """sentencepiece 0.2.3 loads it, finds the piece in text, and gives the id of the name for its text."""
+    name = {"CONTROL": b"<s>", "UNKNOWN": b"<unk>", "BYTE": b"<0x41>"}[kind]
+    control = piece_field(b"<s>", fixed32_field(2, bytes(4)), varint_field(3, PieceType.CONTROL))
+    same = piece_field(name, fixed32_field(2, struct.pack("<f", -3.0)))
+    falls_back = kind == "BYTE"
+    data = UNIGRAM_UNK + control + (ALL_BYTES if falls_back else b"") + same
+    data += bytes_field(2, varint_field(3, 1) + (varint_field(35, 1) if falls_back else b""))
+    assert peer_loads(data)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+    tokenizer = fastbpe.load(data)
+    text = name.decode()
+    assert tokenizer.encode_ordinary(f"{text}{text}") == processor.encode(f"{text}{text}")
+    assert tokenizer.token_to_id(text) == processor.piece_to_id(text) != tokenizer.n_vocab - 1
+    for format in ("huggingface", "gguf"):
+        with pytest.raises(FormatError, match="equal pieces|two pieces"):
+            tokenizer.export("x", format=format)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [PieceType.NORMAL, PieceType.CONTROL])
+def test_equal_pieces_of_a_unigram_raise_format_error(kind: PieceType) -> None:
+    twice = piece_field(b"a", fixed32_field(2, bytes(4)), varint_field(3, kind)) * 2
+    data = UNIGRAM_UNK + A + (twice if kind == PieceType.CONTROL else A) + bytes_field(2, varint_field(3, 1))
+    assert not peer_loads(data)
+    with pytest.raises(FormatError, match=r"pieces \d and \d are both b'a'"):
+        fastbpe.load(data)
 
 
 def test_unk_surface_may_be_invalid_utf8() -> None:

@@ -213,9 +213,9 @@ class LoadedModel(Facts):
         """Return the piece of each id, as text."""
         return [piece.decode() for piece in self.model.pieces]
 
-    @cached_property
+    @property
     def ids_by_piece(self) -> dict[bytes, int]:
-        return {piece: i for i, piece in enumerate(self.model.pieces)}
+        return self.model.ids
 
     def id_or_unknown(self, piece: bytes) -> int:
         return self.ids_by_piece.get(piece, self.unknown_id)

@@ -149,7 +149,9 @@ def _dump_unigram(model: CodePointModel) -> bytes:
             "llama.cpp cuts such pieces out of the text first; export it as native or sentencepiece"
         )
     lost = ""
-    if not spec["escape_whitespaces"]:
+    if len(model.ids) < model.n_pieces:
+        lost = "two pieces that are equal"
+    elif not spec["escape_whitespaces"]:
         lost = "that spaces stay spaces"
     elif model.trainer["treat_whitespace_as_suffix"]:
         lost = "that spaces end words"

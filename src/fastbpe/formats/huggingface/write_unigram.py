@@ -31,6 +31,8 @@ def dump(model: CodePointModel) -> bytes:
         FormatError: a tokenizer.json cannot hold this model; the message says what.
     """
     write_llama.check_options(model)
+    if len(model.ids) < model.n_pieces:
+        write_llama.cannot("equal pieces")
     pieces = [piece.decode() for piece in model.pieces]
     spaces = write_llama.spaces_of(model)
     conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=True)

@@ -22,7 +22,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import AddedToken, Buffer, CodePointModel, PieceType
+from fastbpe.model import TEXT_TYPES, AddedToken, Buffer, CodePointModel, PieceType
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
@@ -36,9 +36,6 @@ _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 #: Types of models that `Tokenizer` runs.
 RUN_TYPES = ("bpe", "unigram")
-
-
-_CUT_TYPES = (PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED)  # pieces of a unigram's search
 
 
 class OtherTypeError(FormatError):
@@ -180,16 +177,33 @@ def _check(
         model.piece_bytes, model.piece_ends, int.from_bytes(os.urandom(8), "little")
     )
     if repeated:
-        first, second = repeated
-        raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")
+        _check_repeated(model, repeated, where)
     _check_types(model, where, any_text)
+
+
+def _check_repeated(model: CodePointModel, repeated: tuple[int, int], where: str) -> None:
+    """Raise FormatError for two equal pieces.
+
+    In a unigram model a piece that stands for text may equal one that does not, as in sentencepiece.
+    """
+    seen: dict[tuple[bytes, bool], int] = {}
+    if model.trainer["model_type"] == "unigram":
+        for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True)):
+            first = seen.setdefault((piece, kind in TEXT_TYPES), i)
+            if first != i:
+                repeated = first, i
+                break
+        else:
+            return
+    first, second = repeated
+    raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")
 
 
 def _check_scored(model: CodePointModel, where: str) -> None:
     """Raise FormatError for a unigram model that sentencepiece would not load."""
     if not all(map(isfinite, array("f", model.scores))):
         raise FormatError(f"{where}: a score is not a number, or infinite (score is NaN or Inf.)")
-    if not any(kind in _CUT_TYPES for kind in {*model.types}):
+    if not any(kind in TEXT_TYPES for kind in {*model.types}):
         raise FormatError(f"{where}: no piece of this unigram model stands for text (no pieces are loaded.)")
 
 

@@ -88,7 +88,7 @@ def fingerprint_of(model: CodePointModel) -> str:
 
 def ids_by_text(model: CodePointModel) -> dict[str, int]:
     """Map the text of each piece that is UTF-8 to its id, once with U+2581 and once with spaces for it."""
-    texts = [(i, piece.decode("utf-8", "replace")) for i, piece in enumerate(model.pieces)]
+    texts = [(i, piece.decode("utf-8", "replace")) for piece, i in model.ids.items()]
     texts = [(i, text) for i, text in texts if "\ufffd" not in text]
     return {text.replace(METASPACE, " "): i for i, text in texts} | {text: i for i, text in texts}
 
@@ -98,7 +98,9 @@ def named_roles(model: CodePointModel) -> Mapping[str, str]:
     named: dict[str, str] = {}
     if model.conventions is None:
         ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
-        named = {role: model.piece(i).decode() for role, i in ids.items() if i is not None}
+        named = {
+            role: model.piece(i).decode() for role, i in ids.items() if i is not None and _is_utf8(model.piece(i))
+        }
     for piece in pieces_of(model, PieceType.UNKNOWN).values():
         named["unk"] = piece.decode("utf-8", "replace")
     return {**named, **model.roles}
@@ -122,14 +124,14 @@ def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str
 
 
 def special_tokens_of(model: CodePointModel) -> dict[str, int]:
-    """Map control symbols, and the special tokens of a tokenizer.json, to their ids."""
+    """Map control symbols that are UTF-8, and the special tokens of a tokenizer.json, to their ids."""
     pieces = pieces_of(model, PieceType.CONTROL)
-    try:
-        special = {piece.decode(): i for i, piece in pieces.items()}
-    except UnicodeDecodeError as error:
-        bad = next(i for i, piece in pieces.items() if piece == error.object)
-        raise VocabularyError(f"piece {bad}, {error.object!r:.60}, is a control symbol but not UTF-8") from None
+    special = {piece.decode(): i for i, piece in pieces.items() if _is_utf8(piece)}
     return special | {token.content: token.id for token in model.added_tokens if token.special}
+
+
+def _is_utf8(piece: bytes) -> bool:
+    return "\ufffd" not in piece.decode("utf-8", "replace")
 
 
 def check_merges(model: CodePointModel) -> None:

@@ -177,12 +177,8 @@ class CodePointFamily(Family):
         if not isinstance(token, (str, bytes)):
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
         data = token.encode("utf-8", "replace") if isinstance(token, str) else token
-        found = self._ids.get(data)
-        return self._ids.get(data.replace(b" ", METASPACE_UTF8)) if found is None else found
-
-    @cached_property
-    def _ids(self) -> dict[bytes, int]:
-        return {piece: i for i, piece in enumerate(self._model.pieces)}
+        found = self._model.ids.get(data)
+        return self._model.ids.get(data.replace(b" ", METASPACE_UTF8)) if found is None else found
 
     @cached_property
     def _ids_by_text(self) -> dict[str, int]:
