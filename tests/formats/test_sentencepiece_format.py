@@ -311,7 +311,7 @@ def test_piece_of_a_unigram_may_equal_a_name(kind: str) -> None:
     assert tokenizer.encode_ordinary(f"{text}{text}") == processor.encode(f"{text}{text}")
     assert tokenizer.token_to_id(text) == processor.piece_to_id(text) != tokenizer.n_vocab - 1
     for format in ("huggingface", "gguf"):
-        with pytest.raises(FormatError, match="equal pieces|two pieces"):
+        with pytest.raises(FormatError, match=r"equal pieces|two pieces"):
             tokenizer.export("x", format=format)  # type: ignore[arg-type]
 
 

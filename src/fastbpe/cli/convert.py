@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     if not args.to and not has_ending(args.out):
         raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(_CHOICES)}")
     tokenizer = load_model(args)
-    format = args.to or format_of(args.out, tokenizer.mode)
+    format = args.to or format_of(args.out, tokenizer.mode, tokenizer.model_type)
     text = None if args.verify_text is None else _read_text(args.verify_text)
     verified = tokenizer.export(
         args.out, format=format, verify=args.verify, verify_text=text, drop=args.drop, roles=roles_of(args)

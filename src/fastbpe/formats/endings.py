@@ -18,8 +18,13 @@ ENDINGS: Mapping[str, Mapping[str, Format]] = {
         ".model": "minbpe",
         ".gguf": "gguf",
     },
-    "character": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece", ".gguf": "gguf"},
+    "character": {".fbpe": "native", ".json": "huggingface"},
     "codepoint": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece", ".gguf": "gguf"},
+}
+#: Further endings of tokenizers of characters, by the type of their model.
+_OF_TYPES: Mapping[str, Mapping[str, Format]] = {
+    "Unigram": {".model": "sentencepiece", ".gguf": "gguf"},
+    "WordPiece": {".gguf": "gguf"},
 }
 _FOLDER = "a folder"
 _FOLDERS: Mapping[str, Format] = {"byte": "gpt2"}
@@ -42,12 +47,13 @@ def has_ending(path: str | os.PathLike[str]) -> bool:
     return is_folder(path) or bool(Path(path).suffix)
 
 
-def format_of(path: str | os.PathLike[str], mode: str) -> Format:
+def format_of(path: str | os.PathLike[str], mode: str, model_type: str = "BPE") -> Format:
     """Return the format that a path asks for; native if the name has no ending.
 
     Args:
         path: where a tokenizer will be written.
-        mode: "byte" or "codepoint".
+        mode: "byte", "codepoint" or "character".
+        model_type: type of its model.
 
     >>> format_of("tokenizer.json", "byte"), format_of("a.model", "codepoint"), format_of("gpt2/", "byte")
     ('huggingface', 'sentencepiece', 'gpt2')
@@ -59,11 +65,14 @@ def format_of(path: str | os.PathLike[str], mode: str) -> Format:
     if not ending:
         return "native"
     formats = {**ENDINGS[mode], **({_FOLDER: _FOLDERS[mode]} if mode in _FOLDERS else {})}
+    if mode == "character":
+        formats |= _OF_TYPES.get(model_type, {})
     if ending not in formats:
         choices = ", ".join(f"{known} ({format})" for known, format in formats.items())
+        what = f"{mode}-mode" if model_type == "BPE" or mode != "character" else model_type
         shown = ending if ending == _FOLDER else f"a {ending} file"
         raise FormatError(
-            f"{os.fsdecode(path)}: no {mode}-mode tokenizer can be written as {shown}; choose "
+            f"{os.fsdecode(path)}: no {what} tokenizer can be written as {shown}; choose "
             f"{choices}, or name the format (export's format=, convert's --to)"
         )
     return formats[ending]

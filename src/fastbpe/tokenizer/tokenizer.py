@@ -1817,7 +1817,7 @@ class Tokenizer(Encoder):
         from fastbpe.formats.endings import format_of
         from fastbpe.tokenizer.export.export import LOSSY, check_holds_all
 
-        format = format_of(path, self.mode)
+        format = format_of(path, self.mode, self.model_type)
         if format in LOSSY:
             check_holds_all(path, self, format)
         self.export(path, format=format)

@@ -222,7 +222,8 @@ def _bpe_rules(keys: Keys) -> dict[str, Any]:
 
 
 def _unigram_rules(keys: Keys) -> dict[str, Any]:
-    """Return the options of the normalizer. Where llama.cpp merges white space, it puts a space before each word."""
+    """Return the options of the normalizer."""
+    # Where llama.cpp merges white space, it puts a space before each word, whatever add_space_prefix says.
     merges = keys.flag("remove_extra_whitespaces", False)
     charsmap = bytes(byte & 0xFF for byte in keys.items("precompiled_charsmap", int, None, []))
     return {

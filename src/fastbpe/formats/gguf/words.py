@@ -1,7 +1,7 @@
 """GGUF files of the kind "bert": WordPiece, as BERT has it.
 
-llama.cpp puts a U+2581 before the first token of a word, and takes "##" from the others. `read_segmented` reads such
-a file as the tokenizer.json of a BERT. Words may be of any length, as in llama.cpp.
+llama.cpp puts a U+2581 before the first token of a word, and takes "##" from the others. `read_segmented` reads
+such a file as the tokenizer.json of a BERT. Words may be of any length, as in llama.cpp.
 """
 
 from __future__ import annotations
@@ -129,5 +129,5 @@ def settings_of(model: Model) -> tuple[bool, bool]:
 
 
 def texts_of(tokens: Iterable[str], names: Mapping[str, int]) -> list[str]:
-    """Return the tokens as llama.cpp spells them. names: special and added tokens, which are written as they are."""
+    """Return the tokens as llama.cpp spells them. names: special and added tokens, which stay as they are."""
     return [token if token in names else marked(token) for token in tokens]

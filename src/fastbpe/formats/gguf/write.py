@@ -187,9 +187,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     )
 
 
-def dump_words(
-    model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | None], n_ids: int
-) -> bytes:
+def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | None], n_ids: int) -> bytes:
     """Return the bytes of a file of the kind "bert".
 
     Args:
@@ -218,17 +216,19 @@ def dump_words(
     marked = words.texts_of(texts, names)
     if len({*marked}) != n_ids:
         raise FormatError("two tokens would be written as one text; export it as native or huggingface")
-    named = dict(roles)
-    named["unk"] = spelling.unknown if spelling.unknown >= 0 else None
+    named = {role: i for role, i in roles.items() if i is not None}
+    if spelling.unknown >= 0:
+        named["unk"] = spelling.unknown
     before, behind = model.template
     if len(before) == len(behind) == 1:
         named |= {"bos": before[0], "sep": behind[0]}
-    if any(named.get(role) is None for role in ("unk", "sep")) or named.get("bos", named.get("cls")) is None:
+    elif "cls" in named:
+        named["bos"] = named["cls"]
+    if not {"unk", "bos", "sep"} <= named.keys():
         raise FormatError(
             "a GGUF file with WordPiece needs the tokens unk, cls and sep; name them: "
             "export(roles={'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]'})"
         )
-    named.setdefault("bos", named.get("cls"))
     return _file(
         words.KIND,
         {

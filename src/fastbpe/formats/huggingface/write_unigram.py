@@ -64,7 +64,8 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
     Raises:
         FormatError: text may hold the name of a piece that sentencepiece does not find, and it cannot be cut.
     """
-    charsmap, rules = model.normalizer["precompiled_charsmap"], []
+    charsmap = model.normalizer["precompiled_charsmap"]
+    rules: list[dict[str, Any]] = []
     if charsmap:
         _check_symbols(model, charsmap)
         rules.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()})
@@ -91,7 +92,8 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
             write_llama.cannot(f"the piece {name!r} of type {kind.name}, which text may hold,")
     rules += llama_spaces.describe(write_llama.spaces_of(model))
     rules += [
-        {"type": "Replace", "pattern": {"String": name}, "content": name[0]} for name in _longest_first(unknown_names)
+        {"type": "Replace", "pattern": {"String": name}, "content": name[0]}
+        for name in _longest_first(unknown_names)
     ]
     made = [_METASPACE_STEP] if _splits_words(joined, characters) else []
     made += [_cutting(cuts)] if cuts else []

@@ -1,7 +1,7 @@
 """Make a model of sentencepiece from a tokenizer.json whose model is Unigram.
 
-Two kinds of files are known: those that `write_unigram` writes, and those of the converters for T5, XLM-R and others
-(Precompiled, white space trimmed, Metaspace) whose rules make spaces of all white space.
+Two kinds of files are known: those that `write_unigram` writes, and those of the converters for T5, XLM-R and
+others (Precompiled, white space trimmed, Metaspace) whose rules make spaces of all white space.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _CONVERTERS: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = (
     ([{**_SPACES, "content": " "}], [_WORDS, _METASPACE]),
     ([], [_WORDS, _METASPACE]),
 )
-# White space that tokenizers trims and that becomes a space by the rules "nmt_nfkc"; and U+2581 itself.
-_BLANK = "\t\n\f\r\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\u2581"
+# White space that tokenizers trims, and U+2581 itself: the rules "nmt_nfkc" make spaces of them.
+_BLANK = "\t\n\f\r\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\u2581"
 _NAMES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>"}
 
 
@@ -60,11 +60,6 @@ def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
     """
     spelling = model.spelling
     assert spelling is not None
-    if spelling.kind != "Unigram":
-        raise FormatError(
-            f"a .model file holds BPE and unigram models, and this is a {spelling.kind} model; export it as native, "
-            "huggingface or gguf"
-        )
     pieces, types = _pieces(model, tokens)
     scores = array("d", bytes(model.scores))
     _check_scores(scores, types, pieces)
@@ -159,7 +154,9 @@ def _text(model: Model) -> _Text:
         rules = Charsmap(charsmap) if charsmap else None
         for character in _BLANK:
             if rules is None or rules.find(character) != " ":
-                _lost(f"white space that is trimmed, where the rules of normalization make no space of {character!r}")
+                _lost(
+                    f"white space that is trimmed, where the rules of normalization make no space of {character!r}"
+                )
         return _Text(charsmap, Spaces(dummy=True, trims=True), True)
     for flags in product((True, False), repeat=3):
         spaces = Spaces(*flags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, FormatWarning
@@ -19,7 +19,14 @@ from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer.export import unigram_sums, verify_export
 from fastbpe.tokenizer.export.exportable import Exportable, Files, model_of
-from fastbpe.tokenizer.export.verify_export import Verification, arguments, is_text, shown_ids, shown_text
+from fastbpe.tokenizer.export.verify_export import (
+    Difference,
+    Verification,
+    arguments,
+    is_text,
+    shown_ids,
+    shown_text,
+)
 from fastbpe.tokenizer.families import components
 from fastbpe.tokenizer.families.merges_as_ranks import made_by, merges_by_rank, unmade
 
@@ -27,6 +34,7 @@ from fastbpe.tokenizer.families.merges_as_ranks import made_by, merges_by_rank, 
 LOSSY = ("tiktoken", "gpt2")
 #: Formats of one file that say the roles of special tokens.
 HAVE_ROLES = ("native", "gguf", "sentencepiece")
+_LONGEST_WORD = 1 << 20  # characters: no text has a longer word
 
 
 def export(
@@ -45,7 +53,7 @@ def export(
     whole, normalize = tokenizer, None
     if dropping.checked(drop):
         tokenizer, normalize = dropping.without_normalizer(whole)
-    chosen = format_of(path, tokenizer.mode) if format is None else format
+    chosen = format_of(path, tokenizer.mode, tokenizer.model_type) if format is None else format
     is_folder = chosen == "huggingface" and is_huggingface_folder(path)
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
@@ -65,15 +73,32 @@ def export(
             atomic_files.write_folder(file, files)
         else:
             atomic_files.write(file, files)
-        changed = () if done is None else done.changed
-        warned = unigram_sums.warning(os.fsdecode(file), tokenizer, chosen, changed)
-        if warned is not None:
-            warnings.warn(warned, FormatWarning, stacklevel=4)
+        warned = _differs(tokenizer, chosen, () if done is None else done.changed)
+        if warned:
+            warnings.warn(f"{os.fsdecode(file)}: {warned}", FormatWarning, stacklevel=4)
         return done
 
     if is_folder:
         return tokenizer_config.write_folder(path, tokenizer._roles, write_to)
     return write_to(path)
+
+
+def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
+    """Say which texts get other ids in the library that owns the format; "" for none.
+
+    Args:
+        tokenizer: the tokenizer that was written.
+        format: the format.
+        changed: texts of the comparison that get other ids.
+    """
+    model = tokenizer._family.model
+    spelling = model.spelling if isinstance(model, Model) else None
+    if format == "gguf" and spelling is not None and 0 < spelling.longest <= _LONGEST_WORD:
+        return (
+            f"words of more than {spelling.longest} characters are unknown in this tokenizer, and are cut into "
+            "tokens in llama.cpp"
+        )
+    return unigram_sums.warning(tokenizer, format, changed) or ""
 
 
 def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format: str) -> None:
@@ -110,6 +135,11 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
 
 def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     """Make the files of a byte-level tokenizer. Raises FormatError if the format is unknown or cannot hold it."""
+    if format == "sentencepiece":
+        raise FormatError(
+            f"format='sentencepiece' holds no bytes; choose one of {', '.join(map(repr, FORMATS))}, or train with "
+            "mode='codepoint'"
+        )
     if format not in _EXPORTERS:
         raise FormatError(choose_one_of("format", format, FORMATS))
     return _EXPORTERS[format](tokenizer)
@@ -127,19 +157,20 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
         return write_characters.dump(model, vocabulary.tokens(), pairs)
     model = model_of(tokenizer)
     kind = "BPE" if model.spelling is None else model.spelling.kind
-    if kind == "Unigram" and format in ("sentencepiece", "gguf"):
+    if kind == "Unigram" and format in _MORE_FORMATS[kind]:
         from fastbpe.formats.sentencepiece import from_unigram  # here: few tokenizers are written so
 
         return dump_code_points(from_unigram.convert(model, tokenizer._family.vocabulary.tokens()), format)
     if kind == "WordPiece" and format == "gguf":
         tokens = tokenizer._family.vocabulary.tokens()
         return write_gguf.dump_words(model, tokens, tokenizer._roles, tokenizer.n_vocab)
+    choices = ("native", "huggingface", *_MORE_FORMATS.get(kind, ()))
     if format not in (*FORMATS, "sentencepiece"):
-        raise FormatError(choose_one_of("format", format, ("huggingface", "native")))
-    raise FormatError(
-        f"format={format!r} cannot hold base symbols that are characters with the spelling of a tokenizer.json; "
-        "choose 'native' or 'huggingface'"
-    )
+        raise FormatError(choose_one_of("format", format, choices))
+    what = "base symbols that are characters with the spelling of a tokenizer.json"
+    if kind != "BPE":
+        what = f"a {kind} model, which does not merge"
+    raise FormatError(f"format={format!r} cannot hold {what}; choose one of {', '.join(map(repr, choices))}")
 
 
 def dump_code_points(model: CodePointModel, format: str) -> Files:
@@ -150,7 +181,7 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
         return model_file.dump(model)
     is_unigram = model.trainer["model_type"] == "unigram"
     if format == "huggingface":
-        return (write_unigram if is_unigram else write_llama).dump(model)
+        return write_unigram.dump(model) if is_unigram else write_llama.dump(model)
     if format == "gguf":
         return write_gguf.dump_code_points(model)
     if format not in FORMATS:
@@ -280,6 +311,8 @@ _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
 #: Formats of byte-level tokenizers.
 FORMATS = tuple(_EXPORTERS)
 _CODE_POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
+#: Formats of models that do not merge, beside native and huggingface.
+_MORE_FORMATS = {"Unigram": ("sentencepiece", "gguf"), "WordPiece": ("gguf",)}
 
 
 def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:

@@ -49,11 +49,10 @@ class OtherSums(NamedTuple):
         return abs(sums[0] - sums[1]) <= _EPSILON * greatest * (len(expected) + len(found))
 
 
-def warning(path: str, tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
+def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
     """Say in a sentence which texts may get other ids; None: all ids stay.
 
     Args:
-        path: the file.
         tokenizer: the tokenizer that is written.
         format: the format of the file.
         changed: texts that were compared and get other ids, each with the ids of the tokenizer and of the file.
@@ -70,7 +69,7 @@ def warning(path: str, tokenizer: Exportable, format: str, changed: Sequence[Cha
     apart = llama_rules.shown_apart(charsmap) if changes_rules else ""
     marks = f". The rules of normalization differ on some marks{apart}" if apart else ""
     return (
-        f"{path}: sentencepiece adds scores in single precision, tokenizers and llama.cpp in double: a text whose "
+        f"sentencepiece adds scores in single precision, tokenizers and llama.cpp in double: a text whose "
         f"best two ways to cut nearly tie may get other ids{shown}{marks}"
     )
 
