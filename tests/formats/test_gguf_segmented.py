@@ -242,7 +242,7 @@ def bert() -> Tokenizer:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_llama_cpp_does_otherwise_is_refused(name: str, tmp_path: Path) -> None:
+def test_tokenizer_that_llama_cpp_runs_otherwise_is_refused(name: str, tmp_path: Path) -> None:
     make, message = REFUSED[name]
     with pytest.raises(FormatError, match=message):
         make().export(tmp_path / "x.gguf", format="gguf")

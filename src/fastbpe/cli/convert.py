@@ -21,7 +21,10 @@ DETAILS = """
 All ids stay the same, or it is an error that says what would be lost. What the
 format has no place for (the split pattern, in some also special tokens) is
 printed as the arguments to load the file with. What is to be written is read
-back first, and must give the same ids for every token and many pairs of tokens."""
+back first, and must give the same ids for every token and many pairs of tokens.
+
+A unigram model may go from sentencepiece's .model to a tokenizer.json, and
+back: a warning says that texts whose scores tie may get other ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

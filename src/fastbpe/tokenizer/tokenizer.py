@@ -1842,7 +1842,7 @@ class Tokenizer(Encoder):
         - "gpt2": vocab.json and merges.txt, without split pattern. Byte level only.
         - "minbpe": minbpe's .model. Byte level only.
         - "tekken": Mistral's tekken.json: the special tokens have the first ids. Byte level only.
-        - "sentencepiece": a .model. Code points only.
+        - "sentencepiece": a .model. Code points and Unigram only.
         - "gguf": llama.cpp's GGUF, metadata without tensors.
 
         Args:
@@ -1866,6 +1866,10 @@ class Tokenizer(Encoder):
         Returns:
             Number of texts compared, and the owner that took part; with drop, what was dropped and on which of the
             texts ids differ. None if there was nothing to compare.
+
+        Warns:
+            FormatWarning: a unigram model goes from sentencepiece to tokenizers or llama.cpp, or back, which add
+                scores in another precision: texts whose best two ways to cut nearly tie may get other ids.
 
         Raises:
             FormatError: the format cannot hold this vocabulary, or ids would differ; nothing is written. The

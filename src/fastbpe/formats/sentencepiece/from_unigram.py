@@ -38,7 +38,7 @@ _NAMES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>"}
 
 
 class _Text(NamedTuple):
-    """What the steps of a file do with text, in words of sentencepiece.
+    """Meaning of the steps of a file, in words of sentencepiece.
 
     cuts_words: no token is found that goes over a U+2581.
     """

@@ -68,12 +68,12 @@ class Difference(NamedTuple):
 class Verification(NamedTuple):
     """Result of a comparison.
 
+    Texts get other ids if a part was dropped, or if a unigram model changes its library and scores nearly tie.
+
     n_texts: number of texts compared.
     owner: library that owns the format, if it gave verify_text the same ids.
     dropped: parts that were left out by `drop=`. They are left out of the comparison, too.
-    n_changed: number of texts of the comparison to which the tokenizer with these parts gives other ids; and of
-        texts that a unigram model cuts in two ways which nearly tie, if it goes from sentencepiece to tokenizers
-        or back.
+    n_changed: number of texts of the comparison that get other ids.
     changed: the first of these texts, each with the ids of the tokenizer and of the file.
     """
 
