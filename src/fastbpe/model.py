@@ -294,7 +294,7 @@ class CodePointModel(_CodePointFields):
 
     Attributes:
         piece_bytes: bytes – the pieces of all ids end to end, normally UTF-8; none is empty. No two are equal,
-            but in a unigram model one of TEXT_TYPES may equal one of the other types.
+            but in a model that does not merge one of TEXT_TYPES may equal one of the other types.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
         scores: bytes – score of each id, float32 little-endian. The pair that makes the piece of the highest score
             merges first.

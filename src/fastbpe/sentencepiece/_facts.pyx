@@ -41,7 +41,10 @@ cdef class Facts:
 
     cdef dict _by_name(self):
         if self._ids_by_name is None:
-            self._ids_by_name = {name: i for i, name in enumerate(self._all_names())}
+            try:
+                self._ids_by_name = {piece.decode(): i for piece, i in self._by_piece().items()}
+            except UnicodeDecodeError:  # pieces are looked up by their bytes
+                self._ids_by_name = {}
         return self._ids_by_name
 
     cdef dict _by_piece(self):

@@ -1546,7 +1546,7 @@ class Tokenizer(Encoder):
         """Way in which pieces of text become tokens, as a tokenizer.json names it.
 
         "BPE": neighbours merge; "Unigram": the tokens of the greatest sum of scores; "WordPiece": the longest
-        token at each place; "WordLevel": a piece is a token.
+        token at each place; "WordLevel": a piece is a token. "Char", of sentencepiece: a character is a token.
 
         >>> Tokenizer.from_merges([], pattern=None).model_type
         'BPE'

@@ -181,10 +181,10 @@ def mode_of(given: Any, base: object, source: object = None) -> Any:
             "base= is a tokenizer of characters with the spelling of a tokenizer.json, which train does not "
             "extend: fastbpe.tokenizers trains such vocabularies anew, and with_tokens adds tokens"
         )
-    if getattr(base, "model_type", "BPE") != "BPE":
+    of_type = getattr(base, "model_type", "BPE")
+    if of_type != "BPE":
         raise TrainingError(
-            "base= is a unigram model, which has no merges to add to: all its scores depend on all pieces; train "
-            "anew, or add tokens by with_tokens"
+            f"base= is a {of_type} model, which has no merges to add to; train anew, or add tokens by with_tokens"
         )
     if given is not None:
         return given

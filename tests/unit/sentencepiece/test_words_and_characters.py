@@ -10,7 +10,10 @@ import pytest
 
 import fastbpe
 from fastbpe.errors import SpecError
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+from helpers.segmented_models import unigram_model
 
 SENTENCES = ["hello . world", "hello . test", "a b a"]
 TEXTS = ["hello . world", "hello zz qq world", " a  b", "日本 a", "", "x"]
@@ -28,6 +31,10 @@ def trained(model_type: str, **options: Any) -> bytes:
 
 def processor(model_type: str, **options: Any) -> SentencePieceProcessor:
     return SentencePieceProcessor(model_proto=trained(model_type, **options))
+
+
+def model_of(pieces: Any, trainer: Any, normalizer: Any = None) -> bytes:
+    return model_file.dump(unigram_model(pieces, trainer, normalizer))
 
 
 def test_words_are_the_pieces_of_a_word_model() -> None:
@@ -153,14 +160,72 @@ def test_processor_takes_models_of_all_types_in_turn() -> None:
         made.encode("a")
 
 
-@pytest.mark.parametrize("model_type", ["word", "char"])
-def test_load_names_the_face_that_runs_the_model(model_type: str, tmp_path: Path) -> None:
+def test_load_names_the_face_that_runs_a_word_model(tmp_path: Path) -> None:
     path = tmp_path / "m.model"
-    path.write_bytes(trained(model_type))
-    with pytest.raises(fastbpe.FormatError, match=f"type {model_type}, which only fastbpe.sentencepiece runs"):
+    path.write_bytes(trained("word"))
+    with pytest.raises(fastbpe.FormatError, match=r"type word, which only fastbpe.sentencepiece runs: fastbpe\."):
         fastbpe.load(path)
+
+
+@pytest.mark.parametrize("model_type", ["word", "char"])
+def test_train_names_the_face_that_trains_the_model(model_type: str) -> None:
     with pytest.raises(SpecError, match=r"fastbpe\.sentencepiece trains word and char models"):
         fastbpe.train(SENTENCES, mode="codepoint", vocab_size=20, model_type=model_type, progress=False)
+
+
+@pytest.mark.parametrize("format", ["native", "sentencepiece"])
+def test_load_runs_a_char_model_as_the_face_does(format: Any, tmp_path: Path) -> None:
+    data = trained("char")
+    face, tokenizer = SentencePieceProcessor(model_proto=data), fastbpe.load(data)
+    tokenizer.export(tmp_path / "x.model", format=format)
+    again = fastbpe.load(tmp_path / "x.model")
+    assert again == tokenizer
+    assert tokenizer.model_type == again.model_type == "Char"
+    assert tokenizer.merges == []
+    for text in TEXTS:
+        ids = face.encode(text)
+        assert tokenizer.encode_ordinary(text) == again.encode_ordinary(text) == ids
+        assert tokenizer.decode(ids) == face.decode(ids)
+        assert tokenizer.encode_with_offsets(text, disallowed_special=())[0] == ids
+        assert tokenizer.encode(text, dropout=0.5, disallowed_special=()) == ids
+    with pytest.raises(fastbpe.TrainingError, match="base= is a Char model, which has no merges to add to"):
+        fastbpe.train(SENTENCES, base=tokenizer, vocab_size=len(tokenizer.vocab) + 3, progress=False)
+
+
+@pytest.mark.parametrize("format", ["huggingface", "gguf"])
+def test_characters_do_not_merge_in_other_formats(format: Any, tmp_path: Path) -> None:
+    bytes_ = [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
+    texts = [(text, -float(i), PieceType.NORMAL) for i, text in enumerate(["▁".encode(), b"a", b"b"])]
+    plain = {"remove_extra_whitespaces": False}
+    options = {"model_type": "char", "byte_fallback": True}
+    unknown = [(b"<unk>", 0.0, PieceType.UNKNOWN)]
+    tokenizer = fastbpe.load(model_of([*unknown, *texts, *bytes_], options, plain))
+    tokenizer.export(tmp_path / "x.json", format=format)
+    assert fastbpe.load(tmp_path / "x.json").encode("ab é") == tokenizer.encode("ab é")
+    longer = fastbpe.load(model_of([*unknown, *texts, (b"ab", -9.0, PieceType.NORMAL), *bytes_], options, plain))
+    assert longer.encode("ab") == [1, 2, 3]
+    if format == "gguf":
+        with pytest.raises(fastbpe.FormatError, match=r"llama\.cpp would merge"):
+            longer.export(tmp_path / "y.json", format=format)
+        return
+    longer.export(tmp_path / "y.json", format=format)
+    assert fastbpe.load(tmp_path / "y.json").encode("ab") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("model_type", ["word", "char"])
+def test_piece_of_text_may_equal_a_name(model_type: str) -> None:
+    """sentencepiece 0.2.3 loads it. A piece that is not UTF-8 is never found."""
+    pieces = [
+        (b"<unk>", 0.0, PieceType.UNKNOWN),
+        (b"a", 0.0, PieceType.CONTROL),
+        (b"a", -1.0, PieceType.NORMAL),
+        ("▁".encode(), -1.0, PieceType.NORMAL),
+        ("▁a".encode(), -1.0, PieceType.NORMAL),
+        (b"\xff", -1.0, PieceType.NORMAL),
+    ]
+    made = SentencePieceProcessor(model_proto=model_of(pieces, {"model_type": model_type}))
+    assert made.encode("a aa") == ([4, 0] if model_type == "word" else [3, 2, 3, 2, 2])
+    assert made.piece_to_id("a") == 1
 
 
 @pytest.mark.parametrize("model_type", ["word", "char"])

@@ -118,6 +118,14 @@ def dump_code_points(model: CodePointModel) -> bytes:
             raise FormatError(f"a GGUF file cannot hold {what} of this tokenizer; export it as native{way_out}")
     if plain.trainer["treat_whitespace_as_suffix"]:
         raise FormatError("a GGUF file cannot hold that spaces end words; export it as native")
+    if plain.trainer["model_type"] == "char" and any(
+        kind == PieceType.NORMAL and len(piece.decode("utf-8", "replace")) > 1
+        for piece, kind in zip(plain.pieces, plain.types, strict=True)
+    ):
+        raise FormatError(
+            "a GGUF file cannot hold a model of characters with pieces of several, which llama.cpp would merge; "
+            "export it as native"
+        )
     if PieceType.BYTE not in plain.types:
         raise FormatError("a GGUF file needs byte_fallback, and this tokenizer is without; export it as native")
     pieces = [

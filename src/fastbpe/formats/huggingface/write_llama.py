@@ -155,6 +155,8 @@ def decoder(conventions: Conventions) -> dict[str, Any]:
 
 
 def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, int]]:
+    if model.trainer["model_type"] == "char":
+        return []
     if model.merges:
         ids = memoryview(model.merges).cast("B").cast("I").tolist()
         return [(ids[i], ids[i + 1], ids[i + 2]) for i in range(0, len(model.merges) // BYTES_PER_MERGE * 3, 3)]

@@ -35,7 +35,7 @@ _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
 #: Types of models that `Tokenizer` runs.
-RUN_TYPES = ("bpe", "unigram")
+RUN_TYPES = ("bpe", "unigram", "char")
 
 
 class OtherTypeError(FormatError):
@@ -167,7 +167,10 @@ def _check(
         raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
     model_type = model.trainer["model_type"]
     if model_type not in model_types:
-        raise OtherTypeError(f"{where}: a model of type {model_type}, which only fastbpe.sentencepiece runs")
+        raise OtherTypeError(
+            f"{where}: a model of type {model_type}, which only fastbpe.sentencepiece runs: "
+            "fastbpe.sentencepiece.SentencePieceProcessor(model_file=path)"
+        )
     if model_type == "unigram":
         _check_scored(model, where)
     if not any_text and b"\0" in model.piece_bytes:
@@ -184,10 +187,10 @@ def _check(
 def _check_repeated(model: CodePointModel, repeated: tuple[int, int], where: str) -> None:
     """Raise FormatError for two equal pieces.
 
-    In a unigram model a piece that stands for text may equal one that does not, as in sentencepiece.
+    In a model that does not merge, a piece that stands for text may equal one that does not, as in sentencepiece.
     """
     seen: dict[tuple[bytes, bool], int] = {}
-    if model.trainer["model_type"] == "unigram":
+    if model.trainer["model_type"] != "bpe":
         for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True)):
             first = seen.setdefault((piece, kind in TEXT_TYPES), i)
             if first != i:

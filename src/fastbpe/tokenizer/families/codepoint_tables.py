@@ -168,7 +168,8 @@ def _merged_types(model: CodePointModel) -> bytes:
         merged = (PieceType.NORMAL, PieceType.UNUSED)
         pieces = zip(model.types, model.pieces, strict=True)
         return bytes(
-            PieceType.CONTROL if type_ in merged and len(piece.decode()) > 1 else type_ for type_, piece in pieces
+            PieceType.CONTROL if type_ in merged and len(piece.decode("utf-8", "replace")) > 1 else type_
+            for type_, piece in pieces
         )
     if model.trainer["model_type"] == "unigram":  # user-defined pieces are found as others are
         return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.NORMAL]))

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
 
+_TYPES = {"unigram": "Unigram", "char": "Char"}  # names of sentencepiece → of Tokenizer.model_type; others: BPE
 _MAX_PIECES_UNCHECKED = 1 << 20  # up to this number, pieces never make more symbols than the tables can hold
 
 
@@ -62,8 +63,7 @@ class CodePointFamily(Family):
 
     def __init__(self, model: CodePointModel) -> None:
         self._model = model
-        if model.trainer["model_type"] == "unigram":
-            self.model_type = "Unigram"
+        self.model_type = _TYPES.get(model.trainer["model_type"], "BPE")
         self._lock = ForkSafeLock()  # reentrant: prepare needs parts
         is_plain = model.conventions is not None and not model.conventions.escapes
         self.special = SpecialTokens(
