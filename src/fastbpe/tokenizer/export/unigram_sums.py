@@ -8,7 +8,7 @@ of tokenizers runs the rules of a sentencepiece model grapheme by grapheme, whic
 from __future__ import annotations
 
 import base64
-import struct
+from array import array
 from collections.abc import Callable, Sequence
 from math import fsum
 from typing import NamedTuple
@@ -43,6 +43,8 @@ class OtherSums(NamedTuple):
         # Of a text that its rules remove, sentencepiece may keep the space that it has put before it.
         if one != other or (text and not one) or any(name in one for name in self.names):
             return True
+        if max(*expected, *found, 0) >= len(self.scores):
+            return False
         lowest = min(self.scores)
         greatest = (abs(lowest) + _UNKNOWN) * (len(text) + 2)
         sums = [fsum(self.scores[i] for i in ids) for ids in (expected, found)]
@@ -61,16 +63,20 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
     others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")
     if format not in others or not (_is_of_sentencepiece(model) or _is_of_tokenizers(model)):
         return None
-    shown = "".join(
-        f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
-    )
     charsmap = _charsmap(model)
     changes_rules = charsmap and not (_is_of_sentencepiece(model) and format == "gguf")
     apart = llama_rules.shown_apart(charsmap) if changes_rules else ""
-    marks = f". The rules of normalization differ on some marks{apart}" if apart else ""
+    return described(changed) + (f". The rules of normalization differ on some marks{apart}" if apart else "")
+
+
+def described(changed: Sequence[Changed]) -> str:
+    """Say in a sentence why ids differ, with one of the texts. changed: as in `warning`."""
+    shown = "".join(
+        f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
+    )
     return (
-        f"sentencepiece adds scores in single precision, tokenizers and llama.cpp in double: a text whose "
-        f"best two ways to cut nearly tie may get other ids{shown}{marks}"
+        "sentencepiece adds scores in single precision, tokenizers and llama.cpp in double: a text whose best two "
+        f"ways to cut nearly tie may get other ids{shown}"
     )
 
 
@@ -99,7 +105,12 @@ def _charsmap(model: Model | CodePointModel) -> bytes:
     return base64.b64decode(next(encoded, ""))
 
 
-def _described(model: CodePointModel, other: Model, names: Sequence[str]) -> OtherSums:
+def _described(model: CodePointModel, other: Model, names: Sequence[str]) -> OtherSums | None:
+    scores = array("f", model.scores)
+    listed = array("d", bytes(other.scores))
+    found = zip(scores, listed, model.types, strict=False)
+    if any(kind == PieceType.NORMAL and one != _single(score) for one, score, kind in found):
+        return None  # two models
     charsmap = _charsmap(model)
     normalize: tuple[Normalize, Normalize] = str, str
     if charsmap:
@@ -117,6 +128,9 @@ def _described(model: CodePointModel, other: Model, names: Sequence[str]) -> Oth
             lambda text: rules.normalize(text.encode()).decode(),
             Precompiled(base64.b64encode(charsmap).decode()),
         )
-    listed = memoryview(other.scores).cast("B").cast("d")
-    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
     return OtherSums(normalize, names, (*listed, *scores[len(listed) :]))
+
+
+def _single(score: float) -> float:
+    """Round a score to single precision."""
+    return array("f", [score])[0]
