@@ -70,7 +70,7 @@ def unigram() -> Tokenizer:
     """Return a tokenizer with the steps of T5."""
     import base64
 
-    pieces = ["<unk>", "▁", "▁low", "er", "l", "o", "w", "s"]
+    pieces = ["<unk>", "▁", "▁low", "er", "l", "o", "w", "s"]  # </s> follows
     rules = base64.b64encode(charsmap("nmt_nfkc")).decode()
     return of_json(
         {"type": "Unigram", "unk_id": 0, "vocab": [[piece, -float(i)] for i, piece in enumerate(pieces)]},
@@ -84,6 +84,13 @@ def unigram() -> Tokenizer:
             ],
         },
         decoder=METASPACE,
+        post_processor={
+            "type": "TemplateProcessing",
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+            "special_tokens": {"</s>": {"id": "</s>", "ids": [8], "tokens": ["</s>"]}},
+        },
+        added_tokens=[{**BERT_STEPS["added_tokens"][0], "id": 8, "content": "</s>"}],
     )
 
 
@@ -150,6 +157,8 @@ def test_pair_is_written_or_refused_with_a_way_out(kind: str, format: Any, tmp_p
         assert again.model_type == tokenizer.model_type
         for text in TEXTS:
             assert again.encode_ordinary(text) == tokenizer.encode_ordinary(text)
+            if format in ("native", "huggingface", "gguf"):  # the others have no place for a template
+                assert again.encode_with_template(text) == tokenizer.encode_with_template(text)
         return
     with pytest.raises(FormatError) as caught:
         tokenizer.export(path, format=format)

@@ -167,6 +167,14 @@ JSON_REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
+def test_tokenizer_json_without_an_unknown_piece_is_refused(tmp_path: Path) -> None:
+    described = written(of([UNK, SPACE, *LETTERS]), tmp_path)
+    described["model"]["unk_id"] = None
+    tokenizer = fastbpe.load(json.dumps(described).encode())
+    with pytest.raises(FormatError, match="no piece is of type UNKNOWN.*; export it as native or huggingface"):
+        tokenizer.export(tmp_path / "x.model", format="sentencepiece")
+
+
 @pytest.mark.parametrize("name", JSON_REFUSED)
 def test_tokenizer_json_without_an_equal_is_refused(name: str, tmp_path: Path) -> None:
     model, parts, message = JSON_REFUSED[name]

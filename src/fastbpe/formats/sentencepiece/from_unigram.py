@@ -90,7 +90,11 @@ def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
     )
     if not text.cuts_words:
         _check_own_steps(model, made, pieces[: len(tokens)])
-    return model_file.parse(model_file.dump(made), "as a .model file")
+    try:
+        checked = model_file.parse(model_file.dump(made), "as a .model file")
+    except FormatError as error:
+        raise FormatError(f"{error}; export it as native or huggingface") from None
+    return checked._replace(template=model.template, pair_template=model.pair_template)
 
 
 def _lost(what: str) -> NoReturn:
