@@ -74,6 +74,16 @@ def test_user_defined_pieces_keep_the_score_of_sentencepiece(tmp_path: Path) -> 
     assert fastbpe.load(tmp_path / "x.json").encode("aabéb") == tokenizer.encode("aabéb")
 
 
+def test_user_defined_piece_of_two_words_stays_one(tmp_path: Path) -> None:
+    tokenizer = of([UNK, SPACE, *LETTERS, ("as▁ab", 0.0, USER)], normalizer=RULES)
+    written(tokenizer, tmp_path)
+    again = fastbpe.load(tmp_path / "x.json")
+    for text in ("b as ab", "as ab as▁ab", "as  ab", "as ▁ab", "ａs ab"):
+        assert again.encode(text) == tokenizer.encode(text)
+    with pytest.raises(FormatError, match="user-defined piece '▁ab', which its rules of normalization change"):
+        of([UNK, SPACE, *LETTERS, ("▁ab", 0.0, USER)], normalizer=RULES).export(tmp_path / "y.json")
+
+
 RULES = {"precompiled_charsmap": charsmap("nmt_nfkc"), "name": "nmt_nfkc"}
 REFUSED: dict[str, tuple[Sequence[Piece], Any, Any, str]] = {
     "symbol": ([UNK, SPACE, ("Ａ", 0.0, USER)], None, RULES, "user-defined piece 'Ａ', which its rules of"),
@@ -171,7 +181,7 @@ def test_tokenizer_json_without_an_unknown_piece_is_refused(tmp_path: Path) -> N
     described = written(of([UNK, SPACE, *LETTERS]), tmp_path)
     described["model"]["unk_id"] = None
     tokenizer = fastbpe.load(json.dumps(described).encode())
-    with pytest.raises(FormatError, match="no piece is of type UNKNOWN.*; export it as native or huggingface"):
+    with pytest.raises(FormatError, match=r"no piece is of type UNKNOWN.*; export it as native or huggingface"):
         tokenizer.export(tmp_path / "x.model", format="sentencepiece")
 
 

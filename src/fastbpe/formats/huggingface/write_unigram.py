@@ -101,11 +101,18 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
 
 
 def _check_symbols(model: CodePointModel, charsmap: bytes) -> None:
-    """Refuse user-defined pieces that the rules of normalization change: sentencepiece leaves them as they are."""
+    """Refuse user-defined pieces that the rules of normalization change: sentencepiece leaves them as they are.
+
+    A U+2581 between two words may become a space, which becomes a U+2581 again.
+    """
     rules = Charsmap(charsmap)
+    becomes_space = rules.find(METASPACE) == " "
     for piece, kind in zip(model.pieces, model.types, strict=True):
+        if kind != PieceType.USER_DEFINED:
+            continue
         text = piece.decode()
-        if kind == PieceType.USER_DEFINED and any(rules.shortest(text[i:]) is not None for i in range(len(text))):
+        words = text.split(METASPACE) if becomes_space else [text]
+        if not all(words) or any(rules.shortest(word[i:]) is not None for word in words for i in range(len(word))):
             write_llama.cannot(f"the user-defined piece {text!r}, which its rules of normalization change,")
 
 
