@@ -19,6 +19,13 @@ TEXTS = ["low lower", "<s>", "wer slow", "", "ow", "漢 l"]
 DOCUMENTS = ["low lower lowest low newer slow"] * 5
 FORMATS = ("native", "tiktoken", "gpt2", "minbpe", "tekken", "sentencepiece", "huggingface", "gguf")
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+NAMED = {
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": False,
+    "special": True,
+}
 BERT_STEPS = {
     "normalizer": {
         "type": "BertNormalizer",
@@ -27,18 +34,7 @@ BERT_STEPS = {
         "strip_accents": None,
         "lowercase": True,
     },
-    "added_tokens": [
-        {
-            "id": i,
-            "content": text,
-            "single_word": False,
-            "lstrip": False,
-            "rstrip": False,
-            "normalized": False,
-            "special": True,
-        }
-        for i, text in enumerate(("[UNK]", "[CLS]", "[SEP]"))
-    ],
+    "added_tokens": [{"id": i, "content": text, **NAMED} for i, text in enumerate(("[UNK]", "[CLS]", "[SEP]"))],
 }
 
 
@@ -51,7 +47,7 @@ def of_json(model: dict[str, Any], pre_tokenizer: Any = None, **parts: Any) -> T
     described = json.loads(tokenizer_json(model, **parts))
     if pre_tokenizer is not None:
         described["pre_tokenizer"] = pre_tokenizer
-    return fastbpe.load(json.dumps(described).encode())  # type: ignore[no-any-return]
+    return fastbpe.load(json.dumps(described).encode())
 
 
 def word_piece(**parts: Any) -> Tokenizer:
@@ -90,7 +86,7 @@ def unigram() -> Tokenizer:
             "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
             "special_tokens": {"</s>": {"id": "</s>", "ids": [8], "tokens": ["</s>"]}},
         },
-        added_tokens=[{**BERT_STEPS["added_tokens"][0], "id": 8, "content": "</s>"}],
+        added_tokens=[{**NAMED, "id": 8, "content": "</s>"}],
     )
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*single precision:fastbpe.Forma
 
 def of(pieces: Sequence[Piece], trainer: Any = None, normalizer: Any = None) -> Tokenizer:
     packed = [(piece.encode(), score, kind) for piece, score, kind in pieces]
-    return fastbpe.load(model_file.dump(unigram_model(packed, trainer, normalizer)))  # type: ignore[no-any-return]
+    return fastbpe.load(model_file.dump(unigram_model(packed, trainer, normalizer)))
 
 
 def written(tokenizer: Tokenizer, folder: Path) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_same_library_gives_no_warning(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for format in ("native", "sentencepiece"):
-            done = of(TIED).export(tmp_path / "x", format=format)  # type: ignore[arg-type]
+            done = of(TIED).export(tmp_path / "x", format=format)
             assert done is not None
             assert done.n_changed == 0
 
