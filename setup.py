@@ -23,14 +23,19 @@ CORE = PACKAGE / "_core"
 # 0.20 (2026-11-26).
 SHARED = "fastbpe._core._cython_shared"
 # Modules whose methods are called once for each short text keep that code: a call of `encode` on 100 bytes takes
-# 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25).
-OFTEN_CALLED = {"encoder", "decoder", "stream_decoder", "_methods", "_facts"}
+# 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25). Users see their functions:
+# they can take the help of a declaration. Those of the other modules are plain C functions, 8 % smaller.
+OFTEN_CALLED = {"encoder", "decoder", "stream_decoder", "tokenizer_methods", "_methods", "_facts"}
 # Modules that no row of benchmarks/compare.py spends its time in are compiled for size: about a quarter smaller.
 FOR_SIZE = {
     *("charsmap_builder", "charsmap_rules", "completions", "dropping", "kept_memory", "log_scores"),
     *("merges_as_ranks", "_messages", "scratch_pool", "sequence_merging", "sequence_vocabulary", "sequences"),
-    *("untrusted_ids", "spelled_symbols", "places", "by_character"),
+    *("untrusted_ids", "spelled_symbols", "places", "by_character", "merge_dropout"),
 }
+# Folders and modules whose loops gain from -O3. The others are compiled with -O2: a tenth smaller, for 0.8 % more
+# instructions in a short `encode`, 1.4 % in a short `decode`, none in a long one; -Os costs 9 and 17 %.
+# (GCC 12, x86-64, callgrind, 2026-11-27.)
+FOR_SPEED = {"count_limits", "formats", "segment", "split", "text", "train"}
 COVERAGE = bool(os.environ.get("FASTBPE_COVERAGE"))
 
 if sys.platform == "win32":
@@ -85,9 +90,9 @@ def make_extension(name: str, source: Path) -> Extension:
     )
 
 
-def for_size(extension: Extension) -> Extension:
-    """Have an extension compiled for size, where the others are compiled for speed."""
-    extension.extra_compile_args = ["-Os" if arg == "-O3" else arg for arg in compile_args]
+def optimized(extension: Extension, level: str) -> Extension:
+    """Have an extension compiled with another level than -O3."""
+    extension.extra_compile_args = [level if arg == "-O3" else arg for arg in compile_args]
     return extension
 
 
@@ -112,9 +117,16 @@ def with_current_c(extensions: list[Extension]) -> list[Extension] | None:
 
 
 def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
-    """Translate to C. Code that Cython would repeat in each module comes from the module `shared`, unless None."""
+    """Translate to C. Code that Cython would repeat in each module comes from the module `shared`, unless None.
+
+    Functions of modules that share it are plain C functions. Cython would add 9 KB to a class without pointers so
+    that it can be pickled; no class here is pickled so.
+    """
+    c = [Path("build/cython", extension.sources[0]).with_suffix(".c") for extension in extensions]
+    oldest = min((file.stat().st_mtime_ns for file in c if file.is_file()), default=0)
     translated: list[Extension] = cythonize(
         extensions,
+        force=oldest < Path("setup.py").stat().st_mtime_ns,  # Cython does not see that a directive is another one
         shared_utility_qualified_name=shared,
         build_dir="build/cython",
         nthreads=os.cpu_count() or 1,
@@ -124,7 +136,11 @@ def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
             "wraparound": False,
             "cdivision": True,
             "initializedcheck": False,
+            "auto_pickle": False,
+            "emit_code_comments": COVERAGE,  # a third of the C
+            "binding": shared is None,
             "embedsignature": True,
+            "embedsignature.format": "clinic",
         },
     )
     return translated
@@ -136,8 +152,11 @@ sources = {
 }
 for source, module in sources.items():
     if source.stem in FOR_SIZE:
-        for_size(module)
-shared_module = for_size(make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c")))
+        optimized(module, "-Os")
+    elif not FOR_SPEED.intersection(source.with_suffix("").parts):
+        optimized(module, "-O2")
+shared_module = make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c"))
+optimized(shared_module, "-Os")
 shared = [shared_module, *(module for source, module in sources.items() if source.stem not in OFTEN_CALLED)]
 alone = [module for source, module in sources.items() if source.stem in OFTEN_CALLED]
 extensions = with_current_c([*shared, *alone]) or to_c(shared, SHARED) + to_c(alone, None)

@@ -17,7 +17,6 @@ from fastbpe.tokenizer.internals import denormalizer_of, surfaces_of
 cdef int UNKNOWN = PieceType.UNKNOWN
 
 
-@cython.auto_pickle(False)
 cdef class Facts:
     """Tables of a loaded model for look-ups, each made when it is first needed.
 

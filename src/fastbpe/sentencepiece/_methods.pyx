@@ -44,7 +44,6 @@ cdef inline bint _is_sound(object text) except -1:
 
 
 @cython.final
-@cython.auto_pickle(False)
 cdef class VectorBuffer:
     """Read-only buffer of ids as sentencepiece exports them: int32, one dimension, in memory of their owner."""
 
@@ -77,7 +76,6 @@ cdef class VectorBuffer:
         return <size_t> self._view.buf
 
 
-@cython.auto_pickle(False)
 cdef class Methods:
     """Model and settings of a processor, and its methods that are called often.
 

@@ -37,7 +37,7 @@ class TokenEncoder:
     """Encoder in code-point mode that gives the pieces and offsets of ids as well."""
 
     def __new__(cls, encoder: Encoder, normalizer: Normalizer) -> Self: ...
-    def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0.0, seed: int = 0) -> Tokens:
+    def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0, seed: int = 0) -> Tokens:
         """Encode a text of UTF-8; each invalid byte counts as U+FFFD."""
 
     def encode_best(

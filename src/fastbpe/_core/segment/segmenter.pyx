@@ -1,7 +1,7 @@
 """Segmenter: how a vocabulary cuts pieces into tokens without merging. Immutable."""
 
 cimport cython
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.segment.trie cimport Trie, walk
@@ -36,6 +36,9 @@ cdef class Segmenter:
         cdef size_t n = len(memoryview(token_ends).cast("B")) // 4, i
         cdef float by_number
         cdef const unsigned char[::1] data = prefix if prefix else b"\0"
+        cdef const double[::1] all_scores
+        cdef const float[::1] all_gains
+        cdef const uint8_t[::1] symbols
         self.kind = kind
         self.segmenting.kind = _KINDS[kind]
         if ids is None:
@@ -44,21 +47,23 @@ cdef class Segmenter:
         by_token = array("f", bytes(4 * n))
         if gains is not None:
             numbers = memoryview(ids).cast("B").cast("I")
-            self._gains = memoryview(gains).cast("B").cast("f")
-            self._are_symbols = memoryview(are_symbols).cast("B")
-            if self._gains.shape[0] != self._are_symbols.shape[0]:
+            gains, are_symbols = memoryview(gains).cast("B").cast("f"), memoryview(are_symbols).cast("B")
+            all_gains, symbols = gains, are_symbols
+            if all_gains.shape[0] != symbols.shape[0]:
                 raise VocabularyError("gains and are_symbols must have the same length")
             for i in range(n):
                 if numbers[i] != NONE:
-                    by_token[i] = self._gains[<Py_ssize_t> numbers[i]]
-            self.segmenting.gains = &self._gains[0]
-            self.segmenting.are_symbols = &self._are_symbols[0]
-            self.segmenting.greatest = 1.001 * max(abs(unknown_score), max(map(abs, self._gains)))
+                    by_token[i] = all_gains[<Py_ssize_t> numbers[i]]
+            self.segmenting.gains = &all_gains[0]
+            self.segmenting.are_symbols = &symbols[0]
+            self.segmenting.greatest = 1.001 * max(abs(unknown_score), max(map(abs, gains)))
         if scores is not None:
-            self._scores = memoryview(scores).cast("B").cast("d")
-            if <size_t> self._scores.shape[0] < n:
-                raise VocabularyError(f"{self._scores.shape[0]} scores for {n} tokens")
-            self.segmenting.scores = &self._scores[0] if n else NULL
+            scores = memoryview(scores).cast("B").cast("d")
+            all_scores = scores
+            if <size_t> all_scores.shape[0] < n:
+                raise VocabularyError(f"{all_scores.shape[0]} scores for {n} tokens")
+            self.segmenting.scores = &all_scores[0] if n else NULL
+        self._buffers = (gains, are_symbols, scores)
         self.trie = Trie(token_bytes, token_ends, ids, by_token)
         self.segmenting.units = self.trie.units
         self.segmenting.unknown = unknown_score
