@@ -15,9 +15,10 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastbpe._utils import originals
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.suggestions import did_you_mean
 from fastbpe._utils.threads import ForkSafeLock
 

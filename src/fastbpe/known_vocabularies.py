@@ -8,7 +8,9 @@ Sources: tiktoken 0.14.0 (`tiktoken_ext/openai_public.py`, `tiktoken/model.py`),
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from fastbpe.model import Buffer

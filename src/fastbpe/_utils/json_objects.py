@@ -6,8 +6,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 
 _MAX_NAME = 255  # bytes (Windows: characters) of the name of a file; no system takes more

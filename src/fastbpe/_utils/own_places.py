@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_NAME = re.compile(r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe")  # [1]: of the target
+_NAME = r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe"  # [1]: of the target
 _LOCK = "lock"
 _PRIVATE = 0o700
 
@@ -104,7 +104,7 @@ def remove_leftovers(targets: Iterable[str | os.PathLike[str]]) -> None:
         beginnings.setdefault(os.path.dirname(target), set()).add(_beginning(target))
     for folder, wanted in beginnings.items():
         with contextlib.suppress(OSError), os.scandir(folder or os.curdir) as entries:  # no folder: no leftovers
-            found = [entry for entry in entries if (name := _NAME.fullmatch(entry.name)) and name[1] in wanted]
+            found = [entry for entry in entries if (name := re.fullmatch(_NAME, entry.name)) and name[1] in wanted]
             for entry in found:
                 with contextlib.suppress(OSError):  # in use, of another user, or removed by another process
                     _remove(entry)

@@ -6,8 +6,9 @@ import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cli.options import Named
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.display.shown_tokens import sizes_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cli import streams
 from fastbpe.errors import ChatError, FormatError
 

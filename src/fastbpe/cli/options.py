@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cli.streams import STDIN
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.tokenizer.load import load

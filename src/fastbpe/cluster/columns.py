@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_pyarrow_for
 from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.errors import FormatError

@@ -11,11 +11,12 @@ import json
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_records, write_by_position, write_parts
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cluster.columns import texts_of
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.errors import FastbpeError

@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe.cluster.columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING

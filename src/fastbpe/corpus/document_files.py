@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
 from fastbpe.corpus.compression import HEAD_BYTES, MAGIC, ReadAhead, open_unpacked, packing_of
 from fastbpe.corpus.document_formats import (

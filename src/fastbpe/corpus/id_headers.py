@@ -6,8 +6,7 @@ ids; the others are 0. Its GPT-2 and its Llama 3 each have a magic number. Files
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError

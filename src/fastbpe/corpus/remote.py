@@ -11,8 +11,9 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import IO, Any, Protocol, TypeVar, cast
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_fsspec
 from fastbpe._utils.own_places import own_folder
 

@@ -11,9 +11,10 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
 from fastbpe.corpus.document_files import Content, content_of, formats_of, is_packed, opened, spooled
 from fastbpe.corpus.document_formats import (

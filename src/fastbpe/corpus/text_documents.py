@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from fastbpe._core.text.utf8_text import n_valid
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
 from fastbpe.corpus.json_documents import Lines
 from fastbpe.corpus.source_kinds import CONVERT, Cut, Document, Skip

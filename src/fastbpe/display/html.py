@@ -9,8 +9,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.display.layout import N_COLOURS, Details, details_of, parts_of
 from fastbpe.display.shown_tokens import KINDS, ShownToken, counted, ids_of
 from fastbpe.display.visible import visible_text

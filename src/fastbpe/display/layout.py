@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.display.shown_tokens import ShownToken
 from fastbpe.display.visible import Part, is_mark, visible
 

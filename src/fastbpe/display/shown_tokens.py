@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.model import AddedToken
 
 Text = str | bytes

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 #: Characters that are shown by a sign one column wide.
 SIGNS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍", "\x7f": "␡"} | {

@@ -10,8 +10,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.gpt2 import SPACE, WORD_END

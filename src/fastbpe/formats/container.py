@@ -14,8 +14,9 @@ import re
 import sys
 import zlib
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 

@@ -10,8 +10,8 @@ from fastbpe.model import Buffer
 _HEAD_BYTES = 4096  # looked at
 _MAX_MESSAGE_BYTES = 1 << 16  # of a JSON message from a server
 _POINTER = b"version https://git-lfs"
-_OID = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
-_SIZE = re.compile(rb"^size ([0-9]+)$", re.MULTILINE)
+_OID = rb"(?m)^oid sha256:([0-9a-f]{64})$"
+_SIZE = rb"(?m)^size ([0-9]+)$"
 _MAX_SAFETENSORS_HEADER = 100_000_000  # bytes; the format's own limit
 # First bytes → kind of file, way out.
 _MAGIC = (
@@ -50,7 +50,7 @@ def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
     if not head.strip():
         return "an empty file", "it was not copied or downloaded to its end; fetch it again"
     if head.startswith(_POINTER):
-        oid, size = _OID.search(head), _SIZE.search(head)
+        oid, size = re.search(_OID, head), re.search(_SIZE, head)
         file = f"{int(size[1]):,} bytes" if size else "the file"
         named = f" with the SHA-256 {oid[1].decode()}" if oid else ""
         return "a Git LFS pointer", f"it stands for {file}{named}; run `git lfs pull` in its repository"

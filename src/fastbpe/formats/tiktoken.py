@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported at run time when a file is read
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
     from fastbpe.known_vocabularies import KnownVocabulary
 
-_LINE = re.compile(rb"(?:[A-Za-z0-9+/]+={0,2}|=) [0-9]+\r?")
+_LINE = rb"(?:[A-Za-z0-9+/]+={0,2}|=) [0-9]+\r?"
 _MAX_RESERVED = 1 << 16  # tokens between the ranks and the ids of added tokens
 _MAX_RANK = (1 << 24) - 1  # the core's limit: ids index flat arrays
 
@@ -33,7 +33,7 @@ def recognise(data: Buffer) -> bool:
     """Tell whether the first line that is not blank looks like a token and a rank."""
     for line in bytes(data[:4096]).split(b"\n"):
         if line.strip():
-            return _LINE.fullmatch(line) is not None
+            return re.fullmatch(_LINE, line) is not None
     return False
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.frames import Frame, Item
 from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 
 class Item(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastbpe._core.text.utf8_text import has_surrogates
+from fastbpe._utils.named_tuples import NamedTuple
 
 
 class Inputs(NamedTuple):

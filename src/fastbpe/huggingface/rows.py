@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain, islice, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Encoded, Span, truncate
 from fastbpe.huggingface.frames import Frame
 from fastbpe.huggingface.inputs import Inputs

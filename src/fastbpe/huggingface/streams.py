@@ -11,11 +11,12 @@ character or have no text: then they belong to the first text and are kept with 
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 REPLACEMENT = "\ufffd"
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
@@ -166,10 +167,12 @@ class DecodeStream:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DecodeStream:
+        from copy import deepcopy  # here: few programs copy a stream
+
         made = type(self).__new__(type(self))
         for name in DecodeStream.__slots__:
             setattr(made, name, getattr(self, name))
-        made._slow, made._kept = copy.deepcopy(self._slow), [*self._kept]
+        made._slow, made._kept = deepcopy(self._slow), [*self._kept]
         return made
 
 

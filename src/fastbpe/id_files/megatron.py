@@ -20,8 +20,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.sink_formats import MEGATRON_MAGIC, OLD_MEGATRON_MAGIC
 from fastbpe.errors import FormatError
 

@@ -20,11 +20,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.json_objects import read_object
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe._utils.progress import Progress
 from fastbpe.corpus import encode_files as whole

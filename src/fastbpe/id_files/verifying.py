@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from fastbpe._utils.choices import AnyIdType
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Phase, Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.corpus.sink_formats import check_megatron_index, is_megatron_index

@@ -6,8 +6,8 @@ The table itself, the bytes of each id, is made by `tokenizer.step_decoding`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.normalization.decoder_steps import ByteFallback, ByteLevel, EachToken, Fuse, Step
 
 

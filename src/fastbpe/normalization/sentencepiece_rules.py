@@ -7,8 +7,6 @@ targets, each with a NUL. A unit of the array is a uint32, little-endian.
 
 from __future__ import annotations
 
-import base64
-import pkgutil
 import re
 import struct
 import zlib
@@ -29,7 +27,7 @@ _HAS_VALUE = 0x100  # a source ends at this node
 _WIDE_OFFSET = 0x200  # the offset to the children is stored without its low 8 bits
 _VALUE = 0x7FFFFFFF  # in the unit of a value: position of the target
 _OFFSET_SHIFT = 10  # bits below the offset to the children
-_CODE_POINT = re.compile(r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)")
+_CODE_POINT = r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)"
 
 
 def charsmap(rule_name: str) -> bytes:
@@ -55,7 +53,9 @@ def _cached_charsmap(rule_name: str) -> bytes:
     """Unpack the charsmap of a standard set; `release_memory` empties the cache."""
     if rule_name == "identity":
         return b""
-    packed = pkgutil.get_data("fastbpe.normalization", f"charsmaps/{rule_name}.bin")
+    from pkgutil import get_data  # here: a model holds its own charsmap
+
+    packed = get_data("fastbpe.normalization", f"charsmaps/{rule_name}.bin")
     assert packed is not None
     return unpack_charsmap(packed)
 
@@ -143,7 +143,9 @@ def _hangul() -> Iterator[tuple[str, str]]:
 
 def _unpacked(packed: str) -> dict[str, str]:
     """Unpack a constant of sentencepiece_tables: source → target."""
-    parts = zlib.decompress(base64.b85decode(packed)).decode().split("\0")
+    from base64 import b85decode  # here: training alone needs it
+
+    parts = zlib.decompress(b85decode(packed)).decode().split("\0")
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
@@ -188,7 +190,7 @@ def _characters(text: str, where: str) -> str:
     """Read code points in hexadecimal, such as "U+63 0x64 65"."""
     characters = ""
     for word in text.split():
-        match = _CODE_POINT.fullmatch(word)
+        match = re.fullmatch(_CODE_POINT, word)
         code_point = int(match[1][:9], 16) if match else -1
         if not 0 < code_point <= 0x10FFFF or 0xD800 <= code_point < 0xE000:
             raise FormatError(

@@ -9,8 +9,9 @@ import contextlib
 import os
 import stat
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_file
 from fastbpe.errors import DownloadError, FormatError
 from fastbpe.formats import detect

@@ -17,8 +17,8 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.suggestions import did_you_mean, nearest
 from fastbpe.errors import FormatError, VocabularyNotFoundError
 from fastbpe.formats import detect, tiktoken

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -190,6 +189,8 @@ def _text(value: object) -> str:
     """Return a value as sentencepiece's Python package writes it for its trainer."""
     if not isinstance(value, list):
         return str(value)
+    import csv  # here, as few options are lists
+
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow([str(item) for item in value])
     return line.getvalue()

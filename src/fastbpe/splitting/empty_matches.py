@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fastbpe._core.split.composite import GroupedFromRight
 from fastbpe._core.split.regex_engine import Engine
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.splitting.nodes import Chars, Concat, Group, Look, Mode, Repeat
 from fastbpe.splitting.program import compile_program
 from fastbpe.splitting.syntax import parse

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.patterns import PATTERNS, Pattern
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import os
 import warnings
 from typing import Any
@@ -126,7 +126,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
     """Write a .tiktoken file, sorted by rank, whole or not at all."""
     ordered = sorted(bpe_ranks.items(), key=lambda item: item[1])
-    data = b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ordered)
+    data = b"".join(b"%s %d\n" % (binascii.b2a_base64(token, newline=False), rank) for token, rank in ordered)
     if "://" not in tiktoken_bpe_file:
         atomic_files.write(tiktoken_bpe_file, data)
         return

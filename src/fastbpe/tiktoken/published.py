@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import tiktoken
 from fastbpe.known_vocabularies import GPT2_IDS, GPT2_MERGES, OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
 from fastbpe.model import Model

@@ -8,12 +8,10 @@ installed, fastbpe.tiktoken takes its name while they run.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any, cast
 
 from fastbpe._utils.threads import ForkSafeLock
@@ -112,13 +110,17 @@ def _available_plugin_modules() -> Sequence[str]:
         namespace = importlib.import_module(_NAMESPACE)
     except ModuleNotFoundError:
         return []
-    names = [module.name for module in pkgutil.iter_modules(namespace.__path__, f"{_NAMESPACE}.")]
+    from pkgutil import iter_modules  # here: few programs have such a package
+
+    names = [module.name for module in iter_modules(namespace.__path__, f"{_NAMESPACE}.")]
     return [name for name in names if name != _OWN]
 
 
 @contextmanager
 def _known_as_tiktoken() -> Iterator[None]:
     """Make fastbpe.tiktoken importable as tiktoken while the block runs, if tiktoken is not installed."""
+    from importlib.util import find_spec  # here, as above
+
     if "tiktoken" in sys.modules or find_spec("tiktoken") is not None:
         yield
         return

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError
 from fastbpe.model import AddedToken
-from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document
 from fastbpe.tokenizers.model import Model
@@ -57,6 +57,8 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):
             return Built(state, with_added(described), False, names)
+        from fastbpe.tokenizer.load import load  # here: it imports the readers of all formats
+
         made = None
         for decoder, decodes in _tries(described):
             tried = {**described, "decoder": decoder}

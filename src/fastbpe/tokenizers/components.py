@@ -10,12 +10,12 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
 from operator import index
 from struct import pack, unpack
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats.huggingface.decoders import is_value
 from fastbpe.formats.huggingface.parts import Part
@@ -33,8 +33,8 @@ _BEHAVIORS = {
     "contiguous": "Contiguous",
 }
 #: A small number in JSON of Python; and strings, which are left alone, or such a number.
-_EXPONENT = re.compile(r"\de-0\d")
-_STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d')
+_EXPONENT = r"\de-0\d"
+_STRING_OR_EXPONENT = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d'
 #: Greatest id.
 MAX_ID = (1 << 32) - 1
 
@@ -357,7 +357,7 @@ def with_short_exponents(text: str) -> str:
     >>> with_short_exponents('["1e-08", 1e-08, 1.5e-05, 1e+20]')
     '["1e-08", 1e-8, 0.000015, 1e+20]'
     """
-    return _STRING_OR_EXPONENT.sub(_short, text) if _EXPONENT.search(text) else text
+    return re.sub(_STRING_OR_EXPONENT, _short, text) if re.search(_EXPONENT, text) else text
 
 
 def _short(found: re.Match[str]) -> str:
@@ -373,6 +373,8 @@ def plain_digits(value: float) -> str:
     """Return a number without an exponent, in the fewest digits, as Rust shows it."""
     shown = repr(value)
     if "e" in shown:
+        from decimal import Decimal  # here: few numbers need it
+
         shown = format(Decimal(shown), "f")
     return shown.removesuffix(".0").replace("nan", "NaN")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 Span = tuple[int, int]
 

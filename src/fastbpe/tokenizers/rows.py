@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Span
 from fastbpe.huggingface.frames import frame_of
 from fastbpe.huggingface.padding import padded_length

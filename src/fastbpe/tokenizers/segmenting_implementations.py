@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from fastbpe.errors import FormatError
@@ -207,9 +206,9 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         """
         from fastbpe.formats.sentencepiece import model_file  # here: few programs read one
 
-        read = model_file.parse(
-            Path(filename).read_bytes(), str(filename), any_text=True, model_types=("unigram",)
-        )
+        with open(filename, "rb") as file:
+            data = file.read()
+        read = model_file.parse(data, str(filename), any_text=True, model_types=("unigram",))
         try:
             pieces = [piece.decode() for piece in read.pieces]
         except UnicodeDecodeError as error:

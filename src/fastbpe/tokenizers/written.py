@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.tokenizer.internals import find_words
-from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Special
 from fastbpe.tokenizers import document
 from fastbpe.tokenizers.components import WRITTEN, flat
@@ -125,6 +125,8 @@ class _Finder:
             following += not is_byte
             carried.append({**token, "id": i, "content": content, "normalized": False})
             self._ids[i] = token["id"]
+        from fastbpe.tokenizer.load import load  # here: it imports the readers of all formats
+
         self._carrier = load(
             document.to_bytes(
                 {

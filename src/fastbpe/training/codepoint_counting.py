@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe._core.train.word_counter import WordCounter
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import SpecError

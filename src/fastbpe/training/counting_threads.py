@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from queue import Empty, SimpleQueue
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import start_beside, wait_for
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.training.spill import Spill

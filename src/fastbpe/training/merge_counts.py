@@ -22,12 +22,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_columns, add_records, tables_of, write_by_position
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.formats.piece_counts import Counted

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import BaseSpecial, DocumentFormat, OnError, ReadErrors, Ties
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads

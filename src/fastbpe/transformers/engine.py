@@ -7,8 +7,9 @@ import logging
 import threading
 import weakref
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
 from fastbpe.huggingface.frames import Frame

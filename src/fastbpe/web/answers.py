@@ -6,11 +6,12 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.display import html
 from fastbpe.display.layout import Details, parts_of
 from fastbpe.display.shown_text import show

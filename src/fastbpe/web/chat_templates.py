@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 ROLES = ("system", "user", "assistant")
 Parts = list[tuple[str, bool]]  # text, and whether it is the template's own

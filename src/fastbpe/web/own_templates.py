@@ -19,9 +19,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastbpe import chats
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import chat_templates
 from fastbpe.web.chat_templates import Message, Parts
 

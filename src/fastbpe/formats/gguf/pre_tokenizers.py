@@ -8,8 +8,8 @@ characters, such as gemma4, are in `characters`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.patterns import OTHER_NAMES, PATTERNS, Pattern, PatternLike, resolve_pattern
 
 

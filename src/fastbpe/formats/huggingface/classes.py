@@ -7,7 +7,9 @@ these settings with transformers 5.24.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 _END = "<|endoftext|>"
 _GPT2_ROLES = dict.fromkeys(("bos", "eos", "unk"), _END)

@@ -24,7 +24,7 @@ from fastbpe.model import Buffer, Model, Spelling
 
 #: Types of models that merge nothing.
 TYPES = ("Unigram", "WordPiece", "WordLevel")
-_TYPE = re.compile(rb'"type"\s*:\s*"(?:Unigram|WordPiece|WordLevel)"')
+_TYPE = rb'"type"\s*:\s*"(?:Unigram|WordPiece|WordLevel)"'
 _MAX_LENGTH = (1 << 63) - 1
 
 
@@ -41,7 +41,7 @@ class _Pieces(dict[str, int]):
 
 def recognise(data: bytes) -> bool:
     """Tell whether a tokenizer.json may have such a model: a part of one of these types, or none with merges."""
-    return _TYPE.search(data) is not None or b'"merges"' not in data
+    return re.search(_TYPE, data) is not None or b'"merges"' not in data
 
 
 def parse(

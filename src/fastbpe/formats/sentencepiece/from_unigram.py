@@ -11,8 +11,9 @@ import struct
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
 from fastbpe.formats.huggingface import llama_spaces, write_llama, write_unigram

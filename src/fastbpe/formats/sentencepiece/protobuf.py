@@ -7,7 +7,8 @@ know the names and meanings of fields. Source: "Encoding" in the protobuf docume
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from fastbpe._utils.named_tuples import NamedTuple
 
 VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 

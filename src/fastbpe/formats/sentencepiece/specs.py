@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import limits
 from fastbpe.formats.sentencepiece import piece_messages, protobuf
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from fastbpe._core.encode.count_limits import (
     count_part,
@@ -35,6 +35,7 @@ from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.batches import items_in
 from fastbpe._utils.choices import Boundary, Side
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import note_place

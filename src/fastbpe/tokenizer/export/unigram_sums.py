@@ -11,9 +11,9 @@ import base64
 from array import array
 from collections.abc import Callable, Sequence
 from math import fsum
-from typing import NamedTuple
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.huggingface import llama_rules
 from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.export.exportable import Exportable

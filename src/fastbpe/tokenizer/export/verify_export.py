@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats import detect, gpt2

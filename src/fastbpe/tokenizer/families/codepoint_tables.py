@@ -9,7 +9,7 @@ import struct
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
@@ -22,6 +22,7 @@ from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe._core.split.scanner import WordScanner
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Conventions, PieceType
@@ -30,7 +31,7 @@ METASPACE_UTF8 = METASPACE.encode()
 # Any: the types of `errors=` list the handlers for users.
 EACH_BYTE: Any = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
 
-_BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a sign, too
+_BYTE_NAME = rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>"  # tokenizers reads a sign, too
 _NO_ID = (1 << 32) - 1
 _NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 
@@ -369,7 +370,7 @@ def decoded_bytes(model: CodePointModel) -> Iterator[int]:
     if model.conventions is None or model.conventions.decoder != "ByteFallback":
         return
     ends = memoryview(model.piece_ends).cast("I")
-    for match in _BYTE_NAME.finditer(model.piece_bytes):
+    for match in re.finditer(_BYTE_NAME, model.piece_bytes):
         i = bisect_left(ends, match.end())
         if ends[i] == match.end() and (ends[i - 1] if i else 0) == match.start():
             yield i

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.model import CodePointModel, PieceType, Spelling
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts
 from fastbpe.tokenizer.families.spelling import symbols_of

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import piece_texts, traced_piece, word_ends
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.model import METASPACE, CodePointModel, Conventions, Model, PieceType
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.tokenizer.families.codepoints import CodePointFamily
 from fastbpe.tokenizer.families.spelling import merge_steps
 from fastbpe.tokenizer.tokenizer import Tokenizer

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part
@@ -19,6 +19,7 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import has_surrogates, to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import Side
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.cutting.boundaries import SIDES

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import DocumentFormat
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_text
