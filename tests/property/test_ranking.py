@@ -66,7 +66,7 @@ def listing(
     return ids, listed, model
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", rounds(60, 300))
 def test_random_lists_become_ranks_only_if_no_id_changes(seed: int) -> None:
     rng = random.Random(seed)
     merges, tokens = random_merges(rng)
@@ -104,7 +104,7 @@ def random_splits(rng: random.Random) -> tuple[Merges, list[bytes]]:
     return merges, tokens
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", rounds(60, 300))
 def test_random_lists_of_splits_become_ranks_only_if_no_id_changes(seed: int) -> None:
     rng = random.Random(seed)
     merges, tokens = random_splits(rng)

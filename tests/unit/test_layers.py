@@ -10,8 +10,6 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-import pytest
-
 # The checkout, since an installed package has no .pyx files.
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
@@ -115,17 +113,19 @@ def test_all_sources_are_found_and_their_imports_read() -> None:
     assert "fastbpe.errors" in modules_imported("fastbpe.tokenizer.load")
 
 
-@pytest.mark.parametrize("module", sorted(modules()))
-def test_module_imports_only_lower_layers(module: str) -> None:
-    here = folder_of(module)
-    imported = {folder_of(name) for name in modules_imported(module)} - {here}
-    if here == "_core":
-        assert not imported, "the package of the core hands nothing on"
-        return
-    level = next((i for i, layer in enumerate(LAYERS) if here in layer), None)
-    assert level is not None, f"{here} is in no layer: say in this test where it belongs"
-    allowed = set().union(*LAYERS[:level])
-    assert imported <= allowed, f"{module} imports from a layer that is not below it: {imported - allowed}"
+def test_modules_import_only_lower_layers() -> None:
+    wrong = {}  # module → layers that it imports from and that are not below it
+    for module in sorted(modules()):
+        here = folder_of(module)
+        imported = {folder_of(name) for name in modules_imported(module)} - {here}
+        if here == "_core":
+            assert not imported, "the package of the core hands nothing on"
+            continue
+        level = next((i for i, layer in enumerate(LAYERS) if here in layer), None)
+        assert level is not None, f"{here} is in no layer: say in this test where it belongs"
+        if not imported <= (allowed := set().union(*LAYERS[:level])):
+            wrong[module] = imported - allowed
+    assert not wrong
 
 
 def test_slow_twin_stands_on_its_own() -> None:
@@ -142,28 +142,27 @@ def test_imports_form_no_circles() -> None:
     assert not circles
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("__init__.py")), ids=lambda path: path.parent.name)
-def test_package_init_files_hold_no_logic(path: Path) -> None:
+def test_package_init_files_hold_no_logic() -> None:
     """Allow imports, docstrings and tables; the root may also load names lazily and explain a core that is not
     built."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    allowed: tuple[type[ast.stmt], ...] = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.If)
-    if path.parent == PACKAGE:
-        allowed += (ast.Try, ast.FunctionDef)
-    assert not [ast.unparse(statement) for statement in body if not isinstance(statement, allowed)]
+    plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.If)
+    for path in PACKAGE.rglob("__init__.py"):
+        allowed = (*plain, ast.Try, ast.FunctionDef) if path.parent == PACKAGE else plain
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        assert not [ast.unparse(statement) for statement in body if not isinstance(statement, allowed)], path
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_private_names_stay_in_their_folder(path: Path) -> None:
+def test_private_names_stay_in_their_folder() -> None:
     """Only modules in or below a folder may import a name or module of it that begins with an underscore."""
     outside = set()
-    for module, name in names_imported(path):
-        if module not in modules():  # a folder without code
-            continue
-        file = modules()[module][0]
-        folder = file.parent.parent if file.stem == "__init__" and not name else file.parent
-        last = name or module.rpartition(".")[2]
-        is_private = last.startswith("_") and not last.startswith("__") and last not in ("_core", "_utils")
-        if is_private and folder not in path.parents:
-            outside.add(f"{module} {name}")
+    for path in sources():
+        for module, name in names_imported(path):
+            if module not in modules():  # a folder without code
+                continue
+            file = modules()[module][0]
+            folder = file.parent.parent if file.stem == "__init__" and not name else file.parent
+            last = name or module.rpartition(".")[2]
+            is_private = last.startswith("_") and not last.startswith("__") and last not in ("_core", "_utils")
+            if is_private and folder not in path.parents:
+                outside.add((path, module, name))
     assert not outside
