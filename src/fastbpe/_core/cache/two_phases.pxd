@@ -36,7 +36,7 @@ cdef class TwoPhases:
     cdef WordId* _ids
     cdef uint64_t* _joins
     cdef int _find_inside(self) except -1
-    cdef int _fill_joins(self, const uint64_t[::1] joins) except -1
+    cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1
 
 
 cdef int encode_words(

@@ -47,7 +47,7 @@ cdef class TwoPhases:
             self._ids[i].n_bytes = token_length(tables, <uint32_t> i)
             self._ids[i].bit = <uint32_t> (i * <uint64_t> GOLDEN_RATIO >> (64 - FOLLOWER_BITS))
         self._find_inside()
-        self._fill_joins(joins)
+        self._fill_joins(&joins[0] if joins.shape[0] else NULL, <size_t> joins.shape[0])
         self.phases = Phases(tables, self._inside, self._ids, self._joins, self.phases.shift)
 
     def __dealloc__(self):
@@ -66,8 +66,8 @@ cdef class TwoPhases:
                 self._inside[token[k - 1] << 8 | token[k]] = 1
         return 0
 
-    cdef int _fill_joins(self, const uint64_t[::1] joins) except -1:
-        cdef size_t n = <size_t> joins.shape[0], i
+    cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1:
+        cdef size_t i
         cdef int bits = table_bits(2 * n)
         cdef uint32_t left, right
         self._joins = <uint64_t*> malloc((<size_t> 1 << bits) * sizeof(uint64_t))
