@@ -195,6 +195,10 @@ CALLS: dict[str, Row] = {
         {"window": 5},
         {"dev": {"en": ["a"]}, "ratio": {"en": 2.0}, "window": 6, "alpha": 1.0, "global_merges": 1},
     ),
+    "Superwords": Row(
+        {"start": 300},
+        {"start": 301, "pattern": None, "max_words": 1, "forbid": ["x"], "documents": "whole"},
+    ),
     "release_memory": Row({}, {}),
     "vocabulary_report": Row(
         {"tokenizer": tokenizer()},

@@ -101,6 +101,7 @@ OBJECTS: dict[str, Callable[..., Any]] = {
     "piece counts": lambda: fastbpe.count_pieces([TEXT]),
     "word counts": lambda: fastbpe.count_pieces([TEXT], mode="codepoint"),
     "parity": lambda: fastbpe.Parity(dev={"en": [TEXT]}, window=100, global_merges=10),
+    "superwords": lambda: fastbpe.Superwords(0.8, ["gpt2", r"\d"], forbid=["a", "b"]),
     "report": report,
     "report of code points": lambda: fastbpe.vocabulary_report(points()),
     "report with a corpus": report_with_corpus,

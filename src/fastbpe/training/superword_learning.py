@@ -45,7 +45,7 @@ from fastbpe.training.documents_again import read_again
 from fastbpe.training.options import ByteOptions, ReadingOptions, Run, whole_number_of_ids
 from fastbpe.training.piece_counting import count_documents, texts_of_pattern
 from fastbpe.training.piece_counts import PieceCounts
-from fastbpe.training.superwords import Superwords
+from fastbpe.training.superwords import Superwords, n_first_ids
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document of lines is counted
 _NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
@@ -70,7 +70,7 @@ def train_superwords(source: Source | PieceCounts, base: Tokenizer | None, run: 
         if base is None:
             options = ByteOptions(vocab_size=vocab_size, **keywords)
             names = options.special_tokens
-            n_first = superwords.n_first(options.vocab_size, len(names))
+            n_first = n_first_ids(superwords, options.vocab_size, len(names))
             first = train_bytes(
                 texts,
                 None,
@@ -164,7 +164,7 @@ def _second_stage(
         least = max(least // 2, options.min_count)
     facts = {
         "pattern": options.pattern,
-        "superwords": superwords.as_dict(),
+        "superwords": dict(vars(superwords)),
         "n_merges": len(kept) - N_BYTES + len(merges) if start.model is None else len(merges),
         "n_superword_merges": len(merges),
         "n_dropped_merges": words.n_tokens - len(kept),

@@ -43,8 +43,6 @@ class Superwords:
     [b' of the ']
     """
 
-    __slots__ = ("documents", "forbid", "max_words", "pattern", "start")
-
     def __init__(
         self,
         start: float | None = None,
@@ -71,33 +69,28 @@ class Superwords:
             raise TrainingError(choose_one_of("documents", documents, DOCUMENTS))
         self.documents = documents
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the options by name, for a training report."""
-        return {name: getattr(self, name) for name in ("start", "pattern", "max_words", "forbid", "documents")}
-
-    def n_first(self, vocab_size: int, n_special: int) -> int:
-        """Return the number of ids that the first stage ends with, special tokens included.
-
-        Raises TrainingError: that leaves no id for a superword.
-        """
-        start = 0.9 if self.start is None else self.start
-        n_first = int(start * (vocab_size - n_special)) if start < 1 else int(start)
-        if n_first + n_special >= vocab_size:
-            raise TrainingError(
-                f"superwords begin at start={n_first}, but vocab_size={vocab_size} has {vocab_size - n_special} "
-                "ids for tokens that are not special; lower start, or raise vocab_size"
-            )
-        return n_first + n_special
-
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
-        return f"Superwords({shown})"
+        return f"Superwords({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     def __eq__(self, other: object) -> bool:
-        return self.as_dict() == other.as_dict() if isinstance(other, Superwords) else NotImplemented
+        return vars(self) == vars(other) if isinstance(other, Superwords) else NotImplemented
 
-    def __hash__(self) -> int:
-        return hash(repr(self))
+    __hash__ = None  # type: ignore[assignment]
+
+
+def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
+    """Return the number of ids that the first stage ends with, special tokens included.
+
+    Raises TrainingError: that leaves no id for a superword.
+    """
+    start = 0.9 if superwords.start is None else superwords.start
+    n_first = int(start * (vocab_size - n_special)) if start < 1 else int(start)
+    if n_first + n_special >= vocab_size:
+        raise TrainingError(
+            f"superwords begin at start={n_first}, but vocab_size={vocab_size} has {vocab_size - n_special} ids "
+            "for tokens that are not special; lower start, or raise vocab_size"
+        )
+    return n_first + n_special
 
 
 def _start(start: float | None) -> float | None:

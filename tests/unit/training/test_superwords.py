@@ -21,7 +21,7 @@ def superwords_of(tokenizer: Tokenizer) -> list[bytes]:
 
 
 def learned(source: Any = TEXTS, *, start: float | None = 265, vocab_size: Any = 275, **options: Any) -> Tokenizer:
-    keywords = {name: options.pop(name) for name in Superwords.__slots__ if name in options and name != "pattern"}
+    keywords = {name: options.pop(name) for name in ("max_words", "forbid", "documents") if name in options}
     return train(source, vocab_size=vocab_size, superwords=Superwords(start, **keywords), **options)
 
 
