@@ -96,6 +96,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")
     add("--base-size", metavar="N", type=int, help="of --mode ids: the integers are 0 to N - 1")
     add("--max-token-length", metavar="N", type=int, help="of --mode ids: maximum token length in integers")
+    add_roles(parser)
+    add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
+    add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
+    add("--quiet", action="store_true", help="no progress bar and no summary")
+    named_sources.add_arguments(parser)
+    _add_superwords(parser)
+
+
+def _add_superwords(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of superwords."""
+    add = parser.add_argument_group("tokens of several words").add_argument
     add(
         "--superwords",
         metavar="N",
@@ -107,11 +118,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--superwords-max-words", metavar="N", type=int, help="most words of one (default: 4; 0: no limit)")
     add("--superwords-forbid", metavar="TEXT", action="append", help="text that none holds (default: ': ')")
     add("--superwords-documents", choices=DOCUMENTS, help="what they are learned from (default: lines)")
-    add_roles(parser)
-    add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
-    add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
-    add("--quiet", action="store_true", help="no progress bar and no summary")
-    named_sources.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
