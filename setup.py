@@ -33,8 +33,8 @@ FOR_SIZE = {
     *("untrusted_ids", "spelled_symbols", "places", "by_character", "merge_dropout"),
 }
 # Folders and modules whose loops gain from -O3. The others are compiled with -O2: a tenth smaller, for 0.8 % more
-# instructions in a short `encode`, 1.4 % in a short `decode`, none in a long one; -Os costs 9 and 17 %. With -O2 for
-# cache and merge, too, a first `encode` took 3 % more. (GCC 12, x86-64, callgrind, 2026-11-27.)
+# instructions in a short `encode`, 1.4 % in a short `decode`, none in a long one; -Os costs 9 and 17 %. With -O2
+# for cache and merge, too, a first `encode` took 3 % more. (GCC 12, x86-64, callgrind, 2026-11-27.)
 FOR_SPEED = {"cache", "count_limits", "formats", "merge", "segment", "split", "text", "train"}
 COVERAGE = bool(os.environ.get("FASTBPE_COVERAGE"))
 

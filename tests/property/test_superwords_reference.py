@@ -112,3 +112,34 @@ def compare_encoding(tokenizer: fastbpe.Tokenizer, texts: list[str], context: ob
         ids, spans = tokenizer.encode_with_offsets(text)
         assert [*ids] == expected, (text, context)
         assert [*spans] == offsets(text, tokenizer.decode_tokens_bytes(expected)), (text, context)
+
+
+def random_merges(rng: random.Random) -> list[tuple[int, int]]:
+    """Return merges of words, and then of words with others; some make a token that another has made."""
+    tokens = [bytes([byte]) for byte in range(256)]
+    merges: list[tuple[int, int]] = []
+    usable = [*b"ab ,."]
+    for number in range(rng.randint(2, 40)):
+        left, right = rng.choice(usable), rng.choice(usable)
+        spans = b" " in tokens[right] and not tokens[left].isspace()
+        if (left, right) in merges or (spans and number < 10):
+            continue
+        merges.append((left, right))
+        tokens.append(tokens[left] + tokens[right])
+        usable.append(len(tokens) - 1)
+    return merges
+
+
+def test_random_merges_encode_as_specified() -> None:
+    n_with_phases = 0
+    for number in range(200):
+        rng = random.Random(f"{SEED} merges {number}")
+        merges = random_merges(rng)
+        try:
+            tokenizer = fastbpe.Tokenizer.from_merges(merges, pattern=rng.choice([None, r"[,.]+"]))
+        except fastbpe.FastbpeError:
+            continue  # a token that two merges make, where ranks cannot tell them apart
+        n_with_phases += tokenizer._pipeline.phases is not None
+        texts = ["".join(rng.choices("aab ,.", k=rng.randint(0, 120))) for _ in range(20)]
+        compare_encoding(tokenizer, texts, (SEED, number, merges))
+    assert n_with_phases > 20
