@@ -121,7 +121,7 @@ def peer_of(tokenizer: Tokenizer) -> tiktoken.Encoding:
     matches up to the next match of the pattern: Hugging Face's Split with "isolated", as ours.
     """
     pattern = tokenizer.pattern if isinstance(tokenizer.pattern, str) else r"[\s\S]+"
-    if pattern == PATTERNS["bloom"]:
+    if pattern in (PATTERNS["bloom"], PATTERNS["superbpe_lines"]):
         pattern = rf"{pattern}|[\s\S]+?(?={pattern}|\z)"
     return tiktoken.Encoding(
         "peer",

@@ -34,10 +34,12 @@ def check_named(source: Any, what: str) -> None:
 
 
 def check_not_named(source: Any) -> None:
-    """Raise TrainingError if a source is a mapping of names to sources, which only some arguments read."""
+    """Raise TypeError if a source is a mapping of names to sources, which only some arguments read."""
     if isinstance(source, Mapping) and source and not _are_counts(source):
-        raise TrainingError(
-            "the source is a dict of names to sources: give weights= (or parity=) too, or the sources in one list"
+        name, value = next(iter(source.items()))
+        raise TypeError(
+            f"count of {name!r} must be an integer, not {type(value).__name__}; if the source is a dict of names "
+            "to sources, give weights= (or parity=), too, or the sources in one list"
         )
 
 

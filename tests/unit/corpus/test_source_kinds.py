@@ -115,7 +115,7 @@ def test_mappings_are_counts_of_pieces() -> None:
 @pytest.mark.parametrize(
     ("counts", "error", "message"),
     [
-        ({"the": "x"}, TypeError, "count of b'the' must be an integer, not str"),
+        ({"the": "x"}, TypeError, "count of b?'the' must be an integer, not str"),
         ({"the": -1}, ValueError, "count of b'the' is -1: it must not be negative"),
         ({5: 1}, TypeError, "piece 5 is int, not bytes or str"),
         ({}, TrainingError, "no text to learn from"),

@@ -113,8 +113,8 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (train(), TrainingError, r"a dict of names to sources: give weights= \(or parity=\) too"),
-        (train({"en": pathlib.Path("en")}), TrainingError, "a dict of names to sources"),
+        (train(), TypeError, r"a dict of names to sources, give weights= \(or parity=\), too"),
+        (train({"en": pathlib.Path("en")}), TypeError, "a dict of names to sources"),
         (train(["a"], weights={"en": 1}), TrainingError, "a run with weights= must be a dict .*, not list"),
         (train("a.txt", parity=Parity()), TrainingError, "a run with parity= must be a dict .*, not str"),
         (train({"a": 1}, parity=Parity()), TrainingError, "a run with parity= must be a dict .*, not counts"),

@@ -4,6 +4,7 @@
 whether it is a cut. So a cut stays one when text is added on either side.
 """
 
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.ids.id_lists cimport ids_list
@@ -44,12 +45,13 @@ def encode_part(
     """
     cdef Text view
     cdef Scratch* scratch
+    cdef bint fuses = pipeline.normalizing is not None and pipeline.normalizing.fused != NONE
     text_of(text, &view)
     try:
         end = min(end, view.n)
         scratch = pipeline.pool.take()
         try:
-            scratch.after_fused = after_fused and not pipeline.may_defer
+            scratch.after_fused = after_fused and fuses
             if end < start + NOGIL_UNITS:
                 pipeline.encode(&view, start, end, allowed, None, scratch)
             else:
