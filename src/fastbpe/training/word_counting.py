@@ -84,7 +84,7 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
 
     Args:
         sources: name → source, or counts.
-        base: the tokenizer to extend; None: there is none.
+        base: the tokenizer to extend, or None to train a new one.
         run: the run; it has weights.
 
     Raises:

@@ -9,7 +9,7 @@ class LanguageChoice:
     ratio: list of float, or None – the language whose text shrank the least needs a merge: symbols before by
     symbols
         now, by its ratio. A language without text is exhausted. None: the language with the most symbols.
-    window: int or None – number of the latest choices of which a language may have alpha / number of languages.
+    window: int or None – recent merges in which no language has a larger share than alpha / number of languages.
     alpha: float – see window.
     """
 

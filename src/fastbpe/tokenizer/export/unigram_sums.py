@@ -81,7 +81,7 @@ def described(changed: Sequence[Changed]) -> str:
 
 
 def between(one: Exportable, other: Exportable) -> OtherSums | None:
-    """Describe a conversion of a unigram model from one library to the other; None: it is none."""
+    """Describe a conversion of a unigram model from one library to the other, or return None for another model."""
     source, target = one._family.model, other._family.model
     if isinstance(source, CodePointModel) and isinstance(target, Model) and _is_of_tokenizers(target):
         return _described(source, target, [])
