@@ -172,7 +172,7 @@ def _add_text(command: argparse.ArgumentParser, rounds: int) -> None:
 
 
 def _add_vocabulary(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--vocab", default="cl100k", help=f"{', '.join(VOCABULARIES)}, or a .tiktoken file")
+    command.add_argument("--vocab", default="cl100k", help=f"{', '.join(VOCABULARIES)}, or a file")
     command.add_argument("--pattern", default="cl100k", help="the split pattern for a .tiktoken file")
 
 
@@ -299,7 +299,8 @@ def _warm(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, 
     report.print_notes(missing)
     if not loaded:
         raise SystemExit("no peer is left to compare")
-    reference = loaded.get("tiktoken") or loaded.get("sentencepiece") or next(iter(loaded.values()))
+    owners = [loaded[name] for name in ("tiktoken", "sentencepiece", "tokenizers") if name in loaded]
+    reference = owners[0] if owners else next(iter(loaded.values()))
     text = texts.read(chosen.text, chosen.n_bytes)
     whole = Material(text, reference, chosen.threads)
     small = Material(text[: len(text) // SLOW_PEER_DIVISOR + 1], reference, chosen.threads)

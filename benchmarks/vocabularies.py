@@ -29,13 +29,14 @@ _PUBLISHED: Mapping[str, tuple[str, str, Mapping[str, int] | None]] = {
     "llama2": ("llama2_tokenizer.model", "none", {}),
     "unigram": ("sp_test_model.model", "none", {}),
     "unigram_ja": ("sp_test_ja_model.model", "none", {}),
+    "wordpiece": ("../zoo/bert-chinese-wordpiece/tokenizer.json", "none", {}),
 }
 NAMES = tuple(_PUBLISHED)
 METASPACE = "\u2581"
 
 
 class Vocabulary:
-    """A published vocabulary by its short name, or a .tiktoken file with a named split pattern."""
+    """A published vocabulary by its short name, a .tiktoken file with a named split pattern, or a tokenizer.json."""
 
     def __init__(self, name_or_path: str, pattern_name: str = "cl100k") -> None:
         if name_or_path in _PUBLISHED:
@@ -44,23 +45,26 @@ class Vocabulary:
         else:
             special = {}
             self.short_name, self.path = "", Path(name_or_path)
+            if self.path.suffix == ".json":
+                pattern_name = "none"
         if not self.path.exists():
             raise SystemExit(
                 f"{self.path}: no such file; --vocab is one of {', '.join(NAMES)}, found in the folder that "
-                "FASTBPE_DATA names, or the path of a .tiktoken file"
+                "FASTBPE_DATA names, or the path of a .tiktoken file or a tokenizer.json"
             )
         self.argument = name_or_path
         self.name = self.path.stem
         self.pattern_name = pattern_name
         self.pattern: Pattern = fastbpe.PATTERNS[pattern_name]
         self.is_sentencepiece = self.path.read_bytes()[:1] == b"\n"  # protobuf: the tag of the first piece
+        self.is_json = self.path.suffix == ".json"
         self._special = special
         self._folder = tempfile.TemporaryDirectory(prefix="fastbpe-bench-")
 
     @property
     def model_type(self) -> str:
-        """Type of a model of sentencepiece; "" for other vocabularies."""
-        return self.load().model_type if self.is_sentencepiece else ""
+        """Type of the model in a file of sentencepiece or a tokenizer.json; "" for ranks."""
+        return self._loaded().model_type if self.is_sentencepiece or self.is_json else ""
 
     @property
     def special_tokens(self) -> Mapping[str, int]:
@@ -75,13 +79,15 @@ class Vocabulary:
 
     def load(self) -> fastbpe.Tokenizer:
         """Return a fastbpe tokenizer, read from the file again."""
-        if self._special is None or self.is_sentencepiece:  # the file holds everything
+        if self._special is None or self.is_sentencepiece or self.is_json:  # the file holds everything
             return fastbpe.load(self.path)
         return fastbpe.load(self.path, pattern=self.pattern_name, special_tokens=self._special)
 
     @cache  # noqa: B019 - lives as long as the process
     def tokenizer_json(self) -> Path:
         """Return the path of the vocabulary as a tokenizer.json; merges are recovered from the ranks."""
+        if self.is_json:
+            return self.path
         path = Path(self._folder.name) / "tokenizer.json"
         path.write_text(json.dumps(self._as_huggingface(), ensure_ascii=False), encoding="utf-8")
         return path

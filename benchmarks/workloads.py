@@ -41,6 +41,14 @@ class Material:
         return [encode(document) for document in self.documents]
 
     @cached_property
+    def decoded(self) -> str:
+        return self.reference.ids_to_text(self.ids)
+
+    @cached_property
+    def decoded_documents(self) -> list[str]:
+        return [self.reference.ids_to_text(ids) for ids in self.lists]
+
+    @cached_property
     def txt(self) -> Path:
         path = Path(self._folder.name) / "text.txt"
         path.write_text(self.text, encoding="utf-8", newline="")
@@ -98,11 +106,11 @@ def rows(command: str, threads: int, model_type: str = "") -> list[Row]:
     Args:
         command: command of compare.py.
         threads: number of threads of the run.
-        model_type: type of a model of sentencepiece, whose bars count; "": another vocabulary.
+        model_type: type of a model of sentencepiece or a tokenizer.json, whose bars count; "": ranks.
     """
     chosen = [row for row in _ROWS if row.command == command]
     if model_type:
-        bars = _AGAINST[model_type]
+        bars = _AGAINST.get(model_type, {})
         chosen = [replace(row, against=bars.get(row.title, {})) for row in chosen]
     return [row for row in chosen if threads > 1 or not row.title.endswith(ALL_CORES)]
 
@@ -242,7 +250,7 @@ _ROWS = [
         threads=1,
         n_bytes=_bytes_of_short,
     ),
-    Row("decode", "one long list → str", 3, 5, lambda m: list(m.ids), _decoded, str, lambda m: m.text, threads=1),
+    Row("decode", "one long list → str", 3, 5, lambda m: list(m.ids), _decoded, str, lambda m: m.decoded, threads=1),
     *_all_cores_and_one_thread(
         "decode",
         "2 KB documents' lists → strs",
@@ -251,12 +259,12 @@ _ROWS = [
         lambda m: m.lists,
         _all_decoded,
         list,
-        lambda m: m.documents,
+        lambda m: m.decoded_documents,
     ),
     Row("files", ".jsonl of 2 KB documents → .bin", 1.3, 2, _jsonl, _to_file, _ids_in_file, _flat_ids),
     Row("files", ".txt, one document → .bin", 1.3, 2, _txt, _to_file, _ids_in_file, lambda m: m.ids),
 ]
-# Bars for sentencepiece models: speed of fastbpe / speed of each of these peers.
+# Bars by type of model: speed of fastbpe / speed of each of these peers.
 _OF_BPE: Mapping[str, Mapping[str, float]] = {
     "one long str → list": {"sentencepiece": 100, "gigatoken": 4},
     "one long str → numpy": {"gigatoken": 2.5},
@@ -269,5 +277,14 @@ _OF_UNIGRAM: Mapping[str, Mapping[str, float]] = {
     "one long str → list": {"sentencepiece": 3},
     "100-byte strings one by one → list": {"sentencepiece": 3},
 }
-_AGAINST = {"BPE": _OF_BPE, "Unigram": _OF_UNIGRAM}
+_OF_WORDPIECE: Mapping[str, Mapping[str, float]] = {
+    title: {"tokenizers": 10, "nanotoken": 1, "laghu": 1, "tokie": 1, "kitoken": 1}
+    for title in (
+        "one long str → list",
+        "2 KB documents → lists" + ALL_CORES,
+        "2 KB documents → lists, one thread",
+        "100-byte strings one by one → list",
+    )
+}
+_AGAINST = {"BPE": _OF_BPE, "Unigram": _OF_UNIGRAM, "WordPiece": _OF_WORDPIECE}
 COMMANDS = tuple(dict.fromkeys(row.command for row in _ROWS))

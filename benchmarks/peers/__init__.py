@@ -27,10 +27,16 @@ ENCODERS = {
     "tokenizers": "tokenizers",
     "gigatoken": "gigatoken",
     "fastokens": "fastokens",
+    "snaptokens": "snaptokens",
+    "toktok": "toktok-rs",
     "quicktok": "quicktok-v1",
     "splintr": "splintr-rs",
     "rs_bpe": "rs-bpe",
     "kitoken": "kitoken",
+    "tokie": "tokie",
+    "nanotoken": "nanotoken",
+    "laghu": "laghu-rs",
+    "iree": "iree-tokenizer",
     "sentencepiece": "sentencepiece",
 }
 
@@ -138,7 +144,7 @@ def load_all(names: Iterable[str], vocabulary: Vocabulary) -> tuple[dict[str, Pe
 def versions() -> dict[str, str]:
     """Return the installed versions of all packages that compare.py knows."""
     found = {}
-    for package in [*ENCODERS.values(), "transformers", "rustbpe", "bpeasy", "regex", "numpy"]:
+    for package in [*ENCODERS.values(), "transformers", "rustbpe", "bpeasy", "gigabpe", "regex", "numpy"]:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
