@@ -36,7 +36,7 @@ METASPACE = "\u2581"
 
 
 class Vocabulary:
-    """A published vocabulary by its short name, a .tiktoken file with a named split pattern, or a tokenizer.json."""
+    """A vocabulary: published, by its short name; a .tiktoken file and its pattern's name; a tokenizer.json."""
 
     def __init__(self, name_or_path: str, pattern_name: str = "cl100k") -> None:
         if name_or_path in _PUBLISHED:

@@ -250,7 +250,9 @@ _ROWS = [
         threads=1,
         n_bytes=_bytes_of_short,
     ),
-    Row("decode", "one long list → str", 3, 5, lambda m: list(m.ids), _decoded, str, lambda m: m.decoded, threads=1),
+    Row(
+        "decode", "one long list → str", 3, 5, lambda m: list(m.ids), _decoded, str, lambda m: m.decoded, threads=1
+    ),
     *_all_cores_and_one_thread(
         "decode",
         "2 KB documents' lists → strs",

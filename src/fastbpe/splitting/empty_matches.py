@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fastbpe._core.split.composite import GroupedFromRight
-from fastbpe._core.split.regex_engine import Engine
+from fastbpe._core.split.scanner import RunScanner
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.splitting.nodes import Chars, Concat, Group, Look, Mode, Repeat
-from fastbpe.splitting.program import compile_program
+from fastbpe.splitting.nodes import Chars, Concat, Group, Look, Repeat
 from fastbpe.splitting.syntax import parse
 from fastbpe.splitting.to_regex import compile_regex
 
@@ -137,12 +136,9 @@ def _grouped_from_right(pattern: str) -> GroupedFromRight | None:
             return None
     match group:
         case Repeat(Chars(characters), length, most) if characters == end and length == most and length > 0:
-            runs = compile_program(Repeat(Chars(characters), 1, None, Mode.POSSESSIVE))
+            return GroupedFromRight(RunScanner([(characters.ranges, False)], keep_gaps=False), length)
         case _:
             return None
-    if runs is None:
-        return None
-    return GroupedFromRight(Engine(pattern, **vars(runs), keep_gaps=False, by_neighbours=True), length)
 
 
 def make_empty_splitter(pattern: str, behavior: str, *, invert: bool) -> Splitter:

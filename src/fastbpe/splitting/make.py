@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fastbpe._core.split.composite import Sequence
 from fastbpe._core.split.regex_engine import Engine
-from fastbpe._core.split.scanner import Scanner
+from fastbpe._core.split.scanner import RunScanner, Scanner
 from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe._core.text.utf8_text import plain
 from fastbpe.errors import PatternError
@@ -24,12 +24,13 @@ MAX_STEPS = 64  # splitters one after another: each is one more level of calls
 def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Splitter:
     r"""Make the splitter of a pattern, or of several one after another; None: the whole text is a piece.
 
-    It is a scanner if the patterns mean what a known pattern does, else the engine, and, if the engine cannot run
-    the pattern, the `regex` package with our own classes of characters. The repr tells which.
+    It is a scanner if the patterns mean what a known pattern does, or if each piece is a run of characters of one
+    set, or one such character. Else it is the engine, and, if the engine cannot run the pattern, the `regex`
+    package with our own classes of characters. The repr tells which.
 
     >>> make_splitter(r"[a-z]+").ends("one 2 three")
     [3, 6, 11]
-    >>> make_splitter(r"[a-z]+"), make_splitter(r"(?<=[a-z]+)[0-9]")
+    >>> make_splitter(r"[a-z]{2,}"), make_splitter(r"(?<=[a-z]+)[0-9]")
     (engine, regex)
 
     drop_unmatched: text that a pattern does not match is left out instead of being pieces.
@@ -51,9 +52,10 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
         return SuperbpeLines()
     if not isinstance(pattern, str):
         return chain([make_splitter(part, drop_unmatched=drop_unmatched) for part in pattern])
-    engine = engine_of(pattern, keep_gaps=not drop_unmatched)
-    if engine is not None:
-        return engine
+    for make in (_run_scanner, engine_of):
+        splitter = make(pattern, keep_gaps=not drop_unmatched)
+        if splitter is not None:
+            return splitter
     from fastbpe.splitting.to_regex import compile_regex
 
     return RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched, shown=pattern)
@@ -76,25 +78,31 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
 
     Raises PatternError for an invalid pattern, or a pattern that matches the empty string.
     """
-    compiled = _compiled(pattern)
-    if compiled is None:
-        return None
-    program, by_neighbours = compiled
-    return Engine(pattern, **vars(program), keep_gaps=keep_gaps, by_neighbours=by_neighbours)
+    program = _compiled(pattern)
+    return None if program is None else Engine(pattern, **vars(program), keep_gaps=keep_gaps)
+
+
+def _run_scanner(pattern: str, *, keep_gaps: bool) -> RunScanner | None:
+    """Make the scanner of a pattern of runs and single characters of sets; None if the pattern is another."""
+    from fastbpe.splitting.nodes import runs_of
+    from fastbpe.splitting.syntax import parse
+
+    runs = runs_of(parse(pattern))
+    return (
+        None if runs is None else RunScanner([(one.ranges, single) for one, single in runs], keep_gaps=keep_gaps)
+    )
 
 
 @lru_cache(maxsize=16)
-def _compiled(pattern: str) -> tuple[Program, bool] | None:
-    """Compile a pattern; tell whether its pieces end by neighbours alone. `release_memory` empties the cache."""
-    from fastbpe.splitting.nodes import is_run
+def _compiled(pattern: str) -> Program | None:
+    """Compile a pattern. `release_memory` empties the cache."""
     from fastbpe.splitting.program import compile_program
     from fastbpe.splitting.syntax import parse
     from fastbpe.splitting.to_regex import refuse_empty_matches
 
     node = parse(pattern)
     refuse_empty_matches(pattern, node)
-    program = compile_program(node)
-    return None if program is None else (program, is_run(node))
+    return compile_program(node)
 
 
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:

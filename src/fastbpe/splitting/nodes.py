@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 from fastbpe.splitting.charset import CharSet
 
+MAX_SETS = 3  # sets of a RunScanner
+
 
 class Mode(Enum):
     """Order in which a repetition tries its lengths."""
@@ -138,11 +140,26 @@ def referenced_groups(node: Node) -> frozenset[int]:
     return frozenset().union(*map(referenced_groups, children(node)))
 
 
-def is_run(node: Node) -> bool:
-    """Tell whether a node is one character of a set, or a run of such characters."""
-    if isinstance(node, Repeat) and (node.minimum, node.maximum) == (1, None) and node.mode is not Mode.LAZY:
-        node = node.child
-    return isinstance(node, Chars)
+def runs_of(node: Node) -> list[tuple[CharSet, bool]] | None:
+    """Return the sets whose runs or single characters a pattern matches, and whether they are single.
+
+    None if it may match anything else, or has more than MAX_SETS sets, or two with a common character.
+    """
+    sets: list[tuple[CharSet, bool]] = []
+    seen = CharSet(())
+    for branch in node.branches if isinstance(node, Alternation) else (node,):
+        match branch:
+            case Chars(characters):
+                single = True
+            case Repeat(Chars(characters), 1, None, Mode.GREEDY | Mode.POSSESSIVE):
+                single = False
+            case _:
+                return None
+        if seen & characters or len(sets) == MAX_SETS:
+            return None
+        sets.append((characters, single))
+        seen |= characters
+    return sets
 
 
 def can_match(node: Node) -> bool:

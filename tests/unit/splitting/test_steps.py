@@ -308,8 +308,8 @@ def test_steps_after_byte_level_see_gpt2_characters() -> None:
     dropped = Split(pattern="ĊĊ", behavior="removed", literal=True)
     splitter = make_sequence([ByteLevel(use_regex=False), space, dropped])
     assert pieces(splitter, "a\n\n é\n\n\n") == ["a", " é", "\n"]
-    one = repr(make_splitter("Ġ"))
-    assert repr(splitter) == f"none, then {one} merged with next, then {one} removed over stand-ins of bytes"
+    one, two = make_splitter("Ġ"), make_splitter("ĊĊ")
+    assert repr(splitter) == f"none, then {one} merged with next, then {two} removed over stand-ins of bytes"
     with pytest.raises(PatternError, match="two ByteLevel steps"):
         make_sequence([ByteLevel(), Digits(), ByteLevel()])
     assert as_pattern([ByteLevel(), ByteLevel(use_regex=False)]) == (False, None)

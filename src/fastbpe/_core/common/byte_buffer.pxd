@@ -11,5 +11,6 @@ cdef struct Buffer:
 
 
 cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil
+cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil
 cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil
 cdef void buffer_free(Buffer* buffer) noexcept nogil

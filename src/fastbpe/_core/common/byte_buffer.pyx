@@ -12,6 +12,15 @@ cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nog
 
     Requires: data does not point into the buffer. Raises MemoryError and then leaves the buffer unchanged.
     """
+    buffer_reserve(buffer, n)
+    if n:
+        memcpy(buffer.items + buffer.n, data, n)
+    buffer.n += n
+    return 0
+
+
+cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil:
+    """Make space for n more bytes. Raises MemoryError and then leaves the buffer unchanged."""
     cdef size_t capacity
     cdef uint8_t* items
     if n > buffer.capacity - buffer.n:
@@ -22,9 +31,6 @@ cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nog
                 raise MemoryError(f"no memory for {capacity} bytes of text")
         buffer.items = items
         buffer.capacity = capacity
-    if n:
-        memcpy(buffer.items + buffer.n, data, n)
-    buffer.n += n
     return 0
 
 

@@ -14,6 +14,13 @@ cdef class Mapped(TextStep):
     cdef bytes _texts_owner
     cdef const uint8_t* _texts  # replacements, end to end
     cdef uint32_t* _ends  # end of each in _texts
+    cdef uint8_t _ascii[0x80]  # replacement of each ASCII character, itself if it stays; LOOK: it is not one of ASCII
+    cdef bint _keeps_ascii  # no ASCII character is replaced
+    cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil
+    cdef size_t _add_ascii(
+        self, const uint8_t* data, size_t n, size_t at, Buffer* out, Places* places
+    ) except? 0 nogil
+    cdef uint32_t _number_at(self, const uint8_t* p, size_t n, size_t* n_bytes) noexcept nogil
 
 
 cdef class Changed(TextStep):

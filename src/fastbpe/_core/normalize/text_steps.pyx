@@ -10,9 +10,14 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free, buffer_reserve
+from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.places cimport FB_NOWHERE, Places, place_in, places_free, places_reserve
 from fastbpe._core.common.utf8 cimport fb_char_within
+
+
+cdef enum:
+    LOOK = 0xFF  # an ASCII character that becomes nothing, several characters or one outside ASCII
 
 
 cdef class TextStep:
@@ -36,6 +41,9 @@ cdef class Mapped(TextStep):
 
     def __cinit__(self, dict table not None):
         cdef uint32_t code, number = 0, end = 0
+        for code in range(0x80):
+            self._ascii[code] = <uint8_t> code
+        self._keeps_ascii = True
         cdef int n_pages = 1
         cdef list texts = []
         for code in table:
@@ -52,6 +60,9 @@ cdef class Mapped(TextStep):
             self._ends[number] = end
             number += 1
             self._places[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
+            if code < 0x80:
+                self._ascii[code] = ord(text) if text and text.isascii() and len(text) == 1 else LOOK
+                self._keeps_ascii = False
         self._texts_owner = b"".join(texts)
         self._texts = <const uint8_t*> PyBytes_AS_STRING(self._texts_owner)
 
@@ -60,31 +71,65 @@ cdef class Mapped(TextStep):
         free(self._ends)
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        cdef size_t at = 0, kept = 0, n_bytes
-        cdef uint32_t number, c, start
-        cdef bint changes = False
+        cdef size_t at = self._first_change(data, n), n_bytes
+        cdef uint32_t number, start
+        if at == n:
+            return False
+        out.n = 0
+        if places != NULL:
+            places.n = 0
+        keep_text(data, 0, at, out, places)
         while at < n:
-            if data[at] < 0x80:
-                c, n_bytes = data[at], 1
-            else:
-                c = fb_char_within(data + at, n - at, &n_bytes)
-            number = 0
-            if c <= 0x10FFFF:
-                number = self._places[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]
+            if data[at] < 0x80 and self._ascii[data[at]] != LOOK:
+                at = self._add_ascii(data, n, at, out, places)
+                continue
+            number = self._number_at(data + at, n - at, &n_bytes)
             if number:
-                if not changes:
-                    out.n = 0
-                    if places != NULL:
-                        places.n = 0
-                    changes = True
-                keep_text(data, kept, at, out, places)
                 start = self._ends[number - 2] if number > 1 else 0
                 put_text(self._texts + start, self._ends[number - 1] - start, at, out, places)
-                kept = at + n_bytes
+            else:
+                keep_text(data, at, at + n_bytes, out, places)
             at += n_bytes
-        if changes:
-            keep_text(data, kept, n, out, places)
-        return changes
+        return True
+
+    cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil:
+        """Return the offset of the first character that is replaced; n if none is."""
+        cdef size_t at = 0, n_bytes
+        while at < n:
+            if data[at] < 0x80:
+                if self._ascii[data[at]] != data[at]:
+                    return at
+                at += 1
+                while self._keeps_ascii and n - at >= 8 and not load64(data + at) & 0x8080808080808080ULL:
+                    at += 8
+            elif self._number_at(data + at, n - at, &n_bytes):
+                return at
+            else:
+                at += n_bytes
+        return n
+
+    cdef size_t _add_ascii(
+        self, const uint8_t* data, size_t n, size_t at, Buffer* out, Places* places
+    ) except? 0 nogil:
+        """Append the ASCII from `at` on whose replacements are ASCII, too; return the offset after it."""
+        cdef size_t start = at
+        cdef uint8_t* made
+        buffer_reserve(out, n - at)
+        made = out.items + out.n
+        while at < n and data[at] < 0x80 and self._ascii[data[at]] != LOOK:
+            made[at - start] = self._ascii[data[at]]
+            at += 1
+        out.n += at - start
+        if places != NULL:
+            note_places(start, at, places)
+        return at
+
+    cdef inline uint32_t _number_at(self, const uint8_t* p, size_t n, size_t* n_bytes) noexcept nogil:
+        """Return 1 + the number of a character's replacement; 0: the character stays. n_bytes: set to its bytes."""
+        cdef uint32_t c = fb_char_within(p, n, n_bytes)
+        if c > 0x10FFFF:
+            return 0
+        return self._places[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]
 
 
 @cython.final
@@ -181,13 +226,19 @@ cdef bint _apply(
 
 cdef int keep_text(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil:
     """Append data[start:end] unchanged."""
-    cdef size_t i
     buffer_add(out, data + start, end - start)
     if places != NULL:
-        places_reserve(places, end - start)
-        for i in range(start, end):
-            places.items[places.n] = i
-            places.n += 1
+        note_places(start, end, places)
+    return 0
+
+
+cdef int note_places(size_t start, size_t end, Places* places) except -1 nogil:
+    """Append the offsets from start to end, each as the place of a byte."""
+    cdef size_t i
+    places_reserve(places, end - start)
+    for i in range(start, end):
+        places.items[places.n] = i
+        places.n += 1
     return 0
 
 

@@ -42,10 +42,13 @@ FB_INLINE size_t fb_put(size_t *out, size_t base, uint64_t bits) {
     return (size_t)__builtin_popcountll(bits);
 }
 
+#include "runs.h"
 #include "words.h"
 
 typedef size_t (*fb_words_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                               const fb_words *words);
+typedef size_t (*fb_runs_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                             const fb_runs *runs);
 typedef size_t (*fb_scan_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern);
 
@@ -137,6 +140,7 @@ FB_INLINE void fb_avx2_sets(fb_avx2_bytes v, const fb_words *w, uint64_t *before
 #define FB_V(name) fb_avx2_##name
 #define FB_FN FB_V
 #include "blocks.h"
+#include "runs.h"
 #include "words.h"
 #undef FB_FN
 #undef FB_V
@@ -191,6 +195,7 @@ FB_INLINE void fb_avx512_sets(__m512i v, const fb_words *w, uint64_t *before, ui
 #define FB_V(name) fb_avx512_##name
 #define FB_FN FB_V
 #include "blocks.h"
+#include "runs.h"
 #include "words.h"
 #undef FB_FN
 #undef FB_V
@@ -223,6 +228,7 @@ FB_INLINE size_t fb_put_together(size_t *out, size_t base, uint64_t bits) {
 #define FB_V(name) fb_avx512_##name
 #define FB_FN(name) fb_avx512vbmi2_##name
 #include "blocks.h"
+#include "runs.h"
 #include "words.h"
 #undef FB_FN
 #undef FB_V
@@ -308,6 +314,7 @@ FB_INLINE void fb_neon_sets(fb_neon_bytes v, const fb_words *w, uint64_t *before
 #define FB_V(name) fb_neon_##name
 #define FB_FN FB_V
 #include "blocks.h"
+#include "runs.h"
 #include "words.h"
 #undef FB_FN
 #undef FB_V
@@ -318,6 +325,7 @@ typedef struct {
     const char *name;
     fb_scan_fn scan[4]; /* by family */
     fb_words_fn words;
+    fb_runs_fn runs;
     int (*present)(void);
 } fb_path;
 
@@ -336,14 +344,31 @@ static const fb_path fb_paths[] = {
     {"avx512vbmi2",
      {fb_avx512vbmi2_gpt2, fb_avx512vbmi2_cl100k, fb_avx512vbmi2_o200k, fb_avx512vbmi2_deepseek},
      fb_avx512vbmi2_words,
+     fb_avx512vbmi2_runs,
      fb_has_avx512vbmi2},
-    {"avx512", {fb_avx512_gpt2, fb_avx512_cl100k, fb_avx512_o200k, fb_avx512_deepseek}, fb_avx512_words, fb_has_avx512},
-    {"avx2", {fb_avx2_gpt2, fb_avx2_cl100k, fb_avx2_o200k, fb_avx2_deepseek}, fb_avx2_words, fb_has_avx2},
+    {"avx512",
+     {fb_avx512_gpt2, fb_avx512_cl100k, fb_avx512_o200k, fb_avx512_deepseek},
+     fb_avx512_words,
+     fb_avx512_runs,
+     fb_has_avx512},
+    {"avx2",
+     {fb_avx2_gpt2, fb_avx2_cl100k, fb_avx2_o200k, fb_avx2_deepseek},
+     fb_avx2_words,
+     fb_avx2_runs,
+     fb_has_avx2},
 #endif
 #ifdef FB_NEON
-    {"neon", {fb_neon_gpt2, fb_neon_cl100k, fb_neon_o200k, fb_neon_deepseek}, fb_neon_words, fb_always},
+    {"neon",
+     {fb_neon_gpt2, fb_neon_cl100k, fb_neon_o200k, fb_neon_deepseek},
+     fb_neon_words,
+     fb_neon_runs,
+     fb_always},
 #endif
-    {"scalar", {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan, fb_scalar_scan}, fb_scalar_words, fb_always},
+    {"scalar",
+     {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan, fb_scalar_scan},
+     fb_scalar_words,
+     fb_scalar_runs,
+     fb_always},
 };
 
 #define FB_N_PATHS (sizeof fb_paths / sizeof *fb_paths)

@@ -13,7 +13,6 @@ class Engine(Splitter):
     track_after: int – steps after which an attempt begins to remember visited states; patterns in use never get
         there.
     keep_gaps: bool – text between matches makes pieces; False: it is a gap.
-    by_neighbours: bool – the pattern is one character of a set, or a run of such characters.
     """
 
     def __init__(
@@ -30,5 +29,4 @@ class Engine(Splitter):
         n_groups: int,
         track_after: int = 4096,
         keep_gaps: bool = True,
-        by_neighbours: bool = False,
     ) -> None: ...

@@ -106,7 +106,6 @@ cdef class Engine(Splitter):
     track_after: int – steps after which an attempt begins to remember visited states; no published pattern takes
         so many.
     keep_gaps: bool – text between matches makes pieces; False: it is a gap.
-    by_neighbours: bool – the pattern is one character of a set, or a run of such characters.
     """
 
     cdef const uint32_t* _code
@@ -119,20 +118,15 @@ cdef class Engine(Splitter):
     cdef int64_t _track_after
     cdef size_t _gap_flag  # added to the end of a gap: UNMATCHED, or 0 if gaps are pieces
     cdef size_t _n_groups
-    cdef bint _by_neighbours
-    cdef bint _is_run  # the pattern is a run of characters of one set, which needs no program
 
     def __init__(
         self, str pattern not None, *, code, tables, lists, bytes follows not None, bytes set_bytes not None,
         set_index, set_blocks, size_t n_groups, int64_t track_after=4096, bint keep_gaps=True,
-        bint by_neighbours=False,
     ):
         cdef bytes words = code.tobytes(), table_words = tables.tobytes(), list_words = lists.tobytes()
         cdef bytes index = set_index.tobytes(), blocks = set_blocks.tobytes()
         self._pattern = pattern
         self._track_after = track_after
-        self._by_neighbours = by_neighbours
-        self._is_run = by_neighbours and code[1] == OP_SPAN and code[3] == 1
         self._n_groups = n_groups
         self._gap_flag = 0 if keep_gaps else UNMATCHED
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
@@ -149,9 +143,6 @@ cdef class Engine(Splitter):
         if self._gap_flag or self._follows == NULL:
             return None
         return bytes([not self._follows[byte] for byte in range(256)])
-
-    def by_neighbours(self):
-        return self._by_neighbours
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef MatchState state
@@ -183,10 +174,7 @@ cdef class Engine(Splitter):
             if not self._follows[data[at]]:
                 at += fb_char_bytes(data[at])
                 continue
-            if self._is_run:
-                end = members_end(&self._sets, self._code[2], data, n, at)
-            else:
-                end = self._match(data, n, at, state)
+            end = self._match(data, n, at, state)
             if end == at:
                 at += fb_char_bytes(data[at])
                 continue

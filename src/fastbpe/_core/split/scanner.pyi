@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from typing import Literal, final
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
@@ -44,6 +45,27 @@ class WordScanner(Splitter):
     """
 
     def __init__(self, code_points: CodePoints, *, path: str | None = None) -> None: ...
+    @property
+    def path(self) -> str:
+        """Name of the instruction set in use."""
+
+@final
+class RunScanner(Splitter):
+    """Splitter into runs of characters of one set, or into single characters, as `[a-z]+|[0-9]`.
+
+    sets: list of (ranges, single) – at most three sets without a common character: pairs (first, last) of code
+        points, and whether each character is a piece. A run of other characters is unmatched.
+    keep_gaps: bool – unmatched text makes pieces; False: it is a gap.
+    path: as for Scanner.
+    """
+
+    def __init__(
+        self,
+        sets: list[tuple[Iterable[tuple[int, int]], bool]],
+        *,
+        keep_gaps: bool = True,
+        path: str | None = None,
+    ) -> None: ...
     @property
     def path(self) -> str:
         """Name of the instruction set in use."""

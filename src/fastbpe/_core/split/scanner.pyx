@@ -3,11 +3,13 @@
 import os
 
 cimport cython
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints, fb_words
 from fastbpe._core.common.utf8 cimport fb_whole_end
-from fastbpe._core.split.splitter cimport Ends, Splitter, ends_add, ends_reserve
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_reserve
 
 
 cdef extern from "simd/scan.h" nogil:
@@ -27,10 +29,22 @@ cdef extern from "simd/scan.h" nogil:
     ctypedef size_t (*fb_words_fn)(
         const uint8_t* text, size_t n, size_t* at, size_t* ends, size_t room, const fb_words* words
     ) noexcept
+    int FB_MAX_CLASSES
+    ctypedef struct fb_runs:
+        int n_classes
+        uint8_t single[4]
+        uint64_t rows[4][2]
+        size_t gap_flag
+        const uint16_t* page_of
+        const uint8_t* pages
+    ctypedef size_t (*fb_runs_fn)(
+        const uint8_t* text, size_t n, size_t* at, size_t* ends, size_t room, const fb_runs* runs
+    ) noexcept
     ctypedef struct fb_path:
         const char* name
         fb_scan_fn scan[4]
         fb_words_fn words
+        fb_runs_fn runs
         int (*present)() noexcept
     size_t FB_N_PATHS
     const fb_path fb_paths[1]
@@ -142,3 +156,114 @@ cdef class WordScanner(Splitter):
 
     def __repr__(self):
         return f"words, {self.path}"
+
+
+cdef enum:
+    N_BLOCKS = 0x1100  # blocks of 256 code points
+
+
+@cython.final
+cdef class RunScanner(Splitter):
+    """Splitter into runs of characters of one set, or into single characters, as `[a-z]+|[0-9]`.
+
+    sets: list of (ranges, single) – at most three sets without a common character: pairs (first, last) of code
+        points, and whether each character is a piece. A run of other characters is unmatched.
+    keep_gaps: bool – unmatched text makes pieces; False: it is a gap.
+    path: as for Scanner.
+    """
+
+    cdef fb_runs _runs
+    cdef const fb_path* _path
+    cdef uint16_t _page_of[N_BLOCKS]
+    cdef uint8_t* _pages
+
+    def __cinit__(self, list sets not None, *, bint keep_gaps=True, str path=None):
+        cdef uint32_t first, last, c, block, cls
+        cdef Py_ssize_t n_pages
+        if not 0 < len(sets) < FB_MAX_CLASSES:
+            raise ValueError(f"{len(sets)} sets: give 1 to {FB_MAX_CLASSES - 1}")
+        self._path = _choose_path(path)
+        n_pages = self._number_pages(sets)
+        self._pages = <uint8_t*> calloc(<size_t> n_pages << 8, 1)
+        if self._pages == NULL:
+            raise MemoryError(f"no memory for the classes of {n_pages << 8} characters")
+        for cls, (ranges, single) in enumerate(sets, 1):
+            self._runs.single[cls] = single
+            for first, last in ranges:
+                for block in range(first >> 8, (last >> 8) + 1):
+                    c = max(first, block << 8)
+                    memset(self._pages + (<size_t> self._page_of[block] << 8 | (c & 0xFF)), <int> cls,
+                           min(last, block << 8 | 0xFF) - c + 1)
+                for c in range(first, min(last + 1, <uint32_t> 0x80)):
+                    self._runs.rows[cls][c >> 6] |= <uint64_t> 1 << (c & 63)
+        self._runs.n_classes = <int> len(sets) + 1
+        self._runs.gap_flag = 0 if keep_gaps else UNMATCHED
+        self._runs.page_of = self._page_of
+        self._runs.pages = self._pages
+
+    def __dealloc__(self):
+        free(self._pages)
+
+    cdef Py_ssize_t _number_pages(self, list sets) except -1:
+        """Give each block of code points its page: blocks within one range of a set, and empty ones, share theirs.
+
+        Returns the number of pages. Page 0 is empty.
+        """
+        cdef uint32_t first, last, block
+        cdef Py_ssize_t n_pages = 1
+        cdef set mixed = set()
+        cdef dict whole = {}  # block: number of the set that has all of it
+        cdef dict page_of_set = {}
+        for number, (ranges, _) in enumerate(sets):
+            for first, last in ranges:
+                if first > last or last > 0x10FFFF:
+                    raise ValueError(f"({first}, {last}) is no range of code points")
+                for block in range(first >> 8, (last >> 8) + 1):
+                    if first <= block << 8 and last >= (block << 8 | 0xFF):
+                        whole[block] = number
+                    else:
+                        mixed.add(block)
+        for block, number in whole.items():
+            if number not in page_of_set:
+                page_of_set[number] = n_pages
+                n_pages += 1
+            self._page_of[block] = page_of_set[number]
+        for block in mixed:
+            self._page_of[block] = <uint16_t> n_pages
+            n_pages += 1
+        return n_pages
+
+    @property
+    def path(self):
+        """Name of the instruction set in use."""
+        return self._path.name.decode()
+
+    def quiet_bytes(self):
+        """Return bool by byte: no character of a set begins with it. None if gaps are not pieces."""
+        cdef uint32_t c
+        cdef bytearray quiet = bytearray(b"\1" * 256)
+        if self._runs.gap_flag:
+            return None
+        for c in range(0x110000):
+            if self._pages[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]:
+                quiet[c if c < 0x80 else 0xC0 | c >> 6 if c < 0x800 else 0xE0 | c >> 12 if c < 0x10000
+                      else 0xF0 | c >> 18] = 0
+        return bytes(quiet)
+
+    def by_neighbours(self):
+        return True
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t whole = fb_whole_end(data, n)
+        while at < whole:
+            ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
+            ends.n += self._path.runs(
+                data, whole, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._runs
+            )
+            if whole == n:
+                return at
+        ends_add(ends, n | self._runs.gap_flag)
+        return n
+
+    def __repr__(self):
+        return f"runs, {self.path}"

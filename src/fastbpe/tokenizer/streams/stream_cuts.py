@@ -9,8 +9,8 @@ have some: between two bytes that stand side by side in no token. Let x and y be
 - The piece is another one when it ends at the cut. That changes nothing but the look-up of whole pieces: the part
   of a piece might be a token that no merge makes. So there are no such cuts if the vocabulary has such a token.
 - No other piece may change: the text is one piece (no pattern), or two characters decide where a piece ends (a
-  pattern that is a run of a set, as `[a-z]+`; Splitter.by_neighbours). Other patterns may look at any text before
-  and after a place, so no cut is known for these.
+  pattern of runs and single characters of sets, as `[a-z]+|[0-9]`; Splitter.by_neighbours). Other patterns may
+  look at any text before and after a place, so no cut is known for these.
 
 The same holds in code-point mode, where merging makes pieces, and no whole piece is looked up before. Spaces are
 U+2581 in pieces: they stand for both here. A text that follows an added token may be given a space, which a text
