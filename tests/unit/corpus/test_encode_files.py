@@ -635,7 +635,8 @@ import pyarrow.parquet, queue, tqdm  # here: an import in the child opens files 
 pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
 EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}
 while True:
-    n_left, seconds = generator.randrange(1, 40), generator.random() / 50
+    # longer with each child, so that a busy machine comes to the end, too
+    n_left, seconds = generator.randrange(1, 40), generator.random() / 50 * (1 + n_killed / 20)
     child = os.fork()
     if not child:
         def count(event, arguments):
