@@ -11,6 +11,7 @@ import pytest
 import fastbpe
 from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
 from fastbpe.cli.app import main
+from fastbpe.model import Model, pack_merges
 
 TEXTS = ["in the end of the day, the end of the week: the end\n"] * 5
 WORDS = r" ?[a-z]+|\s+|[^a-z\s]+"
@@ -177,3 +178,17 @@ def test_the_command_learns_superwords(tmp_path: Path, capsys: pytest.CaptureFix
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert main([*common, "--superwords", "0.97"]) == 0
+
+
+def test_an_early_merge_may_join_a_token_that_a_later_one_makes() -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), b"xy", b"xya", b" b", b"a b"]
+    merges = [(256, 97, 257), (32, 98, 258), (97, 258, 259), (120, 121, 256)]
+    model = Model(
+        tokens=tokens,
+        pattern=None,
+        special_tokens={},
+        merges=pack_merges(merges),
+        merges_rule="merges",
+        whole_piece_first=False,
+    )
+    assert Tokenizer(model).encode("xya b xy") == [256, 259, 32, 256]

@@ -20,7 +20,8 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     """Find the two phases of a byte-level vocabulary.
 
     Returns:
-        None: there are no superwords, or few merges before the first, or some token is not made in one way alone.
+        None: there are no superwords, or few merges before the first, or some token is not made in one way alone,
+            or an early merge joins a token that a later one makes.
     """
     if model.spelling is not None or not (spanning := {*superword_ids(vocabulary)}):
         return None
@@ -31,7 +32,16 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     if start < len(merges) // _LEAST_SHARE:
         return None
     joins = _joins(merges, start)
-    return None if joins is None else TwoPhases(_words(vocabulary, model, merges[:start]), joins)
+    if joins is None or not _are_made(vocabulary, merges[:start]):
+        return None
+    return TwoPhases(_words(vocabulary, model, merges[:start]), joins)
+
+
+def _are_made(vocabulary: Vocabulary, merges: Sequence[Merge]) -> bool:
+    """Tell whether merges join nothing but single bytes and what the same merges make."""
+    made = {merged for _, _, merged in merges}
+    made |= {i for i, token in enumerate(vocabulary.tokens()) if len(token) == 1}
+    return all(left in made and right in made for left, right, _ in merges)
 
 
 def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
