@@ -155,6 +155,43 @@ def test_offsets_of_one_and_two_normalizers_equal_tokenizers(first: int) -> None
         assert_same(file, [*PROBES, *texts], f"seed {SEED}")
 
 
+#: Normalizers that map stretches of ASCII by one table, and others that must not.
+CHAINS = [
+    [BERT],
+    [{"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}],
+    [{"type": "Lowercase"}, {"type": "NFKD"}, {"type": "Nmt"}],
+    [{"type": "Lowercase"}, {"type": "NFC"}],
+    [{"type": "Nmt"}, {"type": "Lowercase"}],
+]
+ASCII_PARTS = ["Hello, World! ", "a" * 15, "B" * 16, "x\x00y\x7f \t", "E", " THE quick 123\r\n", "."]
+OTHER_PARTS = [
+    "\u0301",
+    "\u0323\u0301",
+    "é",
+    "E\u0301",
+    "ÀÉ",
+    "漢字",
+    "İ",
+    "ﬁ",
+    "\u00ad",
+    "\u1100\u1161",
+    "’",
+    "ВЫШЕ ЭТО",
+    "😀",
+]
+
+
+@pytest.mark.parametrize("steps", CHAINS)
+def test_offsets_of_ascii_beside_other_characters_equal_tokenizers(steps: list[dict[str, Any]]) -> None:
+    rng = random.Random(f"{SEED}-{steps}")
+    file = small(normalizer={"type": "Sequence", "normalizers": steps}, pre_tokenizer=BYTE_LEVEL)
+    texts = [
+        "".join(rng.choice(ASCII_PARTS if rng.random() < 0.6 else OTHER_PARTS) for _ in range(rng.randrange(30)))
+        for _ in range(10_000 if FULL else 300)
+    ]
+    assert_same(file, texts, f"seed {SEED}")
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_offsets_of_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[str]) -> None:
     for number in range(4_000 if FULL else 40):

@@ -6,6 +6,7 @@ from fastbpe._core.common.places cimport Places
 
 cdef class TextStep:
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
+    cdef bint map_ascii(self, uint8_t* table) noexcept nogil
 
 
 cdef class Mapped(TextStep):
@@ -17,9 +18,6 @@ cdef class Mapped(TextStep):
     cdef uint8_t _ascii[0x80]  # replacement of each ASCII character, itself if it stays; LOOK: it is not one of ASCII
     cdef bint _keeps_ascii  # no ASCII character is replaced
     cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil
-    cdef size_t _add_ascii(
-        self, const uint8_t* data, size_t n, size_t at, Buffer* out, Places* places
-    ) except? 0 nogil
     cdef uint32_t _number_at(self, const uint8_t* p, size_t n, size_t* n_bytes) noexcept nogil
 
 
@@ -38,7 +36,13 @@ cdef class Front:
     cdef readonly object form  # Form; None unless it is the only step
     cdef readonly bint prefix_space
     cdef Link _first
+    cdef uint8_t _ascii[0x80]  # what all steps make of each ASCII character; LOOK: not one of ASCII
+    cdef bint _by_stretch  # what the steps make of ASCII does not depend on the characters around it
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
+    cdef bint _apply_to_stretches(
+        self, const uint8_t* data, size_t n, Buffer* out, Places* places, Buffer* spare, Places* spare_places
+    ) except -1 nogil
+    cdef size_t _stretch_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil
 
 
 cdef int keep_text(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil

@@ -18,6 +18,7 @@ from fastbpe._core.common.utf8 cimport fb_char_within
 
 cdef enum:
     LOOK = 0xFF  # an ASCII character that becomes nothing, several characters or one outside ASCII
+    LONG_ASCII = 16  # characters that end a stretch of others; shorter ones, as spaces in Cyrillic, belong to it
 
 
 cdef class TextStep:
@@ -28,6 +29,13 @@ cdef class TextStep:
 
         out: gets the changed text, if True is returned.
         places: NULL, or gets the offset that each byte of `out` comes from.
+        """
+        return False
+
+    cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
+        """Replace each ASCII character of a table by what the step makes of it: one of ASCII, or LOOK.
+
+        Returns False if that may depend on the characters around it, or if it changes those.
         """
         return False
 
@@ -81,7 +89,7 @@ cdef class Mapped(TextStep):
         keep_text(data, 0, at, out, places)
         while at < n:
             if data[at] < 0x80 and self._ascii[data[at]] != LOOK:
-                at = self._add_ascii(data, n, at, out, places)
+                at = add_ascii(self._ascii, data, n, at, out, places)
                 continue
             number = self._number_at(data + at, n - at, &n_bytes)
             if number:
@@ -90,6 +98,13 @@ cdef class Mapped(TextStep):
             else:
                 keep_text(data, at, at + n_bytes, out, places)
             at += n_bytes
+        return True
+
+    cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
+        cdef int c
+        for c in range(0x80):
+            if table[c] != LOOK:
+                table[c] = self._ascii[table[c]]
         return True
 
     cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil:
@@ -107,22 +122,6 @@ cdef class Mapped(TextStep):
             else:
                 at += n_bytes
         return n
-
-    cdef size_t _add_ascii(
-        self, const uint8_t* data, size_t n, size_t at, Buffer* out, Places* places
-    ) except? 0 nogil:
-        """Append the ASCII from `at` on whose replacements are ASCII, too; return the offset after it."""
-        cdef size_t start = at
-        cdef uint8_t* made
-        buffer_reserve(out, n - at)
-        made = out.items + out.n
-        while at < n and data[at] < 0x80 and self._ascii[data[at]] != LOOK:
-            made[at - start] = self._ascii[data[at]]
-            at += 1
-        out.n += at - start
-        if places != NULL:
-            note_places(start, at, places)
-        return at
 
     cdef inline uint32_t _number_at(self, const uint8_t* p, size_t n, size_t* n_bytes) noexcept nogil:
         """Return 1 + the number of a character's replacement; 0: the character stays. n_bytes: set to its bytes."""
@@ -180,9 +179,15 @@ cdef class Front:
     """
 
     def __cinit__(self, list steps not None, *, form=None, bint prefix_space=False):
+        cdef int c
         self.steps, self.form, self.prefix_space = steps, form, prefix_space
         for step in reversed(steps):
             self._first = Link(step, self._first)
+        for c in range(0x80):
+            self._ascii[c] = <uint8_t> c
+        self._by_stretch = len(steps) > 1
+        for step in steps:
+            self._by_stretch = self._by_stretch and (<TextStep> step).map_ascii(self._ascii)
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
         """Normalize a text without putting a space before it. Returns False if nothing changes.
@@ -199,10 +204,59 @@ cdef class Front:
         memset(&spare, 0, sizeof(spare))
         memset(&spare_places, 0, sizeof(spare_places))
         try:
+            if self._by_stretch:
+                return self._apply_to_stretches(data, n, out, places, &spare, &spare_places)
             return _apply(self._first, data, n, out, places, &spare, &spare_places, False)
         finally:
             buffer_free(&spare)
             places_free(&spare_places)
+
+    cdef bint _apply_to_stretches(
+        self, const uint8_t* data, size_t n, Buffer* out, Places* places, Buffer* spare, Places* spare_places
+    ) except -1 nogil:
+        """Do the work of all steps on ASCII at once, by a table; take other stretches through the steps one by one."""
+        cdef size_t at = 0, end, i
+        cdef Buffer made
+        cdef Places made_places
+        while at < n and data[at] < 0x80 and self._ascii[data[at]] == data[at]:
+            at += 1
+        if at == n:
+            return False
+        memset(&made, 0, sizeof(made))
+        memset(&made_places, 0, sizeof(made_places))
+        out.n = 0
+        if places != NULL:
+            places.n = 0
+        try:
+            keep_text(data, 0, at, out, places)
+            while at < n:
+                if data[at] < 0x80 and self._ascii[data[at]] != LOOK:
+                    at = add_ascii(self._ascii, data, n, at, out, places)
+                    continue
+                end = self._stretch_end(data, n, at)
+                if _apply(self._first, data + at, end - at, &made, NULL if places == NULL else &made_places, spare,
+                          spare_places, False):
+                    buffer_add(out, made.items, made.n)
+                    if places != NULL:
+                        places_reserve(places, made_places.n)
+                        for i in range(made_places.n):
+                            places.items[places.n] = at + made_places.items[i]
+                            places.n += 1
+                else:
+                    keep_text(data, at, end, out, places)
+                at = end
+            return True
+        finally:
+            buffer_free(&made)
+            places_free(&made_places)
+
+    cdef size_t _stretch_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
+        """Return the end of the stretch at `at`: where LONG_ASCII characters begin that the table knows."""
+        cdef size_t n_known = 0
+        while at < n and n_known < LONG_ASCII:
+            n_known = n_known + 1 if data[at] < 0x80 and self._ascii[data[at]] != LOOK else 0
+            at += 1
+        return at - n_known
 
 
 cdef bint _apply(
@@ -222,6 +276,23 @@ cdef bint _apply(
     if link.then is not None:
         return _apply(link.then, data, n, out, places, spare, spare_places, is_changed)
     return is_changed
+
+
+cdef size_t add_ascii(
+    const uint8_t* table, const uint8_t* data, size_t n, size_t at, Buffer* out, Places* places
+) except? 0 nogil:
+    """Append the ASCII from `at` on whose replacements are ASCII, too; return the offset after it."""
+    cdef size_t start = at
+    cdef uint8_t* made
+    buffer_reserve(out, n - at)
+    made = out.items + out.n
+    while at < n and data[at] < 0x80 and table[data[at]] != LOOK:
+        made[at - start] = table[data[at]]
+        at += 1
+    out.n += at - start
+    if places != NULL:
+        note_places(start, at, places)
+    return at
 
 
 cdef int keep_text(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil:

@@ -8,6 +8,7 @@ from fastbpe._core.text.utf8_text cimport Text
 
 cdef class Form(TextStep):
     cdef readonly str name
+    cdef bint _decomposes  # no character composes with one before it
     cdef uint16_t* _pages  # classes of 256 characters each; characters that normalization does not change share page 0
     cdef uint8_t[0x1100] _page_of
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil

@@ -41,6 +41,7 @@ cdef class Form(TextStep):
         cdef int n_pages = 1
         cdef uint16_t what
         self.name = name
+        self._decomposes = name in ("NFD", "NFKD")
         memset(self._page_of, 0, sizeof(self._page_of))
         for first, last, _ in characters:
             for c in range(first >> 8, (last >> 8) + 1):
@@ -106,6 +107,9 @@ cdef class Form(TextStep):
         while at < n and self._class(fb_char_within(data + at, n - at, &n_bytes)) & ~FORWARD:
             at += n_bytes
         return at
+
+    cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
+        return self._decomposes  # ASCII stays; no mark moves before it or joins it
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
         """Normalize a text; return False, without output, if it is in the form already.
