@@ -5,12 +5,13 @@ FASTBPE_FULL=1 takes more random texts.
 
 import os
 import random
+import unicodedata
 from typing import Any
 
 import pytest
 
 from fastbpe.normalization import huggingface_tables
-from fastbpe.normalization.huggingface import FORMS, _characters, accents, form, make_change, make_front
+from fastbpe.normalization.huggingface import FORMS, _characters, form, make_change, make_front
 from helpers.text_strategies import SPACES
 
 peers = pytest.importorskip("tokenizers").normalizers
@@ -87,6 +88,25 @@ def test_random_texts_are_normalized_as_by_tokenizers(name: str) -> None:
         assert normal.normalize(text) == expected.encode(), f"seed {SEED}, text {number}: {text!a}"
 
 
+@pytest.mark.parametrize("name", FORMS)
+def test_characters_that_decompose_to_marks_are_sorted_among_marks(name: str) -> None:
+    """é and U+0F73 both decompose, and the marks of both come into the order of their classes."""
+    begun = [
+        c
+        for c in CODE_POINTS
+        if not unicodedata.combining(c) and unicodedata.combining(unicodedata.normalize("NFKD", c)[0])
+    ]
+    assert begun == ["\u0f73", "\u0f75", "\u0f81", "\uff9e", "\uff9f"]
+    peer = getattr(peers, name)()
+    rng = random.Random(SEED)
+    for _ in range(2_000):
+        text = "".join(
+            rng.choice(["é", "ǟ", "\u0f72", "\u0344", "a", "が", "\uac01", *begun])
+            for _ in range(rng.randrange(1, 6))
+        )
+        assert form(name).normalize(text).decode() == peer.normalize_str(text), ascii(text)
+
+
 def test_normalized_text_stays_unchanged() -> None:
     normal = form("NFC")
     assert normal.normalize("plain") == b"plain"
@@ -100,4 +120,3 @@ def test_tokenizer_without_normalizer_has_no_front() -> None:
     front = make_front([{"type": "NFC"}])
     assert front is not None
     assert front.form is form("NFC")
-    assert len(accents()) > 1000

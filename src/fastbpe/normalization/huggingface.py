@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +21,7 @@ from fastbpe._core.normalize.unicode_forms import Form
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import PatternError
 from fastbpe.normalization.precompiled import Precompiled
-from fastbpe.splitting.charset import blanks
+from fastbpe.splitting.charset import CharSet, blanks
 
 if TYPE_CHECKING:
     from fastbpe._core.split.splitter import Splitter
@@ -35,6 +35,8 @@ Sources = Sequence[int] | None
 _FORWARD = 0x100  # may combine with the next character
 _MAYBE = 0x200  # may combine with the previous character
 _NEVER = 0x400  # does not occur in the form
+
+_NONE = CharSet(())
 
 
 class Step(Protocol):
@@ -65,8 +67,18 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
     if not normalizers and not prefix_space:
         return None
     only = form(normalizers[0]["type"]) if len(normalizers) == 1 and normalizers[0]["type"] in FORMS else None
-    steps = [_compiled(step) for step in make_steps(normalizers)]
+    steps = [_compiled(step) for step in _with_joined_maps(make_steps(normalizers))]
     return Front(steps, form=only, prefix_space=prefix_space)
+
+
+def _with_joined_maps(steps: Iterable[Step]) -> list[Step]:
+    """Make one step of neighbours that replace single characters."""
+    joined: list[Step] = []
+    for step in steps:
+        last = joined[-1] if joined else None
+        both = last.then(step) if isinstance(last, _Each) and isinstance(step, _Each) else None
+        joined[len(joined) - (both is not None) :] = [both or step]
+    return joined
 
 
 def _compiled(step: Step) -> TextStep:
@@ -75,7 +87,7 @@ def _compiled(step: Step) -> TextStep:
         case _Form():
             return step.form
         case _Each():
-            return Mapped(dict(step.table))
+            return Mapped(dict(step.table), step.gone.ranges, step.spaced.ranges)
         case _Replace() if step.replaced:
             from fastbpe.splitting.steps import literal_matches  # here, as below: few tokenizers replace text
 
@@ -133,11 +145,11 @@ def _bert(described: Mapping[str, Any]) -> list[Step]:
     strips, lowers = described["strip_accents"], described["lowercase"]
     steps: list[Step] = []
     if described["clean_text"]:
-        steps.append(_Each(_spaces_and_gone("BLANKS", "UNCLEAN")))
+        steps.append(_spaces_and_gone("BLANKS", "UNCLEAN"))
     if described["handle_chinese_chars"]:
-        steps.append(_Each(_spaced_ideographs()))
+        steps.append(_Each({}, spaced=_characters_of("IDEOGRAPHS")))
     if lowers if strips is None else strips:
-        steps += [_Form(form("NFD")), _Each(_removed("MARKS"))]
+        steps += [_Form(form("NFD")), _Each({}, gone=_characters_of("MARKS"))]
     if lowers:
         steps.append(_Each(lower_case()))
     return steps
@@ -151,9 +163,9 @@ def _step(described: Mapping[str, Any]) -> Step:
         case {"type": "Lowercase"}:
             return _Each(lower_case())
         case {"type": "StripAccents"}:
-            return _Each(accents())
+            return _Each({}, gone=_characters_of("ACCENTS"))
         case {"type": "Nmt"}:
-            return _Each(_spaces_and_gone("NMT_SPACES", "NMT_REMOVED"))
+            return _spaces_and_gone("NMT_SPACES", "NMT_REMOVED")
         case {"type": "ByteLevel"}:
             return _Bytes()
         case {"type": "Precompiled", "precompiled_charsmap": encoded}:
@@ -188,22 +200,46 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Each:
-    """Replaces single characters: some by several, or some by nothing, not both.
+    """Replaces single characters. The table goes before `gone`, and this before `spaced`.
 
-    table: code point → replacement; None removes the character.
+    table: code point → replacement.
+    gone: characters to remove.
+    spaced: characters that get a space before and one after them.
     """
 
-    table: Mapping[int, str | None]
+    table: Mapping[int, str]
+    gone: CharSet = _NONE
+    spaced: CharSet = _NONE
 
     def __call__(self, text: str) -> str:
-        return text.translate(self.table)
+        if not self.gone and not self.spaced:
+            return text.translate(self.table)
+        return "".join(map(self.replacement, text))
+
+    def replacement(self, character: str) -> str:
+        """Return what becomes of a character."""
+        found = self.table.get(ord(character))
+        if found is not None:
+            return found
+        if character in self.gone:
+            return ""
+        return f" {character} " if character in self.spaced else character
+
+    def then(self, step: _Each) -> _Each | None:
+        """Return one step that does the work of this one and of the next; None: there is none."""
+        changed = CharSet.from_ranges((code, code) for code in step.table) | step.gone | step.spaced
+        if self.spaced and changed & (self.spaced | CharSet.of(" ")):
+            return None
+        table = {code: text for code, text in step.table.items() if chr(code) not in self.gone}
+        table |= {code: step(text) for code, text in self.table.items()}
+        return _Each(table, self.gone | step.gone, self.spaced | step.spaced)
 
     def sources(self, text: str, normalized: str) -> Sources:
         if len(normalized) == len(text):
             return None
         out: list[int] = []
         for i, character in enumerate(text):
-            out += [i] * len(self.table.get(ord(character), character) or "")
+            out += [i] * len(self.replacement(character))
         return out
 
 
@@ -349,13 +385,13 @@ def form(name: str) -> Form:
     return Form(name, [(character, character, flag) for character, flag in flags.items()])
 
 
-def lower_case() -> Mapping[int, str | None]:
+def lower_case() -> Mapping[int, str]:
     """Return the table of Lowercase: code point → its lower case."""
     return _unpacked("LOWER")
 
 
 @cache
-def _unpacked(name: str) -> dict[int, str | None]:
+def _unpacked(name: str) -> dict[int, str]:
     """Return code point → text for each character in a packed table."""
     from fastbpe.normalization import huggingface_tables as tables
 
@@ -364,33 +400,28 @@ def _unpacked(name: str) -> dict[int, str | None]:
 
 
 @cache
-def accents() -> Mapping[int, str | None]:
-    """Return the table of StripAccents: code point → None for each character that it removes."""
-    return _removed("ACCENTS")
-
-
-@cache
-def _removed(name: str) -> dict[int, str | None]:
-    """Return code point → None for each character in a table."""
+def _spaces_and_gone(spaces: str, gone: str) -> _Each:
+    """Return the step that makes spaces of the characters in a table, and removes those in another."""
     from fastbpe.normalization import huggingface_tables as tables
 
-    return dict.fromkeys(_characters(getattr(tables, name)))
+    return _Each(dict.fromkeys(_characters(getattr(tables, spaces)), " "), gone=_characters_of(gone))
 
 
 @cache
-def _spaces_and_gone(spaces: str, gone: str) -> Mapping[int, str | None]:
-    """Return code point → a space for each character in a table, None for each in another."""
-    return _removed(gone) | dict.fromkeys(_removed(spaces), " ")
+def _characters_of(name: str) -> CharSet:
+    """Return the characters in a table."""
+    from fastbpe.normalization import huggingface_tables as tables
 
-
-@cache
-def _spaced_ideographs() -> Mapping[int, str | None]:
-    """Return code point → the character between two spaces, for each Chinese character as BERT counts them."""
-    return {code: f" {chr(code)} " for code in _removed("IDEOGRAPHS")}
+    return CharSet.from_ranges(_ranges(getattr(tables, name)))
 
 
 def _characters(ranges: str) -> Iterator[int]:
     """Read code points and ranges in hexadecimal, such as "41-5a 61"."""
+    for first, last in _ranges(ranges):
+        yield from range(first, last + 1)
+
+
+def _ranges(ranges: str) -> Iterator[tuple[int, int]]:
     for word in ranges.split():
         first, _, last = word.partition("-")
-        yield from range(int(first, 16), int(last or first, 16) + 1)
+        yield int(first, 16), int(last or first, 16)

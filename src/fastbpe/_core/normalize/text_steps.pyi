@@ -13,9 +13,16 @@ class TextStep:
 
 @final
 class Mapped(TextStep):
-    """Step that replaces single characters, each by a text of its own."""
+    """Step that replaces single characters.
 
-    def __new__(cls, table: dict[int, str | None]) -> Self: ...
+    table: dict of code point → str. It goes before `gone`, and this before `spaced`.
+    gone: (first, last) of code points to remove.
+    spaced: (first, last) of code points to put between two spaces.
+    """
+
+    def __new__(
+        cls, table: dict[int, str], gone: tuple[tuple[int, int], ...], spaced: tuple[tuple[int, int], ...]
+    ) -> Self: ...
 
 @final
 class Changed(TextStep):

@@ -16,6 +16,17 @@ from fastbpe._core.common.places cimport FB_NOWHERE, Places, place_in, places_fr
 from fastbpe._core.common.utf8 cimport fb_char_within
 
 
+cdef const uint8_t* SPACE = <const uint8_t*> b" "
+
+cdef extern from *:
+    """
+    #define FASTBPE_SPACED UINT32_MAX
+    #define FASTBPE_GONE (UINT32_MAX - 1)
+    """
+    # Instead of the number of a replacement: the character between two spaces; nothing.
+    const uint32_t SPACED "FASTBPE_SPACED"
+    const uint32_t GONE "FASTBPE_GONE"
+
 cdef enum:
     LOOK = 0xFF  # an ASCII character that becomes nothing, several characters or one outside ASCII
     LONG_ASCII = 16  # characters that end a stretch of others; shorter ones, as spaces in Cyrillic, belong to it
@@ -44,32 +55,44 @@ cdef class TextStep:
 cdef class Mapped(TextStep):
     """Step that replaces single characters, each by a text of its own.
 
-    table: dict of code point → str; None or "" removes the character.
+    table: dict of code point → str. It goes before `gone`, and this before `spaced`.
+    gone: (first, last) of code points to remove.
+    spaced: (first, last) of code points to put between two spaces.
     """
 
-    def __cinit__(self, dict table not None):
-        cdef uint32_t code, number = 0, end = 0
+    def __cinit__(self, dict table not None, tuple gone not None, tuple spaced not None):
+        cdef uint32_t code, first, last, number = 0, end = 0
         for code in range(0x80):
             self._ascii[code] = <uint8_t> code
         self._keeps_ascii = True
         cdef int n_pages = 1
         cdef list texts = []
-        for code in table:
-            if not self._page_of[code >> 8]:
-                self._page_of[code >> 8] = n_pages
-                n_pages += 1
+        cdef set blocks = {code >> 8 for code in table}
+        for first, last in gone + spaced:
+            blocks.update(range(first >> 8, (last >> 8) + 1))
+        for code in blocks:
+            self._page_of[code] = n_pages
+            n_pages += 1
         self._places = <uint32_t*> calloc(<size_t> n_pages << 8, sizeof(uint32_t))
         self._ends = <uint32_t*> malloc((<size_t> len(table) + 1) * sizeof(uint32_t))
         if self._places == NULL or self._ends == NULL:
             raise MemoryError(f"no memory for {len(table)} characters")
+        for ranges, number in ((spaced, SPACED), (gone, GONE)):
+            for first, last in ranges:
+                for code in range(first, last + 1):
+                    self._places[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
+                    if code < 0x80:
+                        self._ascii[code] = LOOK
+                        self._keeps_ascii = False
+        number = 0
         for code, text in table.items():
-            texts.append((text or "").encode())
+            texts.append(text.encode())
             end += <uint32_t> len(texts[number])
             self._ends[number] = end
             number += 1
             self._places[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
             if code < 0x80:
-                self._ascii[code] = ord(text) if text and text.isascii() and len(text) == 1 else LOOK
+                self._ascii[code] = ord(text) if text.isascii() and len(text) == 1 else LOOK
                 self._keeps_ascii = False
         self._texts_owner = b"".join(texts)
         self._texts = <const uint8_t*> PyBytes_AS_STRING(self._texts_owner)
@@ -79,26 +102,45 @@ cdef class Mapped(TextStep):
         free(self._ends)
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        cdef size_t at = self._first_change(data, n), n_bytes
-        cdef uint32_t number, start
-        if at == n:
+        if self._first_change(data, n) == n:
             return False
         out.n = 0
         if places != NULL:
             places.n = 0
-        keep_text(data, 0, at, out, places)
-        while at < n:
-            if data[at] < 0x80 and self._ascii[data[at]] != LOOK:
-                at = add_ascii(self._ascii, data, n, at, out, places)
-                continue
-            number = self._number_at(data + at, n - at, &n_bytes)
-            if number:
-                start = self._ends[number - 2] if number > 1 else 0
-                put_text(self._texts + start, self._ends[number - 1] - start, at, out, places)
-            else:
-                keep_text(data, at, at + n_bytes, out, places)
-            at += n_bytes
+        self.add(data, 0, n, out, places)
         return True
+
+    cdef int add(
+        self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
+    ) except -1 nogil:
+        """Append what data[start:end] becomes."""
+        cdef size_t at = start, kept = start, n_bytes
+        cdef uint32_t number, first
+        while at < end:
+            if data[at] < 0x80 and self._ascii[data[at]] == data[at]:
+                at += 1
+                continue
+            if data[at] < 0x80 and self._ascii[data[at]] != LOOK:
+                keep_text(data, kept, at, out, places)
+                kept = at = add_ascii(self._ascii, data, end, at, out, places)
+                continue
+            number = self._number_at(data + at, end - at, &n_bytes)
+            if number == GONE:
+                keep_text(data, kept, at, out, places)
+                kept = at + n_bytes
+            elif number == SPACED:
+                keep_text(data, kept, at, out, places)
+                put_text(SPACE, 1, at, out, places)
+                put_text(data + at, n_bytes, at, out, places)
+                put_text(SPACE, 1, at, out, places)
+                kept = at + n_bytes
+            elif number:
+                keep_text(data, kept, at, out, places)
+                first = self._ends[number - 2] if number > 1 else 0
+                put_text(self._texts + first, self._ends[number - 1] - first, at, out, places)
+                kept = at + n_bytes
+            at += n_bytes
+        return keep_text(data, kept, end, out, places)
 
     cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
         cdef int c

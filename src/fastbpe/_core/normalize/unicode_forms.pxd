@@ -2,13 +2,14 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.common.places cimport Places
-from fastbpe._core.normalize.text_steps cimport TextStep
+from fastbpe._core.normalize.text_steps cimport Mapped, TextStep
 from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef class Form(TextStep):
     cdef readonly str name
     cdef bint _decomposes  # no character composes with one before it
+    cdef Mapped _mapped  # decompositions of single characters, made when first needed
     cdef uint16_t* _pages  # classes of 256 characters each; characters that normalization does not change share page 0
     cdef uint8_t[0x1100] _page_of
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil
@@ -17,4 +18,6 @@ cdef class Form(TextStep):
     cdef int _add_normal(
         self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
     ) except -1
+    cdef bint _has_no_mark(self, const uint8_t* data, size_t start, size_t end) noexcept nogil
+    cdef Mapped _decompositions(self)
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil

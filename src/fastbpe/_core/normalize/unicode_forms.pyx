@@ -8,7 +8,7 @@ from libc.string cimport memset
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_free
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.places cimport Places, places_free
-from fastbpe._core.normalize.text_steps cimport TextStep, keep_text, put_changed
+from fastbpe._core.normalize.text_steps cimport Mapped, TextStep, keep_text, put_changed
 from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char_within
 
@@ -22,6 +22,11 @@ cdef enum:
     FORWARD = 0x100  # may compose with a character after it
     MAYBE = 0x200  # may compose with a character before it: the quick check answers Maybe
     NO = 0x400  # never stays: the quick check answers No
+
+
+cdef inline bint _begins_with_mark(uint32_t c) noexcept nogil:
+    """Tell whether a character that is no mark decomposes to one: of Tibetan three, of half width two."""
+    return c == 0xF73 or c == 0xF75 or c == 0xF81 or c == 0xFF9E or c == 0xFF9F
 
 
 @cython.final
@@ -136,12 +141,38 @@ cdef class Form(TextStep):
     cdef int _add_normal(
         self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
     ) except -1:
-        cdef str text = (<const char*> data)[start:end].decode("utf-8"), made
+        cdef str text, made
+        if self._decomposes and self._has_no_mark(data, start, end):
+            return self._decompositions().add(data, start, end, out, places)
+        text = (<const char*> data)[start:end].decode("utf-8")
         if places == NULL and (len(text) <= LONG_RUN or not _has_long_run(self.name, text)):
             made, sources = unicodedata.normalize(self.name, text), None
         else:
             made, sources = (_known if len(text) <= MAX_KNOWN_CHARACTERS else _with_sources)(self.name, text)
         return put_changed(made.encode(), sources, data, start, end, out, places)
+
+    cdef bint _has_no_mark(self, const uint8_t* data, size_t start, size_t end) noexcept nogil:
+        """Tell whether no character of a stretch is a mark or begins with one when decomposed.
+
+        Then no character moves, and each is decomposed by itself.
+        """
+        cdef size_t n_bytes
+        cdef uint32_t c
+        while start < end:
+            c = fb_char_within(data + start, end - start, &n_bytes)
+            if self._class(c) & ORDER or _begins_with_mark(c):
+                return False
+            start += n_bytes
+        return True
+
+    cdef Mapped _decompositions(self):
+        """Return the step that decomposes single characters; the first call makes it, in some ten milliseconds."""
+        cdef uint32_t c
+        if self._mapped is None:
+            self._mapped = Mapped({
+                c: unicodedata.normalize(self.name, chr(c)) for c in range(0x110000) if self._class(c) & NO
+            }, (), ())
+        return self._mapped
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
         """Tell whether the character before unit `at` does not change, or composes with a character before it."""
