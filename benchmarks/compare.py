@@ -9,6 +9,8 @@
     python benchmarks/compare.py transformers [--vocab llama3 | --vocab FILE.json] [--text english] [--threads 1]
     python benchmarks/compare.py zoo [--files FILE.json …] [--text english] [--threads 1]
     python benchmarks/compare.py tokens [--vocab cl100k] [--text english] [--n-bytes 4000000]
+    python benchmarks/compare.py cores [--vocab cl100k] [--text english] [--threads N]
+    python benchmarks/compare.py tails [--vocab cl100k] [--text english] [--peers tiktoken,gigatoken]
     python benchmarks/compare.py load [--formats tiktoken,native] [--rounds 9]
     python benchmarks/compare.py import [--peers tiktoken] [--rounds 9]
 
@@ -122,6 +124,15 @@ def _parser() -> argparse.ArgumentParser:
     _add_vocabulary(tokens)
     _add_text(tokens, rounds=9)
     tokens.set_defaults(run=_tokens, workload="tokens", plot=None)
+    cores = commands.add_parser("cores", help="run on 1, 2, 4 … threads, and tell what bounds the speed")
+    _add_vocabulary(cores)
+    _add_text(cores, rounds=5)
+    cores.set_defaults(run=_cores, workload="cores", plot=None)
+    tails = commands.add_parser("tails", help="measure latencies of calls from 1, 4 and 16 Python threads")
+    _add_vocabulary(tails)
+    _add_text(tails, rounds=5)
+    tails.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
+    tails.set_defaults(run=_tails, workload="tails", plot=None)
     load = commands.add_parser(
         "load", help="load a vocabulary in each format, compared with the library of the format"
     )
@@ -259,6 +270,30 @@ def _tokens(chosen: argparse.Namespace) -> int:
     vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
     text = texts.read(chosen.text, chosen.n_bytes or TOKENS_TEXT_BYTES)
     return _reported(chosen, vocabulary.shown(), lambda: compare_token_work(vocabulary, text, chosen.rounds))
+
+
+def _cores(chosen: argparse.Namespace) -> int:
+    from scaling import compare_cores
+
+    vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
+    text = texts.read(chosen.text, chosen.n_bytes)
+    return _reported(
+        chosen, vocabulary.shown(), lambda: compare_cores(vocabulary.load(), text, chosen.threads, chosen.rounds)
+    )
+
+
+def _tails(chosen: argparse.Namespace) -> int:
+    from scaling import compare_tails
+
+    vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
+    text = texts.read(chosen.text, chosen.n_bytes or TOKENS_TEXT_BYTES)
+
+    def measure() -> list[dict[str, Any]]:
+        loaded, missing = peers.load_all(chosen.peers, vocabulary)
+        report.print_notes(missing)
+        return compare_tails(loaded, text, chosen.rounds)
+
+    return _reported(chosen, vocabulary.shown(), measure)
 
 
 def _load(chosen: argparse.Namespace) -> int:

@@ -117,6 +117,19 @@ def test_transformers(files: list[str], tmp_path: Path) -> None:
     assert all(len(row["results"]) > 1 for row in found)
 
 
+def test_cores(files: list[str], tmp_path: Path) -> None:
+    compare("cores", *files, "--rounds", "1", "--threads", "2", "--json", str(tmp_path / "out.json"))
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    assert len(found) == 8
+    assert all([*row["mb_per_s"]] == ["1", "2"] and row["serial_share"] >= 0 for row in found)
+
+
+def test_tails(files: list[str], tmp_path: Path) -> None:
+    found = rows(tmp_path, "tails", *files, "--rounds", "1", "--peers", "tiktoken")
+    assert [one["row"] for one in found] == [f"2 KB calls from {n} threads" for n in (1, 4, 16)]
+    assert all(0 < one["p50_us"] <= one["p99.9_us"] for row in found for one in row["results"].values())
+
+
 def test_load(tmp_path: Path) -> None:
     data_file("vocab", "gpt2_encoder.json")
     compare("load", "--rounds", "1", "--formats", "gpt2,minbpe,native", "--json", str(tmp_path / "out.json"))
