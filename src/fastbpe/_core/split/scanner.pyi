@@ -1,6 +1,8 @@
 from collections.abc import Iterable
 from typing import Literal, final
 
+from typing_extensions import Self
+
 from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.split.splitter import Splitter
 
@@ -59,13 +61,13 @@ class RunScanner(Splitter):
     path: as for Scanner.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         sets: list[tuple[Iterable[tuple[int, int]], bool]],
         *,
         keep_gaps: bool = True,
         path: str | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def path(self) -> str:
         """Name of the instruction set in use."""
