@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.doc_blocks import DOCS, ENGINES, blocks_of, missing, run_blocks
+import fastbpe
+from helpers.doc_blocks import DOCS, ENGINES, blocks_of, missing, run_blocks, token_rows
 from helpers.shared_data import DATA
 
 VOCABULARIES = DATA / "vocab"
@@ -44,3 +45,14 @@ def test_blocks_that_need_a_package_run_as_printed(name: str, needs: str) -> Non
     if gone := missing(needs):
         pytest.skip(f"{gone} is not installed")
     run_blocks(PAGES[name], needs)
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"), [(model, tokens) for page in PAGES.values() for model, tokens in token_rows(page)]
+)
+def test_tokens_of_a_picture_are_those_of_the_vocabulary(model: str, tokens: list[bytes]) -> None:
+    if missing(model):
+        pytest.skip(f"the vocabulary {model} is not on this machine")
+    tokenizer = fastbpe.load(model)
+    ids = tokenizer.encode_ordinary(b"".join(tokens).decode(errors="ignore"))
+    assert tokenizer.decode_tokens_bytes(ids) == tokens
