@@ -18,6 +18,7 @@ copyright = f"2026, {author}"
 release = version = fastbpe.__version__
 
 extensions = [
+    "api_tables",
     "benchmark_tables",
     "command_help",
     "docstrings",
@@ -47,8 +48,9 @@ html_title = "fastbpe"
 html_static_path = ["static"]
 html_css_files = ["fastbpe.css"]
 html_js_files = ["copy.js"]
-smartquotes = False  # quotes in docstrings belong to code
+smartquotes_action = "D"  # dashes alone: quotes in docstrings belong to code
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "extensions" / "scorer.js")
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "native"
