@@ -6,6 +6,7 @@ test is skipped where one of them is missing. Shell blocks with `needs`, or with
 run; the arguments of `fastbpe` in them are checked.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,13 @@ def test_tokens_of_a_picture_are_those_of_the_vocabulary(model: str, tokens: lis
     tokenizer = fastbpe.load(model)
     ids = tokenizer.encode_ordinary(b"".join(tokens).decode(errors="ignore"))
     assert tokenizer.decode_tokens_bytes(ids) == tokens
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    re.findall(r"\| `(\w+)` \| ([\d,]+) \|", PAGES["which-vocabulary"].read_text(encoding="utf-8")),
+)
+def test_size_in_the_table_of_vocabularies_is_that_of_the_vocabulary(model: str, size: str) -> None:
+    if missing(model):
+        pytest.skip(f"the vocabulary {model} is not on this machine")
+    assert fastbpe.load(model).n_vocab == int(size.replace(",", ""))
