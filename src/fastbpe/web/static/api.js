@@ -58,6 +58,10 @@ export const word = async (key, text) => (await ask("word", { with: key }, text)
 export const share = async (keys, text, special) =>
   (await ask("share", { with: keys.join(","), special: special ? 1 : 0 }, text)).blob();
 
+/** Add a tokenizer: a file that was dropped, or a published vocabulary of this machine. */
+export const addFile = async (file) => (await ask("add", { name: file.name }, file)).json();
+export const addKnown = async (name) => (await ask("known", { name }, "")).json();
+
 export const file = async (key) => (await ask("file", { with: key }, "")).blob();
 
 /** Train on a text; each report of the progress goes to `tell`. Returns the last one. */
