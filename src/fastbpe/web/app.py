@@ -143,7 +143,7 @@ class _Questions:
         (entry,) = self._entries(request, at_most=1)
         wanted = _json(await request.body(), list)
         if len(wanted) > MAX_TOKENS:
-            raise HTTPException(400, f"at most {MAX_TOKENS:,} tokens can be asked for")
+            raise HTTPException(400, f"at most {MAX_TOKENS:,} tokens per request")
         pairs = [_id_and_text(one) for one in wanted]
         return JSONResponse(await run_in_threadpool(answers.tokens, entry.for_chats, pairs))
 
@@ -209,7 +209,7 @@ class _Questions:
     async def _added(self, name: str, source: str | bytes) -> Response:
         tokenizer = await run_in_threadpool(load, source)
         if not isinstance(tokenizer, Tokenizer):
-            raise HTTPException(400, "this tokenizer works on no text")
+            raise HTTPException(400, "this tokenizer does not work on text")
         entry = self._shelf.add(name, tokenizer, is_trained=False)
         return JSONResponse({"tokenizer": entry.as_dict(), "max_added": MAX_ADDED})
 
@@ -226,7 +226,7 @@ class _Questions:
             raise HTTPException(400, "with: numbers of tokenizers")
         entry = self._shelf.get(int(key))
         if entry is None:
-            raise HTTPException(404, "this tokenizer is not there any more; train it again")
+            raise HTTPException(404, "this tokenizer is gone; train or load it again")
         if not colon:
             return entry
         if not entry.is_trained or not N_BYTES <= int(size) <= entry.tokenizer.n_vocab:
@@ -293,7 +293,7 @@ def _template(name: str | None, entry: Entry) -> ChatTemplate | OwnTemplate:
         return entry.own_template
     template = next((one for one in TEMPLATES if one.name == name), None)
     if template is None:
-        raise HTTPException(400, "there is no template of this name")
+        raise HTTPException(400, "no template has this name")
     return template
 
 

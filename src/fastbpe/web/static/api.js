@@ -12,7 +12,7 @@ async function ask(name, query, body) {
   try {
     answer = await fetch(url, { method: "POST", body });
   } catch {
-    throw new Error("The server does not answer: has it ended?");
+    throw new Error("The server does not answer. Is fastbpe web still running?");
   }
   if (answer.ok) return answer;
   const said = await answer.text();

@@ -66,8 +66,8 @@ export class TextPage {
       const fragment = await fragmentOf(this.state);
       history.replaceState(null, "", fragment);
       await navigator.clipboard.writeText(location.href).catch(() => {}); // the address bar has it, too
-      byId("news").textContent = "The link is copied.";
-      byId("sizes").textContent = "The link is copied, and stands in the address bar. It holds the text; nothing was sent.";
+      byId("news").textContent = "Link copied.";
+      byId("sizes").textContent = "Link copied; it is in the address bar, too. It holds the text, and nothing was sent.";
     } catch (error) {
       complain(error.message);
     }
