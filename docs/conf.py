@@ -18,6 +18,7 @@ copyright = f"2026, {author}"
 release = version = fastbpe.__version__
 
 extensions = [
+    "api_tables",
     "benchmark_tables",
     "command_help",
     "docstrings",
@@ -25,15 +26,15 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_design",
+    "token_pictures",
 ]
 exclude_patterns = ["build", "extensions"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3  # headings that a link may name, as #heading
 
 autodoc_member_order = "bysource"
-autodoc_class_signature = (
-    "separated"  # a class is described by its docstring; most are not made by their constructor
-)
+# a class is described by its docstring; most are not made by their constructor
+autodoc_class_signature = "separated"
 autodoc_default_options = {"members": True}
 default_role = "code"  # `name` in a docstring is code, as in Markdown
 suppress_warnings = ["ref.python"]  # a type named Tokenizer is in several modules
@@ -46,7 +47,10 @@ html_theme = "furo"
 html_title = "fastbpe"
 html_static_path = ["static"]
 html_css_files = ["fastbpe.css"]
+html_js_files = ["copy.js"]
+smartquotes_action = "D"  # dashes alone: quotes in docstrings belong to code
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "extensions" / "scorer.js")
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "native"

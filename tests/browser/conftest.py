@@ -78,7 +78,9 @@ def open_page(browser: Browser, address: str) -> Iterator[Open]:
     """Function that opens the page. Errors on its console, refusals of its policy among them, fail the test."""
     contexts, errors = [], []
 
-    def begin(*, width: int = 1200, height: int = 800, scheme: str = "light", **options: object) -> Page:
+    def begin(
+        *, width: int = 1200, height: int = 800, scheme: str = "light", path: str = "", **options: object
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,
@@ -90,7 +92,7 @@ def open_page(browser: Browser, address: str) -> Iterator[Open]:
         page = context.new_page()
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
+        page.goto(address + path)
         page.wait_for_selector("body[data-ready]")
         return page
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 VIEWS = ("Text", "Chat", "Word", "Train")
 TEXT = "def naïve(self):  # 漢 <|im_end|><think>\n\treturn None\n" * 4
-SERIOUS = {"serious", "critical"}
 
 
 def fill(page: Page, view: str) -> None:
@@ -42,7 +41,7 @@ def fill(page: Page, view: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_axe_finds_nothing_serious(open_page: Any, view: str, scheme: str) -> None:
+def test_axe_finds_nothing(open_page: Any, view: str, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
     page = open_page(scheme=scheme, bypass_csp=True)  # axe brings a script of its own
     fill(page, view)
@@ -51,7 +50,6 @@ def test_axe_finds_nothing_serious(open_page: Any, view: str, scheme: str) -> No
         f"{one['id']} ({one['impact']}): {node['target']} {node['failureSummary']}"
         for one in found
         for node in one["nodes"][:3]
-        if one["impact"] in SERIOUS
     ]
     assert said == []
 

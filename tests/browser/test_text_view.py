@@ -105,10 +105,10 @@ def test_four_tokenizers_side_by_side_with_counts_and_cost(page: Page, tokenizer
     for panel, name in enumerate(names[:4]):
         n = tokenizers[name].count(text)
         wait_for_counts(page, n, panel)
-        _, n_bytes, n_characters, cost = page.locator(".counts").nth(panel).inner_text().split("\n")
-        assert float(n_bytes.removesuffix(" bytes a token")) == pytest.approx(len(text) / n, abs=0.006)
-        assert float(n_characters.removesuffix(" characters a token")) == pytest.approx(len(text) / n, abs=0.006)
-        assert float(cost.split()[1]) == pytest.approx(n / best, abs=0.006)
+        _, n_bytes, n_characters, ratio = page.locator(".counts").nth(panel).inner_text().split("\n")
+        assert float(n_bytes.removesuffix(" bytes per token")) == pytest.approx(len(text) / n, abs=0.006)
+        assert float(n_characters.removesuffix(" characters per token")) == pytest.approx(len(text) / n, abs=0.006)
+        assert ratio == ("fewest tokens" if n == best else f"{n / best:.2f}× the fewest")
     assert page.locator("#add-panel").is_disabled()
     page.get_by_role("button", name="Remove tokenizer 2").click()
     assert page.locator(".panel").count() == 3
@@ -116,8 +116,8 @@ def test_four_tokenizers_side_by_side_with_counts_and_cost(page: Page, tokenizer
     assert page.locator(".panel").count() == 4
     page.get_by_role("combobox", name="Tokenizer 4").select_option(label="bytes")
     wait_for_counts(page, len(text), 3)
-    page.get_by_role("spinbutton", name="Price of a million tokens, tokenizer 4").fill("10")
-    assert f"price {len(text) * 10 / 1e6:.6f}" in page.locator(".counts").nth(3).inner_text()
+    page.get_by_role("spinbutton", name="Dollars per million tokens, tokenizer 4").fill("10")
+    assert f"${len(text) * 10 / 1e6:.6f} for this text" in page.locator(".counts").nth(3).inner_text()
 
 
 def test_special_tokens_become_ids_only_when_asked(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
@@ -127,9 +127,9 @@ def test_special_tokens_become_ids_only_when_asked(page: Page, tokenizers: dict[
     wait_for_counts(page, code.count(text))
     trusted = code.encode(text, allowed_special="all")
     note = page.locator(".panel .note").first.inner_text()
-    assert "<|im_start|>, <|im_end|>" in note
-    assert f"{len(trusted)} tokens if they become ids, {code.count(text)} as text," in note
-    assert "could steer a model" in note
+    assert "Contains special tokens: <|im_start|>, <|im_end|>." in note
+    assert f"{code.count(text)} tokens as plain text, {len(trusted)} if you allow them." in note
+    assert "Do not allow them in text that you do not trust." in note
     assert page.locator(".panel").nth(1).locator(".note").is_hidden()
     page.get_by_label("Special tokens become ids").check()
     wait_for_counts(page, len(trusted))
@@ -144,7 +144,7 @@ def test_added_token_is_told_apart(page: Page, tokenizers: dict[str, Tokenizer])
     page.fill("#text", "a<think>b")
     wait_for_counts(page, tokenizers["unsplit"].count("a<think>b"), 2)
     assert page.locator(".panel").nth(2).locator("bdi.added").all_text_contents() == ["<think>"]
-    assert "Added tokens, ids in any text: <think>." in page.locator(".panel .note").nth(2).inner_text()
+    assert "Added tokens become ids in any text: <think>." in page.locator(".panel .note").nth(2).inner_text()
 
 
 def test_white_space_is_shown_unless_told_otherwise(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
@@ -338,3 +338,99 @@ def test_shared_page_shows_the_same_without_the_server(page: Page, tokenizers: d
     for panel, name in enumerate([*tokenizers][:4]):
         assert shared.locator("section h2").nth(panel).inner_text() == name
         assert shared.locator("section").nth(panel).locator("bdi").all_text_contents() == tokens_of(page, panel)
+
+
+def test_ids_stand_below_the_tokens(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = "def low(self): return None"
+    page.fill("#text", text)
+    for panel, tokenizer in enumerate([*tokenizers.values()][:4]):
+        said = " ".join(map(str, tokenizer.encode_ordinary(text)))
+        until(lambda: page.locator(".panel .ids").nth(panel).inner_text() == said)  # noqa: B023
+    page.fill("#text", "0" * 1000)
+    until(lambda: page.locator(".panel .ids").nth(1).inner_text().endswith(" more"))
+
+
+def test_text_of_a_token_is_marked_in_all_panels(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    text = "import self"
+    page.fill("#text", text)
+    wait_for_counts(page, tokenizers["code"].count(text))
+    wait_for_counts(page, tokenizers["small"].count(text), 1)
+    page.locator(".panel").first.locator("bdi").first.hover()
+    marked = page.locator(".panel").nth(1).locator("bdi.same")
+    until(lambda: "".join(marked.all_text_contents()) == "import")
+    assert page.locator(".panel").first.locator("bdi.same").count() == 0
+    page.mouse.move(2, 2)
+    until(lambda: page.locator("bdi.same").count() == 0)
+
+
+def test_link_brings_text_and_tokenizers_back_and_sends_nothing(page: Page, address: str) -> None:
+    text = "naïve 漢 <|im_end|>\n🦙"
+    page.fill("#text", text)
+    page.get_by_label("Special tokens become ids").check()
+    page.get_by_role("button", name="Remove tokenizer 1").click()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_role("button", name="Copy link").click()
+    until(lambda: "#1" in page.evaluate("location.hash"))
+    link = page.evaluate("location.href")
+    assert page.evaluate("navigator.clipboard.readText()") == link
+    paths = ("/api/encode?", "/api/tokens?", "/static/")
+    assert not [url for url in asked if not any(path in url for path in paths)]
+    other = page.context.new_page()
+    other.goto(link)
+    other.wait_for_selector("body[data-ready]")
+    assert other.input_value("#text") == text
+    assert other.locator("#special").is_checked()
+    names = other.locator(".panel select").evaluate_all("all => all.map((one) => one.selectedOptions[0].text)")
+    assert names == ["small", "unsplit", "points"]
+
+
+def test_damaged_link_says_so(open_page: Any, address: str) -> None:
+    page = open_page(path="#1%%%")
+    page.get_by_role("alert").get_by_text("This link is damaged").wait_for()
+
+
+def test_text_and_tokenizers_are_kept_over_a_reload(page: Page) -> None:
+    page.fill("#text", "import this")
+    page.get_by_role("button", name="Remove tokenizer 4").click()
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    assert page.input_value("#text") == "import this"
+    assert page.locator(".panel").count() == 3
+
+
+def test_dropped_tokenizer_becomes_a_panel(page: Page, tmp_path: Path) -> None:
+    made = fastbpe.train(["of the cat of the dog"] * 20, vocab_size=270, pattern=None, progress=False)
+    made.export(tmp_path / "tokenizer.json")
+    page.get_by_role("button", name="Remove tokenizer 4").click()
+    page.evaluate(DROP, [(tmp_path / "tokenizer.json").read_text(encoding="utf-8"), "tokenizer.json"])
+    until(lambda: page.locator(".panel").count() == 4)
+    chosen = page.get_by_role("combobox", name="Tokenizer 4")
+    until(lambda: chosen.evaluate("(one) => one.selectedOptions[0].text") == "tokenizer.json")
+    page.fill("#text", "of the cat")
+    wait_for_counts(page, made.count("of the cat"), 3)
+    ids = made.encode("of the cat of the dog")
+    page.fill("#text", "of the cat of the dog")
+    wait_for_counts(page, len(ids), 3)
+    superwords = [i for i in ids if len(made.id_to_token(i).split()) > 1]
+    assert superwords
+    assert page.locator(".panel").nth(3).locator("bdi.superword").count() == len(superwords)
+
+
+def test_dropped_file_that_is_no_tokenizer_says_why(page: Page) -> None:
+    page.evaluate(DROP, ["{}", "tokenizer.json"])
+    page.get_by_role("alert").filter(has_text="tokenizer").wait_for()
+
+
+def test_sample_text_fills_the_field(page: Page) -> None:
+    page.get_by_role("button", name="Sample text").click()
+    assert "1,234,567" in page.input_value("#text")
+    page.locator(".panel bdi").first.wait_for()
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"), [("12 שלום", "rtl"), ("مرحبا", "rtl"), ("a שלום", "ltr"), ("", "ltr")]
+)
+def test_first_letter_decides_the_direction_of_the_field(page: Page, text: str, direction: str) -> None:
+    page.fill("#text", text)
+    until(lambda: page.evaluate("getComputedStyle(document.getElementById('text')).direction") == direction)

@@ -6,11 +6,13 @@ test is skipped where one of them is missing. Shell blocks with `needs`, or with
 run; the arguments of `fastbpe` in them are checked.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
-from helpers.doc_blocks import DOCS, ENGINES, blocks_of, missing, run_blocks
+import fastbpe
+from helpers.doc_blocks import DOCS, ENGINES, blocks_of, missing, run_blocks, token_rows
 from helpers.shared_data import DATA
 
 VOCABULARIES = DATA / "vocab"
@@ -44,3 +46,24 @@ def test_blocks_that_need_a_package_run_as_printed(name: str, needs: str) -> Non
     if gone := missing(needs):
         pytest.skip(f"{gone} is not installed")
     run_blocks(PAGES[name], needs)
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"), [(model, tokens) for page in PAGES.values() for model, tokens in token_rows(page)]
+)
+def test_tokens_of_a_picture_are_those_of_the_vocabulary(model: str, tokens: list[bytes]) -> None:
+    if missing(model):
+        pytest.skip(f"the vocabulary {model} is not on this machine")
+    tokenizer = fastbpe.load(model)
+    ids = tokenizer.encode_ordinary(b"".join(tokens).decode(errors="ignore"))
+    assert tokenizer.decode_tokens_bytes(ids) == tokens
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    re.findall(r"\| `(\w+)` \| ([\d,]+) \|", PAGES["which-vocabulary"].read_text(encoding="utf-8")),
+)
+def test_size_in_the_table_of_vocabularies_is_that_of_the_vocabulary(model: str, size: str) -> None:
+    if missing(model):
+        pytest.skip(f"the vocabulary {model} is not on this machine")
+    assert fastbpe.load(model).n_vocab == int(size.replace(",", ""))

@@ -123,7 +123,7 @@ def test_environment_variable_has_an_entry() -> None:
 
 
 def test_option_of_the_sentencepiece_trainer_has_an_entry() -> None:
-    text = (DOCS / "train-your-own.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "training-options.md").read_text(encoding="utf-8")
     names = {*specs.TRAINER, *specs.NORMALIZER} - {"precompiled_charsmap"}  # the compiled form of the rules
     assert not sorted(name for name in names if f"`{name}`" not in text)
 
@@ -165,7 +165,7 @@ def test_site_builds_without_a_warning(tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "html" / "reference").glob("*.html")]
+    pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "html" / "reference").rglob("*.html")]
     text = re.sub(r"<[^>]+>", "", "".join(pages))
     assert "encode(text: str | bytes, *, allowed_special: str" in text, "compiled methods show their arguments"
     assert "--vocab-size N" in text

@@ -1,12 +1,13 @@
 """Application of the page: its files, and the questions that it asks.
 
 Files are read from the package once, when the application is made; no request names a path. Questions take a text
-or JSON in their body and change nothing but the shelf of trained tokenizers.
+or JSON in their body and change nothing but the shelf of tokenizers.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from asyncio import Semaphore
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import nullcontext
@@ -25,13 +26,17 @@ from fastbpe.display.html import STYLE
 from fastbpe.display.shown_tokens import KINDS
 from fastbpe.display.visible import visible_text
 from fastbpe.errors import FastbpeError
+from fastbpe.known_vocabularies import VOCABULARIES
 from fastbpe.model import N_BYTES
 from fastbpe.patterns import PATTERNS
+from fastbpe.published.find import places
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web import answers, learning
 from fastbpe.web.chat_templates import ROLES, TEMPLATES, ChatTemplate, Message
 from fastbpe.web.learning import MAX_VOCAB_SIZE, Trainer
 from fastbpe.web.own_templates import OwnTemplate, has_jinja
-from fastbpe.web.shelf import Entry, Shelf
+from fastbpe.web.shelf import MAX_ADDED, Entry, Shelf
 
 MAX_SIDE_BY_SIDE = 4  # tokenizers that see one text
 MAX_TOKENS = 50_000  # ids that one question may ask about
@@ -60,6 +65,8 @@ def make_app(shelf: Shelf) -> Starlette:
         "train": questions.train,
         "share": questions.share,
         "file": questions.file,
+        "add": questions.add,
+        "known": questions.known,
     }
     return Starlette(
         routes=[
@@ -118,6 +125,7 @@ class _Questions:
                 "vocab_size": [N_BYTES + 1, MAX_VOCAB_SIZE],
                 "max_tokenizers": MAX_SIDE_BY_SIDE,
                 "max_word": MAX_WORD,
+                "known": await run_in_threadpool(_known_here),
             }
         )
 
@@ -135,16 +143,16 @@ class _Questions:
         (entry,) = self._entries(request, at_most=1)
         wanted = _json(await request.body(), list)
         if len(wanted) > MAX_TOKENS:
-            raise HTTPException(400, f"at most {MAX_TOKENS:,} tokens can be asked for")
+            raise HTTPException(400, f"at most {MAX_TOKENS:,} tokens per request")
         pairs = [_id_and_text(one) for one in wanted]
-        return JSONResponse(await run_in_threadpool(answers.tokens, entry.tokenizer, pairs))
+        return JSONResponse(await run_in_threadpool(answers.tokens, entry.for_chats, pairs))
 
     async def chat(self, request: Request) -> Response:
         """Encode the messages of the body, in the form of the argument `template`: a name, or OWN_TEMPLATE."""
         (entry,) = self._entries(request, at_most=1)
         template = _template(request.query_params.get("template"), entry)
         messages = _messages(_json(await request.body(), list))
-        return JSONResponse(await run_in_threadpool(answers.chat, entry.tokenizer, template, messages))
+        return JSONResponse(await run_in_threadpool(answers.chat, entry.for_chats, template, messages))
 
     async def word(self, request: Request) -> Response:
         """Merge the short text of the body step by step."""
@@ -186,6 +194,25 @@ class _Questions:
         content = await run_in_threadpool(learning.file_of, entry.tokenizer)
         return Response(content, media_type="application/octet-stream")
 
+    async def add(self, request: Request) -> Response:
+        """Add the tokenizer in the body: a file of any format that `load` reads by itself."""
+        name = request.query_params.get("name", "")[:MAX_NAME] or "a file"
+        return await self._added(name, bytes(await request.body()))
+
+    async def known(self, request: Request) -> Response:
+        """Add a published vocabulary that is on this machine; nothing is downloaded."""
+        name = request.query_params.get("name", "")
+        if name not in VOCABULARIES:
+            raise HTTPException(400, "name: a published vocabulary")
+        return await self._added(name, name)
+
+    async def _added(self, name: str, source: str | bytes) -> Response:
+        tokenizer = await run_in_threadpool(load, source)
+        if not isinstance(tokenizer, Tokenizer):
+            raise HTTPException(400, "this tokenizer does not work on text")
+        entry = self._shelf.add(name, tokenizer, is_trained=False)
+        return JSONResponse({"tokenizer": entry.as_dict(), "max_added": MAX_ADDED})
+
     def _entries(self, request: Request, at_most: int = MAX_SIDE_BY_SIDE) -> list[Entry]:
         """Return the tokenizers of the argument `with`: numbers, or NUMBER:SIZE for an earlier size of one."""
         wanted = request.query_params.get("with", "").split(",")
@@ -199,12 +226,18 @@ class _Questions:
             raise HTTPException(400, "with: numbers of tokenizers")
         entry = self._shelf.get(int(key))
         if entry is None:
-            raise HTTPException(404, "this tokenizer is not there any more; train it again")
+            raise HTTPException(404, "this tokenizer is gone; train or load it again")
         if not colon:
             return entry
         if not entry.is_trained or not N_BYTES <= int(size) <= entry.tokenizer.n_vocab:
             raise HTTPException(400, "with: only tokenizers that were trained here have earlier sizes")
-        return entry._replace(tokenizer=learning.at_size(entry.tokenizer, int(size)))
+        smaller = learning.at_size(entry.tokenizer, int(size))
+        return entry._replace(tokenizer=smaller, for_chats=smaller)
+
+
+def _known_here() -> list[str]:
+    """List the published vocabularies that are on this machine."""
+    return [name for name in VOCABULARIES if any(map(os.path.exists, places(name)))]
 
 
 async def _lines(reports: Iterator[learning.Report]) -> Any:
@@ -260,7 +293,7 @@ def _template(name: str | None, entry: Entry) -> ChatTemplate | OwnTemplate:
         return entry.own_template
     template = next((one for one in TEMPLATES if one.name == name), None)
     if template is None:
-        raise HTTPException(400, "there is no template of this name")
+        raise HTTPException(400, "no template has this name")
     return template
 
 

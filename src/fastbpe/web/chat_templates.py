@@ -1,6 +1,7 @@
 """Chat templates: messages as the parts of a prompt. Only the template's own parts may hold special tokens.
 
-The forms are those that the models' cards publish: ChatML (Qwen, and many others), Llama 3, Llama 2 and Gemma.
+The forms are those that the models' cards publish: ChatML (Qwen, and many others), harmony (gpt-oss), Llama 3,
+Llama 2 and Gemma.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.chats import harmony
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 ROLES = ("system", "user", "assistant")
 Parts = list[tuple[str, bool]]  # text, and whether it is the template's own
@@ -46,6 +49,10 @@ def _chatml(messages: Sequence[Message]) -> Parts:
     for role, content in messages:
         parts += [(f"<|im_start|>{role}\n", True), (content, False), ("<|im_end|>\n", True)]
     return [*parts, ("<|im_start|>assistant\n", True)]
+
+
+def _harmony(messages: Sequence[Message]) -> Parts:
+    return harmony.parts_of([message._asdict() for message in messages], begins_reply=True)
 
 
 def _llama3(messages: Sequence[Message]) -> Parts:
@@ -89,12 +96,33 @@ def _gemma(messages: Sequence[Message]) -> Parts:
 
 TEMPLATES = (
     ChatTemplate("ChatML", ("<|im_start|>", "<|im_end|>"), _chatml),
+    ChatTemplate("Harmony", ("<|start|>", "<|channel|>", "<|message|>", "<|end|>"), _harmony),
     ChatTemplate(
         "Llama 3", ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"), _llama3
     ),
     ChatTemplate("Llama 2", ("<s>", "</s>"), _llama2),
     ChatTemplate("Gemma", ("<bos>", "<start_of_turn>", "<end_of_turn>"), _gemma),
 )
+
+
+#: Markers of ChatML in OpenAI's chat models, whose ids the published vocabularies leave free. Sources: the README
+#: of tiktoken for cl100k_base, Microsoft.ML.Tokenizers for o200k_base.
+MARKERS = {
+    "cl100k_base": {"<|im_start|>": 100264, "<|im_end|>": 100265},
+    "o200k_base": {"<|im_start|>": 200264, "<|im_end|>": 200265},
+}
+
+
+def with_markers(tokenizer: Tokenizer) -> Tokenizer:
+    """Return a tokenizer with the markers of chats that its publisher keeps out of the file; all ids stay.
+
+    >>> with_markers(Tokenizer.from_merges([], pattern=None)).special_tokens
+    {}
+    """
+    markers = MARKERS.get(tokenizer.name or "", {})
+    if not markers or {*markers} & tokenizer.special_tokens.keys():
+        return tokenizer
+    return tokenizer.with_special_tokens(markers)
 
 
 def template_of(special_tokens: Set[str]) -> str | None:

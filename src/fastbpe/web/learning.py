@@ -69,7 +69,7 @@ class Trainer:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", TrainingWarning)  # the page says that no pair was left
                     tokenizer = train([text], vocab_size=vocab_size, pattern=pattern, progress=progress)
-                reports.put(self._shelf.add(name, tokenizer))
+                reports.put(self._shelf.add(name, tokenizer, is_trained=True))
             except (FastbpeError, ValueError, MemoryError) as error:
                 reports.put({"error": visible_text(str(error))})
             except _Closed:

@@ -9,10 +9,10 @@ from typing import Any
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.web.chat_templates import template_of
+from fastbpe.web.chat_templates import template_of, with_markers
 from fastbpe.web.own_templates import OwnTemplate
 
-MAX_TRAINED = 8  # tokenizers trained on the page that are kept; the oldest goes first
+MAX_ADDED = 8  # tokenizers added on the page, trained there or loaded, that are kept; the oldest goes first
 
 
 class Entry(NamedTuple):
@@ -23,13 +23,17 @@ class Entry(NamedTuple):
     tokenizer: Tokenizer – itself.
     is_trained: bool – it was trained on the page.
     own_template: OwnTemplate | None – chat template of the model.
+    is_added: bool – it was added on the page.
+    for_chats: Tokenizer – the same with the markers of chats that its publisher keeps out of the file.
     """
 
     key: int
     name: str
     tokenizer: Tokenizer
     is_trained: bool
-    own_template: OwnTemplate | None = None
+    own_template: OwnTemplate | None
+    is_added: bool
+    for_chats: Tokenizer
 
     def as_dict(self) -> dict[str, Any]:
         """Describe the entry for JSON."""
@@ -41,13 +45,14 @@ class Entry(NamedTuple):
             "n_vocab": tokenizer.n_vocab,
             "n_special": len(tokenizer.special_tokens),
             "is_trained": self.is_trained,
-            "template": template_of(tokenizer.special_tokens.keys()),
+            "is_added": self.is_added,
+            "template": template_of(self.for_chats.special_tokens.keys()),
             "has_own_template": self.own_template is not None,
         }
 
 
 class Shelf:
-    """Tokenizers of the page: those that it was started with, and the latest that were trained on it.
+    """Tokenizers of the page: those that it was started with, and the latest that were added on it.
 
     Args:
         given: names and tokenizers to start with.
@@ -59,7 +64,8 @@ class Shelf:
     ) -> None:
         self._lock = Lock()
         self._entries = {
-            key: Entry(key, name, one, False, (templates or {}).get(name)) for key, (name, one) in enumerate(given)
+            key: Entry(key, name, one, False, (templates or {}).get(name), False, with_markers(one))
+            for key, (name, one) in enumerate(given)
         }
         self._next = len(self._entries)
 
@@ -73,12 +79,14 @@ class Shelf:
         with self._lock:
             return self._entries.get(key)
 
-    def add(self, name: str, tokenizer: Tokenizer) -> Entry:
-        """Add a trained tokenizer. Beyond MAX_TRAINED, the oldest trained one goes."""
+    def add(self, name: str, tokenizer: Tokenizer, *, is_trained: bool) -> Entry:
+        """Add a tokenizer. Beyond MAX_ADDED, the oldest added one goes."""
+        for_chats = with_markers(tokenizer)
         with self._lock:
-            entry = self._entries[self._next] = Entry(self._next, name, tokenizer, True)
+            entry = Entry(self._next, name, tokenizer, is_trained, None, True, for_chats)
+            self._entries[self._next] = entry
             self._next += 1
-            trained = [key for key, one in self._entries.items() if one.is_trained]
-            for key in trained[:-MAX_TRAINED]:
+            added = [key for key, one in self._entries.items() if one.is_added]
+            for key in added[:-MAX_ADDED]:
                 del self._entries[key]
         return entry

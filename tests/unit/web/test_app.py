@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import struct
 import threading
 import time
@@ -173,6 +174,14 @@ def test_page_has_no_inline_script_or_style_and_names_no_other_host() -> None:
     assert page.count("<script") == page.count('<script type="module" src="/static/') == 1
 
 
+def test_large_text_fields_leave_their_direction_to_the_script() -> None:
+    """For dir="auto", Chromium looks through the whole text for each line: seconds for 300 KB of digits."""
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    fields = re.findall("<textarea[^>]*>", page)
+    assert len(fields) == 2
+    assert not [field for field in fields if "dir=" in field]
+
+
 def test_tokens_are_described_with_every_character_visible(client: TestClient) -> None:
     answer = client.post("/api/tokens?with=0", json=[257, 32, 10, 195, 258, 259])
     found = {one["id"]: one for one in answer.json()}
@@ -182,6 +191,7 @@ def test_tokens_are_described_with_every_character_visible(client: TestClient) -
         "parts": [["abc", False]],
         "hex": "61 62 63",
         "ends_line": False,
+        "is_superword": False,
     }
     assert found[32]["parts"] == [["·", True]]
     assert (found[10]["parts"], found[10]["ends_line"]) == ([["↵", True]], True)
@@ -218,7 +228,10 @@ def test_chat_takes_any_text(client: TestClient, small: Tokenizer, template: str
     for key in (0, 1):
         answer = client.post(f"/api/chat?with={key}&template={template}", content=body.encode())
         assert answer.status_code == 200
-        assert small.special_tokens["<|end|>"] not in answer.json()["ids"]
+        messages = [Message(one["role"], one["content"]) for one in json.loads(body)]
+        own = next(one for one in TEMPLATES if one.name == template).render(messages)
+        n_own = sum(said.count("<|end|>") for said, is_own in own if is_own)
+        assert answer.json()["ids"].count(small.special_tokens["<|end|>"]) == (n_own if key == 0 else 0)
 
 
 def test_chat_names_the_special_tokens_that_a_vocabulary_lacks(client: TestClient) -> None:
@@ -302,7 +315,7 @@ def test_text_too_long_to_share_is_refused_with_the_way_out(
 
 def test_page_to_share_comes_in_parts(small: Tokenizer) -> None:
     """A page is many times as long as its text: neither it nor the tokens of all tokenizers are held at once."""
-    entries = [Entry(key, f"number {key}", small, False) for key in range(2)]
+    entries = [Entry(key, f"number {key}", small, False, None, False, small) for key in range(2)]
     text = "ab<&\u202e" * 5000
     parts = [*answers.page(entries, text, special=False)]
     assert max(map(len, parts)) < sum(map(len, parts)) / 4
@@ -346,3 +359,57 @@ def test_error_shows_every_character(client: TestClient, monkeypatch: pytest.Mon
     monkeypatch.setattr(answers, "word", failing)
     answer = client.post("/api/word?with=0", content=b"a")
     assert (answer.status_code, answer.json()["error"]) == (400, "no ⟨U+202E⟩␛ token")
+
+
+def test_dropped_file_becomes_a_tokenizer_of_the_page(
+    client: TestClient, small: Tokenizer, tmp_path: Path
+) -> None:
+    small.export(tmp_path / "tokenizer.json")
+    answer = client.post("/api/add?name=a\u202eb.json", content=(tmp_path / "tokenizer.json").read_bytes())
+    added = answer.json()["tokenizer"]
+    assert (added["name"], added["is_added"], added["is_trained"]) == ("a⟨U+202E⟩b.json", True, False)
+    named = [one["key"] for one in client.get("/api/page").json()["tokenizers"]]
+    assert added["key"] in named
+    ids = client.post(f"/api/word?with={added['key']}", content=b"abc").json()["ids"]
+    assert ids == small.encode("abc")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"no tokenizer", b"\xff\xfe"])
+def test_dropped_file_that_is_no_tokenizer_is_refused(client: TestClient, content: bytes) -> None:
+    answer = client.post("/api/add?name=x.json", content=content)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("name", ["", "../etc/passwd", "/etc/passwd", "org/name", "no-such"])
+def test_only_published_names_are_looked_up(client: TestClient, name: str) -> None:
+    assert client.post(f"/api/known?name={name}").status_code == 400
+
+
+def test_vocabularies_of_this_machine_are_offered_and_none_is_downloaded(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for variable in ("FASTBPE_VOCAB_DIR", "XDG_CACHE_HOME", "TIKTOKEN_CACHE_DIR", "HF_HUB_CACHE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    assert client.get("/api/page").json()["known"] == []
+    answer = client.post("/api/known?name=gpt2")
+    assert answer.status_code == 400
+    assert "gpt2" in answer.json()["error"]
+    folder = data_file("vocab", "o200k_base.tiktoken").parent
+    monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(folder))
+    assert "o200k_base" in client.get("/api/page").json()["known"]
+    added = client.post("/api/known?name=o200k_base").json()["tokenizer"]
+    assert added["template"] == "ChatML"
+    found = client.post(f"/api/chat?with={added['key']}&template=ChatML", json=[{"role": "user", "content": "Hi"}])
+    assert found.json()["missing"] == []
+    assert 200264 in found.json()["ids"]
+    described = client.post(f"/api/tokens?with={added['key']}", json=[200264]).json()
+    assert described[0]["kind"] == "special"
+
+
+def test_token_of_several_words_is_marked(client_of) -> None:
+    made = fastbpe.train(["of the cat of the dog"] * 20, vocab_size=270, pattern=None, progress=False)
+    ids = made.encode("of the cat of the dog")
+    found = client_of(made).post("/api/tokens?with=0", json=ids).json()
+    assert [one["is_superword"] for one in found] == [len(made.id_to_token(i).split()) > 1 for i in ids]
+    assert any(one["is_superword"] for one in found)

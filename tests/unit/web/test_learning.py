@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 import fastbpe
 from fastbpe import Tokenizer
 from fastbpe.web.learning import Trainer, at_size
-from fastbpe.web.shelf import MAX_TRAINED, Shelf
+from fastbpe.web.shelf import MAX_ADDED, Shelf
 
 TEXT = "low lower lowest newer wider <|end|>\n" * 20
 
@@ -92,8 +92,8 @@ def test_closed_page_ends_its_training() -> None:
 def test_shelf_keeps_the_latest_trained_and_all_that_were_given() -> None:
     made = Tokenizer.from_merges([], pattern=None)
     shelf = Shelf([("given", made)])
-    keys = [shelf.add(str(i), made).key for i in range(MAX_TRAINED + 3)]
-    assert keys == [*range(1, MAX_TRAINED + 4)]
+    keys = [shelf.add(str(i), made, is_trained=True).key for i in range(MAX_ADDED + 3)]
+    assert keys == [*range(1, MAX_ADDED + 4)]
     assert [entry.key for entry in shelf.entries()] == [0, *keys[3:]]
     assert shelf.get(keys[0]) is None
 

@@ -12,7 +12,7 @@ async function ask(name, query, body) {
   try {
     answer = await fetch(url, { method: "POST", body });
   } catch {
-    throw new Error("The server does not answer: has it ended?");
+    throw new Error("The server does not answer. Is fastbpe web still running?");
   }
   if (answer.ok) return answer;
   const said = await answer.text();
@@ -57,6 +57,10 @@ export const word = async (key, text) => (await ask("word", { with: key }, text)
 
 export const share = async (keys, text, special) =>
   (await ask("share", { with: keys.join(","), special: special ? 1 : 0 }, text)).blob();
+
+/** Add a tokenizer: a file that was dropped, or a published vocabulary of this machine. */
+export const addFile = async (file) => (await ask("add", { name: file.name }, file)).json();
+export const addKnown = async (name) => (await ask("known", { name }, "")).json();
 
 export const file = async (key) => (await ask("file", { with: key }, "")).blob();
 

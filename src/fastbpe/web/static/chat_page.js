@@ -89,23 +89,23 @@ export class ChatPage {
       complain("");
       byId("chat-counts").textContent = [
         counted(found.n_tokens, "token"),
-        `${found.n_content} of the messages`,
+        `${found.n_content} in the messages`,
         counted(found.n_control, "special token"),
       ].join(", ");
       const said = [];
       if (found.missing.length) {
-        said.push(`This vocabulary has no ${found.missing.join(", ")}: the template's marks are plain text in it.`);
+        said.push(`This vocabulary has no ${found.missing.join(", ")}: they become plain text.`);
       }
       if (found.is_mixed) {
         said.push(
-          "This template changes the messages, so its own text cannot be told from theirs: special tokens that the",
-          "messages name become ids, as they do in transformers."
+          "This template changes the messages, so the page cannot tell its text from theirs. Special tokens in the",
+          "messages become ids, as in transformers."
         );
       }
       if (found.n_forged > 0) {
         said.push(
-          `The messages name special tokens. They stay text here; encoding the whole prompt with all of them allowed`,
-          `would give ${found.n_forged} more special tokens than the template has.`
+          `The messages contain special tokens. They stay text here. Encoding the whole prompt with all special tokens`,
+          `allowed would give ${found.n_forged} more special tokens than the template has.`
         );
       }
       showNote(byId("chat-note"), said.join(" "));

@@ -1,13 +1,16 @@
 // Beginning of the page: what the server offers, the tabs, and files that are dropped or opened.
-import { complain, pageFacts } from "./api.js";
+import { addFile, addKnown, complain, pageFacts } from "./api.js";
 import { byId, fillSelect } from "./dom.js";
 import { ChatPage } from "./chat_page.js";
+import { kept, stateOf } from "./links.js";
 import { TextPage } from "./text_page.js";
 import { showSigns } from "./token_view.js";
 import { TrainPage } from "./train_page.js";
 import { WordPage } from "./word_page.js";
 
 const MAX_FILE = 8 * 1024 * 1024; // bytes of a file that is opened
+const MAX_VOCABULARY = 16 * 1024 * 1024; // bytes of a tokenizer, as the server takes them
+const VOCABULARY = /\.(model|tiktoken|fbpe|gguf)$|(tokenizer|tekken)[^/]*\.json$/i; // names of files that are tokenizers
 
 /** The tokenizers of the page. */
 class Tokenizers {
@@ -20,10 +23,10 @@ class Tokenizers {
     this.listeners.push(listener);
   }
 
-  add(one, maxTrained) {
+  add(one, maxAdded) {
     this.list = [...this.list, one];
-    const trained = this.list.filter((other) => other.is_trained);
-    const gone = trained.slice(0, Math.max(0, trained.length - maxTrained));
+    const added = this.list.filter((other) => other.is_added);
+    const gone = added.slice(0, Math.max(0, added.length - maxAdded));
     this.list = this.list.filter((other) => !gone.includes(other));
     for (const listener of this.listeners) listener();
   }
@@ -67,9 +70,24 @@ async function begin() {
   });
 
   const isTraining = () => !byId("page-train").hidden;
+  const add = async (answer) => {
+    try {
+      const { tokenizer, max_added } = await answer;
+      tokenizers.add(tokenizer, max_added);
+      choose(byId("tab-text"));
+      text.showTokenizer(tokenizer.key);
+    } catch (error) {
+      complain(error.message);
+    }
+  };
   const open = async (file) => {
+    if (VOCABULARY.test(file.name)) {
+      if (file.size <= MAX_VOCABULARY) await add(addFile(file));
+      else complain(`${file.name} has more than ${MAX_VOCABULARY / 1024 / 1024} MB; start fastbpe web with -m and its path instead.`);
+      return;
+    }
     if (file.size > MAX_FILE) {
-      complain(`${file.name} has more than ${MAX_FILE / 1024 / 1024} MB: the page is for smaller texts.`);
+      complain(`${file.name} has more than ${MAX_FILE / 1024 / 1024} MB; the page is for smaller texts.`);
       return;
     }
     const content = await file.text();
@@ -105,6 +123,25 @@ async function begin() {
       for (const other of document.querySelectorAll(".signs")) other.checked = box.checked;
       showSigns(box.checked);
     });
+  }
+  fillSelect(byId("known"), [["", "choose…"], ...facts.known.map((name) => [name, name])]);
+  byId("more").hidden = !facts.known.length;
+  byId("known").addEventListener("change", () => {
+    const { value } = byId("known");
+    byId("known").value = "";
+    if (value) add(addKnown(value));
+  });
+  let said = "";
+  const linked = await stateOf(location.hash).catch((error) => {
+    said = error.message;
+    return null;
+  });
+  const state = linked ?? kept();
+  const missing = state ? text.setState(state) : [];
+  if (linked && missing.length) said = `The link names tokenizers that this page does not have: ${missing.join(", ")}.`;
+  if (said) {
+    await text.refresh();
+    complain(said);
   }
   byId("text").focus();
   document.body.dataset.ready = "";

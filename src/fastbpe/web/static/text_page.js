@@ -1,8 +1,16 @@
 // First view: a text, and its tokens as each of up to four tokenizers sees them.
 import { bookOf, complain, encode, share } from "./api.js";
-import { byId, counted, fillSelect, keepAsFile, make, takeLargePastes } from "./dom.js";
+import { byId, counted, fillSelect, keepAsFile, make, setDirection, takeLargePastes } from "./dom.js";
+import { fragmentOf, keep } from "./links.js";
 import { TokenView } from "./token_view.js";
 
+const SAMPLE = `def greet(name):
+    return f"Grüße, {name}! 你好 🦙"  # naïve café
+
+In 2024, 1,234,567 people read "The Lord of the Rings" at readers@example.com.
+Unbelievable: すべての人間は自由である。
+`;
+const MAX_IDS = 300; // shown below the tokens
 const QUIET = 700; // milliseconds without typing after which a screen reader hears the counts
 
 export class TextPage {
@@ -17,6 +25,9 @@ export class TextPage {
       this.exact = null;
       this.refresh();
     });
+    byId("sample").addEventListener("click", () => this.setText(SAMPLE));
+    byId("copy-link").addEventListener("click", () => this.copyLink());
+    addEventListener("pagehide", () => keep(this.state));
     byId("special").addEventListener("change", () => this.refresh());
     byId("add-panel").addEventListener("click", () => this.addPanel());
     byId("share").addEventListener("click", () => this.share());
@@ -29,6 +40,42 @@ export class TextPage {
     this.text.value = text;
     this.exact = text;
     return this.refresh();
+  }
+
+  /** What a link, and a reload, bring back: text, names of tokenizers, and whether special tokens become ids. */
+  get state() {
+    return { text: this.content, names: this.panels.map((panel) => panel.name), special: byId("special").checked };
+  }
+
+  /** Show a state again. Returns the names of tokenizers that the page does not have. */
+  setState({ text, names, special }) {
+    const { list } = this.tokenizers;
+    const found = names.map((name) => list.find((one) => one.name === name)).filter(Boolean);
+    if (found.length) {
+      this.panels.forEach((panel) => panel.remove());
+      this.panels = [];
+      for (const { key } of found.slice(0, this.facts.max_tokenizers)) this.addPanel(key);
+    }
+    byId("special").checked = special;
+    this.setText(text);
+    return names.filter((name) => !list.some((one) => one.name === name));
+  }
+
+  async copyLink() {
+    try {
+      const fragment = await fragmentOf(this.state);
+      history.replaceState(null, "", fragment);
+      await navigator.clipboard.writeText(location.href).catch(() => {}); // the address bar has it, too
+      byId("news").textContent = "Link copied.";
+      byId("sizes").textContent = "Link copied; it is in the address bar, too. It holds the text, and nothing was sent.";
+    } catch (error) {
+      complain(error.message);
+    }
+  }
+
+  /** Mark the text of a token in all panels; without a place, take the marks away. */
+  markSame(from, start, end) {
+    for (const panel of this.panels) panel.view.markSame(panel === from ? -1 : start, end);
   }
 
   /** Return the text; a lone surrogate is U+FFFD, as it is once it is sent. */
@@ -48,6 +95,17 @@ export class TextPage {
     this.number();
     if (key === undefined) panel.select.focus();
     this.refresh();
+  }
+
+  /** Show a tokenizer that was just added: in a new panel, or in the last one if there are four. */
+  showTokenizer(key) {
+    if (this.panels.length < this.facts.max_tokenizers) this.addPanel(key);
+    else {
+      const panel = this.panels.at(-1);
+      panel.key = key;
+      panel.fill(this.tokenizers.list);
+      this.refresh();
+    }
   }
 
   removePanel(panel) {
@@ -75,6 +133,7 @@ export class TextPage {
       this.isStale = false;
       const { panels } = this;
       const text = this.content;
+      setDirection(this.text, text);
       try {
         const found = await encode(panels.map((panel) => panel.key), text, byId("special").checked);
         complain("");
@@ -112,11 +171,13 @@ class Panel {
     this.key = key;
     this.said = "";
     this.select = make("select", {});
-    this.price = make("input", { type: "number", class: "price", min: 0, step: "any", placeholder: "price" });
+    this.price = make("input", { type: "number", class: "price", min: 0, step: "any", placeholder: "0.00" });
+    this.priced = make("label", {}, "$ per 1M tokens", this.price);
     this.drop = make("button", { type: "button" }, "Remove");
     this.counts = make("p", { class: "counts" });
     this.note = make("div", { class: "note", hidden: "" });
     const body = make("div", {});
+    this.ids = make("p", { class: "ids", role: "region", tabindex: 0 });
     this.copy = make("button", { type: "button" }, "Copy ids");
     this.element = make(
       "section",
@@ -125,10 +186,11 @@ class Panel {
       this.counts,
       this.note,
       body,
-      make("div", { class: "tools" }, this.copy, this.price)
+      this.ids,
+      make("div", { class: "tools" }, this.copy, this.priced)
     );
     this.fill(list);
-    this.view = new TokenView(body, "Tokens", page.facts.kinds);
+    this.view = new TokenView(body, "Tokens", page.facts.kinds, (start, end) => page.markSame(this, start, end));
     this.select.addEventListener("change", () => {
       this.key = Number(this.select.value);
       page.refresh();
@@ -154,7 +216,8 @@ class Panel {
     const name = `tokenizer ${n}`;
     this.element.setAttribute("aria-label", `Tokenizer ${n}`);
     this.select.setAttribute("aria-label", `Tokenizer ${n}`);
-    this.price.setAttribute("aria-label", `Price of a million tokens, ${name}`);
+    this.price.setAttribute("aria-label", `Dollars per million tokens, ${name}`);
+    this.ids.setAttribute("aria-label", `Ids of ${name}`);
     this.drop.setAttribute("aria-label", `Remove ${name}`);
     this.copy.setAttribute("aria-label", `Copy ids of ${name}`);
     this.view.list.setAttribute("aria-label", `Tokens of ${name}`);
@@ -171,22 +234,31 @@ class Panel {
     this.count();
     showTrust(this.note, found);
     const { ids, starts, ends } = found;
+    this.showIds(ids);
     await this.view.set({ ids, starts, ends, text, book: bookOf(this.key) });
   }
 
-  /** Write the counts: tokens, bytes a token, cost against the best of all panels, and money if there is a price. */
+  /** Write the first ids below the tokens. */
+  showIds(ids) {
+    const more = ids.length - MAX_IDS;
+    const said = ids.subarray(0, MAX_IDS).join(" ") + (more > 0 ? ` … ${more.toLocaleString("en")} more` : "");
+    if (this.ids.textContent !== said) this.ids.textContent = said;
+    this.ids.hidden = !ids.length;
+  }
+
+  /** Write the counts: tokens, bytes per token, the ratio to the fewest tokens, and the cost if there is a price. */
   count() {
     if (!this.now) return;
     const { sizes, found, best } = this.now;
     const n = found.n_tokens;
     const said = [];
     if (n) {
-      said.push(`${(sizes.n_bytes / n).toFixed(2)} bytes a token`);
-      said.push(`${(sizes.n_characters / n).toFixed(2)} characters a token`);
+      said.push(`${(sizes.n_bytes / n).toFixed(2)} bytes per token`);
+      said.push(`${(sizes.n_characters / n).toFixed(2)} characters per token`);
     }
-    if (this.page.panels.length > 1 && best) said.push(`cost ${(n / best).toFixed(2)} × the best`);
+    if (this.page.panels.length > 1 && best) said.push(n === best ? "fewest tokens" : `${(n / best).toFixed(2)}× the fewest`);
     const price = Number(this.price.value);
-    if (this.price.value && price >= 0) said.push(`price ${((n * price) / 1e6).toPrecision(3)}`);
+    if (this.price.value && price >= 0) said.push(`$${((n * price) / 1e6).toPrecision(3)} for this text`);
     this.said = [counted(n, "token"), ...said].join(", ");
     this.counts.replaceChildren(make("strong", {}, counted(n, "token")), ...said.map((one) => make("span", {}, one)));
   }
@@ -209,12 +281,14 @@ function showTrust(note, { found, sizes }) {
   if (!sizes) return;
   const named = (list) => list.map(({ name, count }) => (count > 1 ? `${name} (${count} times)` : name)).join(", ");
   const said = [];
-  if (found.special.length) said.push(`Special tokens in this text: ${named(found.special)}.`);
-  if (found.added.length) said.push(`Added tokens, ids in any text: ${named(found.added)}.`);
-  said.push(
-    `${counted(sizes.trusted, "token")} if they become ids, ${sizes.text} as text,`,
-    `${sizes.untrusted} as an untrusted part of encode_parts.`
-  );
-  if (found.special.length) said.push("If they became ids, the author of the text could steer a model.");
+  const { trusted, text, untrusted } = sizes;
+  if (found.special.length) {
+    said.push(`Contains special tokens: ${named(found.special)}. ${counted(text, "token")} as plain text,`);
+    said.push(`${trusted} if you allow them. Do not allow them in text that you do not trust.`);
+  }
+  if (found.added.length) {
+    said.push(`Added tokens become ids in any text: ${named(found.added)}.`);
+    said.push(`${counted(untrusted, "token")} in an untrusted part of encode_parts.`);
+  }
   note.append(said.join(" "));
 }

@@ -39,8 +39,10 @@ export class TokenView {
    * @param {Element} parent
    * @param {string} label name for screen readers
    * @param {Object} kinds kind to meaning
+   * @param {function(number, number)} tell called with the place in the text of a token that is pointed at; -1: none is
    */
-  constructor(parent, label, kinds) {
+  constructor(parent, label, kinds, tell = () => {}) {
+    this.tell = tell;
     this.prefix = `view${views++}`;
     this.kinds = kinds;
     this.list = make("div", { class: "view fastbpe-tokens", role: "listbox", tabindex: 0, "aria-label": label, dir: "ltr" });
@@ -57,7 +59,10 @@ export class TokenView {
     this.list.addEventListener("keydown", (event) => this.onKey(event));
     this.list.addEventListener("click", (event) => this.activate(indexOf(event.target)));
     this.list.addEventListener("pointerover", (event) => this.point(event));
-    this.list.addEventListener("pointerleave", () => (byId("tip").hidden = true));
+    this.list.addEventListener("pointerleave", () => {
+      byId("tip").hidden = true;
+      this.tellPlace(this.active);
+    });
     this.resizing = new ResizeObserver(() => this.measure());
     this.resizing.observe(this.list);
     all.add(this);
@@ -172,7 +177,7 @@ export class TokenView {
     tokens.forEach((token, i) => {
       if (!token) return; // it comes with the next drawing
       const one = make("bdi", {
-        class: `c${(first + i) % N_COLOURS} ${token.kind}`,
+        class: `c${(first + i) % N_COLOURS} ${token.kind}${token.is_superword ? " superword" : ""}`,
         role: "option",
         id: `${this.prefix}-${first + i}`,
       });
@@ -190,7 +195,8 @@ export class TokenView {
 
   label(token) {
     const kind = token.kind === "ordinary" ? "" : `, ${this.kinds[token.kind]}`;
-    return `${plainText(token)}, id ${token.id}${kind}`;
+    const words = token.is_superword ? ", several words" : "";
+    return `${plainText(token)}, id ${token.id}${kind}${words}`;
   }
 
   /** Say all about one token. */
@@ -206,6 +212,7 @@ export class TokenView {
     const i = indexOf(event.target);
     const tip = byId("tip");
     tip.hidden = i < 0;
+    this.tellPlace(i);
     if (i < 0) return;
     tip.textContent = this.describe(i);
     const box = event.target.closest("bdi").getBoundingClientRect();
@@ -213,6 +220,26 @@ export class TokenView {
     const below = box.bottom + 6;
     const top = below + tip.offsetHeight < innerHeight ? below : box.top - tip.offsetHeight - 6;
     tip.style.transform = `translate(${left}px, ${top}px)`;
+  }
+
+  tellPlace(i) {
+    const { starts, ends } = this.tokens;
+    if (i >= 0 && starts) this.tell(starts[i], ends[i]);
+    else this.tell(-1, -1);
+  }
+
+  /** Mark the tokens in the page that share text with a place; start -1: none. */
+  markSame(start, end) {
+    for (const old of this.middle.querySelectorAll(".same")) old.classList.remove("same");
+    const { starts, ends } = this.tokens;
+    if (start < 0 || !ends) return;
+    let low = 0;
+    for (let high = ends.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if (ends[middle] > start) high = middle;
+      else low = middle + 1;
+    }
+    for (let i = low; i < ends.length && starts[i] < end; i++) byId(`${this.prefix}-${i}`)?.classList.add("same");
   }
 
   /** Choose a token and scroll to it. */
@@ -228,6 +255,7 @@ export class TokenView {
       await this.draw();
     }
     this.mark();
+    this.tellPlace(i);
     byId(`${this.prefix}-${i}`)?.scrollIntoView({ block: "nearest" });
   }
 

@@ -1,9 +1,9 @@
 // Train view: a small vocabulary learns from a text, and its growth can be watched.
 import { bookOf, complain, encode, file, train } from "./api.js";
-import { byId, counted, fillSelect, keepAsFile, make, takeLargePastes } from "./dom.js";
+import { byId, counted, fillSelect, keepAsFile, make, setDirection, takeLargePastes } from "./dom.js";
 import { appendParts, TokenView } from "./token_view.js";
 
-const MAX_TRAINED = 8; // as in fastbpe.web.shelf
+const MAX_ADDED = 8; // as in fastbpe.web.shelf
 const SAMPLE = 2000; // characters of the text that are watched
 const LATEST = 12; // merges that are listed
 const N_BYTES = 256;
@@ -23,7 +23,10 @@ export class TrainPage {
       this.train();
     });
     takeLargePastes(byId("train-text"));
-    byId("train-text").addEventListener("input", () => (this.exact = null));
+    byId("train-text").addEventListener("input", () => {
+      this.exact = null;
+      setDirection(byId("train-text"), byId("train-text").value);
+    });
     byId("take-text").addEventListener("click", () => this.setText(textPage.content));
     byId("learned-size").addEventListener("input", () => this.stop());
     byId("learned-size").addEventListener("input", () => this.show());
@@ -81,7 +84,7 @@ export class TrainPage {
     const slider = byId("learned-size");
     [slider.min, slider.max] = [N_BYTES, tokenizer.n_vocab];
     slider.value = tokenizer.n_vocab;
-    this.tokenizers.add(tokenizer, MAX_TRAINED);
+    this.tokenizers.add(tokenizer, MAX_ADDED);
     this.show();
   }
 

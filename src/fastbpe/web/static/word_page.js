@@ -72,7 +72,7 @@ export class WordPage {
     if (this.pieces.length && n === this.steps.length) {
       notes.push(`encode gives ${counted(ids.length, "token")}: ${ids.join(", ")}.`);
       if (whole && ids.length < this.after(n).flat().length) {
-        notes.push("A piece that is a token is found whole, before merging; merging alone ends elsewhere.");
+        notes.push("This piece is a token and is found whole, before merging. Merging alone would give other tokens.");
       }
       if (!agrees) notes.push("Characters without a token become bytes or the unknown token.");
     }
@@ -84,7 +84,7 @@ export class WordPage {
     const total = this.steps.length;
     if (!n) {
       const symbols = this.pieces.flatMap((piece) => piece.symbols).length;
-      return `${counted(symbols, "symbol")}, ${counted(total, "merge")} to come.`;
+      return `${counted(symbols, "symbol")}, ${counted(total, "merge")} left.`;
     }
     const [left, right] = this.pair(n);
     const { id, priority } = this.steps[n - 1];
