@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from fastbpe.cli import streams
+from fastbpe.cli import outputs, streams
 from fastbpe.display.layout import Details
 from fastbpe.display.painting import draw, wants_colours
 from fastbpe.display.shown_text import show
@@ -28,8 +28,9 @@ from fastbpe.training.train import train
 SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
 DETAILS = """
 
-The text is Python's own standard library, which every machine with Python
-has, or a file of yours. Nothing is downloaded."""
+The text is Python's own standard library, which every machine with Python has, or the
+file that --text names. Nothing is downloaded. Without --output, the tokenizer is written
+to fastbpe-demo.fbpe, which the next run replaces."""
 EXAMPLE = r"""
 examples:
   $ fastbpe demo
@@ -65,19 +66,24 @@ class Corpus:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("--text", metavar="FILE", help="work on this UTF-8 text instead of Python's standard library")
+    add("--text", metavar="FILE", help="use this UTF-8 text instead of Python's standard library")
     add(
         "--vocab-size",
         metavar="N",
         type=int,
         default=DEFAULT_VOCAB_SIZE,
-        help=f"ids to end with (default: {DEFAULT_VOCAB_SIZE})",
+        help=f"number of ids in the vocabulary (default: {DEFAULT_VOCAB_SIZE})",
     )
-    add("--output", "-o", metavar="PATH", help=f"tokenizer file to write (default: {DEFAULT_OUTPUT})")
+    add("-o", "--output", metavar="OUT", help=f"tokenizer file to write (default: {DEFAULT_OUTPUT})")
+    outputs.add_force(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the demo, from text to the lines of Python that use its result."""
+    if args.output is not None:
+        outputs.refuse_existing(args, args.output)
+    elif args.force:
+        args.wrong("--force goes with --output")
     output = _choose_output(args.output)
     corpus = standard_library() if args.text is None else own_text(args.text)
     n_bytes = sum(map(len, corpus.texts))
@@ -108,7 +114,7 @@ def _check_round_trip(tokenizer: Tokenizer, texts: list[bytes], n_bytes: int) ->
     for text, back in zip(texts, decoded, strict=True):
         if text != back:
             raise FastbpeError(f"a text came back changed; it begins with {text[:60]!r}: please report this")
-    _tell("checked", "nothing was lost: every byte came back")
+    _tell("checked", "every byte came back")
 
 
 def python_lines(path: str) -> str:

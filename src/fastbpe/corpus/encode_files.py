@@ -559,5 +559,5 @@ def _explained(mismatch: Mismatch) -> str:
             said.append(f"{_PARAMETER_NAMES.get(name, name)} {now!r}, which was {before!r}")
     return (
         f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
-        "Repeat the former settings, or give overwrite=True (--overwrite) to begin again"
+        "Repeat the former settings, or give overwrite=True to begin again"
     )

@@ -326,8 +326,8 @@ def read_stream(
         assert content.file is not None
         if format is None and begins_like_json_lines(content.file.head()):
             warnings.warn(
-                f"{where}: begins like lines of JSON, and is read as text; --format jsonl reads the documents in "
-                "them, --format text says that it is text",
+                f'{where}: it begins like lines of JSON, and is read as text; format="jsonl" reads a document '
+                'from each line, format="text" confirms that it is text',
                 FormatWarning,
                 stacklevel=2,
             )

@@ -172,7 +172,7 @@ def parse(
         raise FormatError(
             f"{where[1]}: a list of merges does not hold its split pattern, and this one is not a published "
             f"vocabulary that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
-            'load(path, pattern=...); "none" means no splitting (--pattern)'
+            'pattern=...; "none" means no splitting'
         )
     contents = _read(vocab, merges, where)
     _refuse_characters(contents, named, where)

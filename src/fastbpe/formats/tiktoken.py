@@ -71,8 +71,8 @@ def parse(
     if pattern is None and known is None:
         raise FormatError(
             f"{where}: a .tiktoken file does not hold its split pattern, and this one is not a published one "
-            f"that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: load(path, "
-            'pattern=..., special_tokens={...}); "none" means no splitting (--pattern, --special)'
+            f"that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
+            'pattern=..., and its special tokens by special_tokens=...; "none" means no splitting'
         )
     if known is not None and len(data) != known.file.n_bytes:
         data = bytes(data).replace(b"\r\n", b"\n")

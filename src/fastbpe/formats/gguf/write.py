@@ -113,8 +113,8 @@ def dump_code_points(model: CodePointModel) -> bytes:
     plain = model_file.parse(model_file.dump(model), "the model")  # without the conventions of a tokenizer.json
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:
-            drops = "; or leave it out, though ids of some texts change: drop=['normalizer']"
-            way_out = "" if name == "escape_whitespaces" else f"{drops}, convert --drop normalizer"
+            drops = "; or drop it with drop=['normalizer'], which changes the ids of some texts"
+            way_out = "" if name == "escape_whitespaces" else drops
             raise FormatError(f"a GGUF file cannot hold {what} of this tokenizer; export it as native{way_out}")
     if plain.trainer["treat_whitespace_as_suffix"]:
         raise FormatError("a GGUF file cannot hold that spaces end words; export it as native")
