@@ -130,7 +130,7 @@ class StoredIds(Sequence[Any]):
         n_files = len(self.paths)
         return (
             f"<fastbpe.StoredIds {self.paths[0].name}{f' and {n_files - 1} more' if n_files > 1 else ''}: "
-            f"{self.n_ids:,} ids ({self.dtype}) of {self.n_documents:,} documents>"
+            f"{self.n_ids:,} ids ({self.dtype}), documents: {self.n_documents:,}>"
         )
 
     def __len__(self) -> int:

@@ -206,7 +206,7 @@ class PieceCounts(Mapping[bytes, int]):
     def __repr__(self) -> str:
         if self._words is not None:
             return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode={self.mode!r}>"
-        pattern = shown_pattern(self._pattern, 40)
+        pattern = resolve_pattern(self._pattern)[0] or shown_pattern(self._pattern, 40)
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 
     def pruned(self, min_count: int) -> PieceCounts:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
@@ -70,7 +71,7 @@ class Superwords:
         self.documents = documents
 
     def __repr__(self) -> str:
-        return f"Superwords({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+        return f"Superwords({', '.join(f'{name}={short_repr(value)}' for name, value in vars(self).items())})"
 
     def __eq__(self, other: object) -> bool:
         return vars(self) == vars(other) if isinstance(other, Superwords) else NotImplemented

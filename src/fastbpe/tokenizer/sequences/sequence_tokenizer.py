@@ -596,9 +596,10 @@ class SequenceTokenizer:
         return self.base_size, self._model.merges, self._special
 
     def __repr__(self) -> str:
+        n_special = f" ({len(self._special)} special)" if self._special else ""
         return (
-            f"<fastbpe.SequenceTokenizer {self.base_size} symbols, {len(self._model.merges) // 8} merges, "
-            f"{f'{len(self._special)} special tokens, ' if self._special else ''}{self.fingerprint[:12]}>"
+            f"<fastbpe.SequenceTokenizer of {self.base_size:,} symbols, {self.vocab_size:,} tokens{n_special}, "
+            f"{self.fingerprint[:12]}>"
         )
 
 
