@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sysconfig
 from pathlib import Path
@@ -129,3 +130,10 @@ def test_changed_round_trip_is_reported(run, here, monkeypatch):
     (here / "own.txt").write_bytes(CODE)
     monkeypatch.setattr(fastbpe.Tokenizer, "decode_bytes", lambda self, ids: b"?")
     assert run("demo", "--text", "own.txt", "--vocab-size", "265").failed_with("came back changed")
+
+
+def test_json_has_the_sizes_and_seconds(run, here):
+    (here / "own.txt").write_text("low lower lowest\n" * 9)
+    told = json.loads(run("demo", "--text", "own.txt", "--vocab-size", "262", "--json").out)
+    assert (told["file"], told["vocab_size"], told["n_bytes"]) == ("fastbpe-demo.fbpe", 262, 153)
+    assert told["seconds"].keys() == {"training", "loading", "encoding", "decoding"}

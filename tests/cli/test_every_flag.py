@@ -34,6 +34,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "vocab_size": "{demo} --vocab-size 258",
             "output": "{demo} --output other.fbpe",
             "force": "demo --text a.txt --vocab-size 257 --output there.bin | ... --force",
+            "json": "--json",
         },
     ),
     "train": (
