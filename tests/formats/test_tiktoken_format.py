@@ -154,8 +154,8 @@ def test_missing_pattern_raises_format_error(tmp_path: Path) -> None:
         (b"YWJjZA== 99999999999999999999999999", "is not a number from 0 to 16777215"),
         (b"YWJjZA== " + b"9" * 10_000, "is not a number from 0 to 16777215"),
         (b"==== 400", "base64|empty"),
-        (b"YWI= 400", r"token b'ab' stands on line 257 already; re-export"),
-        (b"YWJjZA== 256", r"rank 256 stands on line 257 already; re-export"),
+        (b"YWI= 400", r"token b'ab' is on line 257 already; re-export"),
+        (b"YWJjZA== 256", r"rank 256 is on line 257 already; re-export"),
     ],
 )
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])

@@ -240,7 +240,7 @@ def _range(text: str) -> range:
     if not dash:
         high = low
     if not (low.isdecimal() and high.isdecimal()) or int(high) < int(low):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor a range such as 3-5")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number or a range such as 3-5")
     return range(int(low), int(high) + 1)
 
 

@@ -85,7 +85,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
     if isinstance(source, os.PathLike):
         return (source,), True
     if isinstance(source, bytes):
-        raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
+        raise TypeError("source is bytes: give a path, or a list of documents, such as [text]")
     source = items_in(source, "source")
     if not isinstance(source, Iterable):
         raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
@@ -112,7 +112,7 @@ def warn_of_names(items: Iterable[object]) -> None:
     if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
         other = next((item for item in items if not _names_file(item)), None)
         warnings.warn(
-            f"all {len(items)} documents are taken for texts, not for names of files: {items[0]!r} names one, "
+            f"all {len(items)} documents are read as texts, not for names of files: {items[0]!r} names one, "
             f"but {other!r:.80} does not; give paths as pathlib.Path",
             TrainingWarning,
             stacklevel=2,

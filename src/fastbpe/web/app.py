@@ -199,7 +199,7 @@ class _Questions:
             raise HTTPException(400, "with: numbers of tokenizers")
         entry = self._shelf.get(int(key))
         if entry is None:
-            raise HTTPException(404, "this tokenizer is not there any more; train it again")
+            raise HTTPException(404, "this tokenizer is no longer kept; train it again")
         if not colon:
             return entry
         if not entry.is_trained or not N_BYTES <= int(size) <= entry.tokenizer.n_vocab:

@@ -374,7 +374,7 @@ def test_report_tells_options_and_numbers() -> None:
     [
         ([(0, 4)], r"merge 0: \(0, 4\) -> 4 names an id that no earlier merge makes"),
         ([(0, 1), (-1, 0)], "merge 1"),
-        ([(0, 1), (1, 2), (0, 1)], r"merge 2: the pair \(0, 1\) stands twice"),
+        ([(0, 1), (1, 2), (0, 1)], r"merge 2: the pair \(0, 1\) appears twice"),
         ([(0, 0)] + [(i, i) for i in range(4, 40)], "is too long"),
     ],
 )

@@ -36,7 +36,7 @@ def files_of(inputs: Any) -> list[Path]:
 
     Raises:
         FileNotFoundError: a path does not exist, or a folder or pattern names no file.
-        TypeError: an input is no path.
+        TypeError: an input is not a path.
     """
     items = (inputs,) if isinstance(inputs, (str, os.PathLike)) else inputs
     if isinstance(items, bytes) or not isinstance(items, Iterable):
