@@ -1,7 +1,7 @@
 """Check the words of docstrings, test names and constants, the prose of pages, and the terms of the glossary.
 
     python tools/check_words.py [FOLDER...]                   src, tests, benchmarks and tools by default
-    python tools/check_words.py --prose [PAGE...]             README, docs and the other pages by default
+    python tools/check_words.py --prose [PAGE...]             README, docs and the other pages, and errors and help
     python tools/check_words.py --glossary ARCHITECTURE.md    compare the glossary with the sources
 
 A docstring begins with an imperative or a noun phrase, a test is named by what must hold, and a limit is called
@@ -171,6 +171,44 @@ def prose_findings(page: Path, rules: Sequence[Rule]) -> list[str]:
     return found
 
 
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of each error, warning and text of --help in a source file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            texts: list[ast.expr] = node.exc.args
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in (
+            "warn",
+            "fail",
+            "wrong",
+            "complain",
+        ):
+            texts = node.args
+        elif isinstance(node, ast.keyword) and node.arg == "help":
+            texts = [node.value]
+        else:
+            continue
+        for text in texts:
+            yield (
+                text.lineno,
+                "".join(
+                    one.value
+                    for one in ast.walk(text)
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                ),
+            )
+
+
+def message_findings(path: Path, rules: Sequence[Rule]) -> list[str]:
+    """Return a line "path:number: reason" for each bad word in the messages of a source file."""
+    shown = path.relative_to(ROOT).as_posix()
+    return [
+        f"{shown}:{number}: {bad[0]!r}: {rule.instead}"
+        for number, text in messages(path)
+        for rule in rules
+        if rule.holds(shown) and (bad := rule.words.search(text))
+    ]
+
+
 def pages_in(paths: Iterable[Path]) -> list[Path]:
     """List pages, and the pages below folders."""
     return [page for path in paths for page in (sorted(path.rglob("*.md")) if path.is_dir() else [path])]
@@ -243,6 +281,9 @@ def main() -> int:
             [path.resolve() for path in chosen.folders] or [ROOT / name for name in PAGES],
         )
         found = [line for page in pages for line in prose_findings(page, rules)]
+        if not chosen.folders:
+            sources = sorted((ROOT / "src").rglob("*.py"))
+            found += [line for source in sources for line in message_findings(source, rules)]
     else:
         folders = [folder.resolve() for folder in chosen.folders] or [ROOT / name for name in FOLDERS]
         found = [line for folder in folders for line in findings(folder)]

@@ -1,4 +1,24 @@
-"""Train and run byte-pair-encoding (BPE) tokenizers, fast and with the same ids as the originals."""
+"""Train and run byte-pair-encoding (BPE) tokenizers, fast and with the same ids as the originals.
+
+    tokenizer = fastbpe.load("gpt-4o")                  a published vocabulary, or a tokenizer file of any format
+    tokenizer = fastbpe.train("corpus/", vocab_size=32_000, special_tokens=["<|end|>"])
+
+    tokenizer.encode("Hello, world")                    list of ids; encode_batch takes many texts
+    tokenizer.decode(ids)                               the text; decoder() for a stream of ids
+    tokenizer.count(text)                               number of tokens; fits, truncate and chunk keep to a limit
+    tokenizer.encode_with_offsets(text)                 ids, and the place of each token in the text
+    tokenizer.encode_files("corpus/", "ids.bin")        a file of ids for training a model; open_ids reads it
+    tokenizer.save("my.fbpe")                           export writes tokenizer.json, .tiktoken, .model, GGUF, ...
+
+    fastbpe.show(tokenizer, text)                       tokens in colours; tokenizer.explain(text) shows the merges
+    fastbpe.vocabulary_report(tokenizer)                tokens that no text can produce, costs by script, ...
+    tokenizer.with_special_tokens(["<|user|>"])         change a vocabulary: with_tokens, prune, merge_vocabularies
+
+Other libraries' calls, with the same ids: fastbpe.tiktoken, fastbpe.sentencepiece, fastbpe.tokenizers,
+fastbpe.minbpe, fastbpe.rustbpe; fastbpe.transformers speeds up the tokenizers of transformers.
+
+help(fastbpe.Tokenizer) describes the methods, `fastbpe --help` the command line.
+"""
 
 try:
     import fastbpe._core.merge.vocabulary  # noqa: F401
@@ -9,6 +29,7 @@ except ModuleNotFoundError as error:
 
     raise ImportError(explain(error.name), name=error.name) from error
 
+import sys as _sys
 from typing import TYPE_CHECKING
 
 from fastbpe._version import __version__
@@ -143,6 +164,11 @@ _LATER = {
 # Modules that are imported at first use, too. Each can be imported without the package that it serves, so that
 # `hasattr` and tools that look at every name work; a call that needs the package is an ImportError that names it.
 _DOORS = {"minbpe", "ray", "rustbpe", "sentencepiece", "spark", "tiktoken", "tokenizers", "transformers"}
+
+if "IPython" in _sys.modules:
+    from fastbpe.published.ipython import complete_names
+
+    complete_names()
 
 if not TYPE_CHECKING:  # type checkers then know the names above, and no others
 

@@ -77,7 +77,7 @@ def install(*names: str) -> None:
         names: str – "tiktoken", "sentencepiece", "tokenizers", "minbpe", "rustbpe": one or more.
 
     Raises:
-        ValueError: no name is given, or fastbpe has no such face; nothing is installed.
+        ValueError: no name is given, or fastbpe has no such drop-in; nothing is installed.
 
     >>> import fastbpe
     >>> fastbpe.install("rustbpe")
@@ -100,7 +100,7 @@ def install(*names: str) -> None:
 
 
 def uninstall(*names: str) -> None:
-    """Undo `install`: the modules that stood under the names before stand there again, the very same objects.
+    """Undo `install`: give the names back to the modules that had them before, the same objects.
 
     A module that has imported a drop-in in the meantime keeps it. Calling it again changes nothing.
 
@@ -108,7 +108,7 @@ def uninstall(*names: str) -> None:
         names: str – as for `install`; none: all that are installed.
 
     Raises:
-        ValueError: fastbpe has no such face.
+        ValueError: fastbpe has no such drop-in.
 
     >>> import fastbpe
     >>> fastbpe.uninstall()
@@ -125,11 +125,11 @@ def uninstall(*names: str) -> None:
 def _check(names: Sequence[str]) -> None:
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"the name of a module is a str, not {type(name).__name__}")
+            raise TypeError(f"the name of a module must be a str, not {type(name).__name__}")
         if name not in _FACES:
             near = did_you_mean(name, _FACES)
             raise ValueError(
-                f"fastbpe has no face of {name!r}: {near + ' ' if near else ''}choose from {', '.join(_FACES)}"
+                f"fastbpe replaces no module {name!r}: {near + ' ' if near else ''}choose from {', '.join(_FACES)}"
             )
 
 

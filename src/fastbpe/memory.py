@@ -35,9 +35,9 @@ def release_memory() -> int:
 
     Given back and counted in the result:
 
-    - The memory of the array of ids that was freed last, and of the array of spans: up to 32 MB each a process.
+    - The memory of the array of ids that was freed last, and of the array of spans: up to 32 MB each per process.
     - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
-    - The table of the tuples of offsets that lists share: 1 MB a process.
+    - The table of the tuples of offsets that lists share: 1 MB per process.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
       ids, and up to 4 MB each of text, pieces and offsets. For batches one block that the threads share, as large
       as the largest call needed, with up to 32 MB touched.
@@ -54,7 +54,7 @@ def release_memory() -> int:
 
     Kept:
 
-    - The int objects of ids and offsets, which lists of ids share: 32 bytes each, up to 32 MB a process.
+    - The int objects of ids and offsets, which lists of ids share: 32 bytes each, up to 32 MB per process.
     - The tables of a tokenizer, as long as it lives, and tables that it builds at first use: those for decoding
       (16 bytes for each id), `vocab`, `merges`, the order of tokens for `completions`, and up to 32 sets of
       special tokens that calls allowed.

@@ -10,7 +10,7 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -54,9 +54,36 @@ _NO_THREE = "(?:[^0-9]|(?<![0-9])[0-9]{1,2}(?![0-9]))"
 _FIRST_OF_THREES = "(?<![0-9])[0-9]{1,2}" + _THREES_TO_THE_END
 _LATER_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
 
+
+class NamedPatterns(Mapping[str, Pattern]):
+    """Read-only mapping of names to split patterns, with a repr of names and completion in IPython.
+
+    >>> NamedPatterns({"words": r"\\w+", "none": None})
+    <fastbpe.PATTERNS: words, none>
+    """
+
+    def __init__(self, patterns: Mapping[str, Pattern]) -> None:
+        self._patterns = dict(patterns)
+
+    def __getitem__(self, name: str) -> Pattern:
+        return self._patterns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._patterns)
+
+    def __len__(self) -> int:
+        return len(self._patterns)
+
+    def __repr__(self) -> str:
+        return f"<fastbpe.PATTERNS: {', '.join(self._patterns)}>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self._patterns]
+
+
 #: Read-only mapping of names to split patterns; "none" means no splitting. Names with a hyphen are those of
 #: llama.cpp's `tokenizer.ggml.pre`.
-PATTERNS: Mapping[str, Pattern] = MappingProxyType({
+PATTERNS: Mapping[str, Pattern] = NamedPatterns({
     # GPT-2 (2019), in tiktoken's spelling; also r50k, p50k, whisper, phi-2.
     "gpt2": _GPT2,
     # GPT-3.5 and GPT-4 (2022), in tiktoken's spelling.

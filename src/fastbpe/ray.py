@@ -47,8 +47,8 @@ _Rows = list[tuple[int, bytes]]
 def count_pieces(dataset: Dataset, column: str, *, on_error: OnError = "raise", **options: Any) -> PieceCounts:
     """Count the pieces of a column of texts, with the arguments and the result of `fastbpe.spark.count_pieces`.
 
-    The blocks are counted as they come; tasks add up eight results at a time until one is left, which holds each
-    distinct piece. Number and order of blocks do not matter, except that the order of pieces, which
+    Blocks are counted in the order of arrival; tasks add up eight results at a time until one is left, which holds
+    each distinct piece. Number and order of blocks do not matter, except that the order of pieces, which
     `train(ties="first")` uses, is the order of the rows in the dataset.
 
     Args:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import select
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +28,9 @@ CASES = [
     ("fastbpe encode -m cl1", {"cl100k_base"}, {"o200k_base"}),
     ("fastbpe train --ties ", {"pair", "first", "huggingface"}, {"train"}),
     ("fastbpe completion ", set(SHELLS), set()),
+    ("fastbpe info gpt-4", {"gpt-4", "gpt-4o"}, {"gpt2"}),
+    ("fastbpe fetch qw", {"qwen2"}, {"gpt2"}),
+    ("fastbpe encode --pattern deepseek", {"deepseek_v3", "deepseek-llm"}, {"gpt2"}),
 ]
 
 
@@ -65,18 +73,41 @@ def test_fish_offers_commands_flags_and_values(script, line, wanted, unwanted) -
 
 
 @pytest.mark.parametrize("script", ["zsh"], indirect=True)
-def test_zsh_parses_the_script_and_gets_all_flags(script) -> None:
-    assert output("zsh", "-f", "-n", str(script)) == ""
-    fake = 'compdef() { :; }; _describe() { print -l $commands; }; _arguments() { print -rl -- "$@"; }; '
-    calls = "words=(fastbpe x); CURRENT=2; _fastbpe; words=(fastbpe encode x); CURRENT=3; _fastbpe"
-    call = f"{fake} source {script}; {calls}"
-    lines = output("zsh", "-f", "-c", call).splitlines()
-    assert {line.partition(":")[0] for line in lines} >= set(COMMANDS)
-    flags = [line for line in lines if line.startswith("--dtype")]
-    assert len(flags) == 1
-    assert flags[0].endswith("]:dtype:(uint16 uint32)")
-    (model,) = (line for line in lines if line.startswith("--model"))
-    assert model.endswith("]:model:_fastbpe_models")  # a function: an action with quotes or colons is cut at them
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(("line", "wanted"), [case[:2] for case in CASES])
+def test_zsh_offers_commands_flags_and_values(script, line, wanted, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\x08|\x07", " ", keys_in_zsh(script, f"{line}\t\t"))
+    assert wanted <= {*shown.split()}
+
+
+def keys_in_zsh(script: Path, keys: str) -> str:
+    """Return what an interactive zsh with the script shows after some keys."""
+    pty = pytest.importorskip("pty")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "xterm", "COLUMNS": "200"})
+    try:
+        setup = f"autoload -Uz compinit; compinit -u -D; source {script}; LISTMAX=9999"
+        os.write(terminal, f"stty columns 200 rows 500; {setup}; print RE''ADY\n".encode())
+        assert "READY" in read_until_quiet(terminal, "READY")
+        os.write(terminal, keys.encode())
+        return read_until_quiet(terminal, "\x1b[J")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def read_until_quiet(terminal: int, mark: str) -> str:
+    """Read until a mark was there, and then nothing more for a while."""
+    shown, end = b"", time.monotonic() + 30
+    while time.monotonic() < end:
+        if select.select([terminal], [], [], 0.5)[0]:
+            shown += os.read(terminal, 1 << 16)
+        elif mark.encode() in shown:
+            break
+    return shown.decode(errors="replace")
 
 
 @pytest.mark.parametrize("shell", SHELLS)

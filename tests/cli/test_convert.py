@@ -34,7 +34,7 @@ def test_tekken_file_converts_to_a_native_one_and_back(run, tmp_path):
     tokenizer = Tokenizer.from_ranks(ranks, pattern="tekken", special_tokens={"<unk>": 0, "<s>": 1})
     tokenizer.save(tmp_path / "a.fbpe")
     done = run("convert", tmp_path / "a.fbpe", tmp_path / "tekken.json", "--to", "tekken")
-    assert (done.status, done.out, done.err) == (0, b"", "")
+    assert (done.status, done.out, done.err) == (0, b"", f"{tmp_path / 'tekken.json'}: 259 tokens as tekken\n")
     assert run("convert", tmp_path / "tekken.json", tmp_path / "b.fbpe").status == 0
     assert fastbpe.load(tmp_path / "b.fbpe") == tokenizer
 
@@ -48,14 +48,13 @@ def test_every_format_converts_into_every_other(source, target, run, tmp_path):
     given, made = tmp_path / "in" / NAMES[source], tmp_path / "out" / NAMES[target]
     tokenizer.export(given, format=source)
     done = run("convert", given, made, "--to", target, *FLAGS.get(source, []))
-    assert (done.status, done.err) == (0, "")
+    assert (done.status, done.out) == (0, b"")
     if target in FLAGS:
-        assert done.out.decode().startswith(
-            f"{made} ({target}) does not hold everything; load it with pattern='none'"
-        )
+        said = f"{made}: 261 tokens as {target}; load it with --pattern none"
+        assert done.err.startswith(said)
         again = fastbpe.load(made, pattern="none", special_tokens={"<|end|>": 279, "a=b": 278})
     else:
-        assert done.out == b""
+        assert done.err == f"{made}: 261 tokens as {target}\n"
         again = fastbpe.load(made)
     assert again == tokenizer
 
@@ -64,7 +63,7 @@ def test_gguf_file_converts_to_a_native_one_and_back(run, tmp_path):
     tokenizer = Tokenizer.from_ranks({**BYTES, b"lo": 256}, pattern="llama3", special_tokens={"<s>": 259})
     tokenizer.save(tmp_path / "a.fbpe")
     done = run("convert", tmp_path / "a.fbpe", tmp_path / "a.gguf")
-    assert (done.status, done.out, done.err) == (0, b"", "")
+    assert (done.status, done.out, done.err) == (0, b"", f"{tmp_path / 'a.gguf'}: 258 tokens as gguf\n")
     assert run("convert", tmp_path / "a.gguf", tmp_path / "b.fbpe").status == 0
     assert fastbpe.load(tmp_path / "b.fbpe") == tokenizer
 
@@ -79,13 +78,13 @@ def test_output_name_selects_the_format(run, model, tmp_path):
 def test_published_files_need_no_arguments(run, tmp_path):
     made = tmp_path / "x.tiktoken"
     done = run("convert", data_file("vocab", "gpt2_vocab.bpe"), made)
-    assert (done.status, done.out, done.err) == (0, b"", "")
+    assert (done.status, done.out, done.err) == (0, b"", f"{made}: 50,257 tokens as tiktoken\n")
     assert made.read_bytes() == data_file("vocab", "r50k_base.tiktoken").read_bytes()
 
 
 def test_impossible_conversions_are_refused(run, model, text, tmp_path):
     assert run("convert", model, tmp_path / "out").failed_with(
-        "its name does not say which format; give --to native"
+        "its name has no ending that tells the format; give --to native"
     )
     assert run("convert", text, tmp_path / "out.fbpe").failed_with("text.txt: no format that fastbpe reads")
     assert run("convert", tmp_path, tmp_path / "out.fbpe").failed_with("no tokenizer in this folder")
@@ -119,7 +118,7 @@ def test_verify_text_is_compared_and_reported(run, tmp_path):
     assert fastbpe.load(tmp_path / "tokenizer.json").encode("abcdx") == [257, 120]
     (tmp_path / "x.txt").write_bytes(b"ab\xff")
     done = run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--verify-text", tmp_path / "x.txt")
-    assert done.failed_with("x.txt: byte 2 is not UTF-8; --verify-text takes a text")
+    assert done.failed_with("x.txt: not UTF-8 at byte 2; --verify-text takes a text")
     assert not (tmp_path / "b.json").exists()
 
 
@@ -133,7 +132,7 @@ def test_conversion_is_verified_unless_disabled(run, tmp_path, monkeypatch):
     assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--no-verify").status == 0
     assert calls == []
     for flags in ([], ["--verify"]):
-        assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", *flags).status == 0
+        assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--force", *flags).status == 0
     assert calls == ["huggingface", "huggingface"]
 
 
@@ -153,8 +152,10 @@ def test_drop_normalizer_tells_which_texts_get_other_ids(run, tmp_path):
     assert refused.failed_with("--drop normalizer")
     done = run("convert", tmp_path / "a.json", tmp_path / "a.gguf", "--drop", "normalizer")
     assert done.status == 0
-    assert "a.gguf is without the normalizer; " in done.out.decode()
-    assert "texts that it changes get other ids, such as 'e\u0301': [101, 204, 129] for [256]" in done.out.decode()
+    assert "a.gguf: 257 tokens as gguf without the normalizer; " in done.err
+    assert "texts get other ids, such as 'e\u0301': [101, 204, 129] instead of [256]" in done.err
     assert fastbpe.load(tmp_path / "a.gguf").encode("\u00e9") == [256]
-    unchecked = run("convert", tmp_path / "a.json", tmp_path / "a.gguf", "--drop", "normalizer", "--no-verify")
-    assert "ids were not compared" in unchecked.out.decode()
+    unchecked = run(
+        "convert", tmp_path / "a.json", tmp_path / "a.gguf", "--drop", "normalizer", "--no-verify", "--force"
+    )
+    assert "ids were not compared" in unchecked.err

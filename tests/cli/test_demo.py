@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sysconfig
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_demo_runs_on_a_given_text(run, here, capsysbinary):
     assert "trained  265 tokens in " in out
     assert f"encoded  {n_tokens:,} tokens, {len(CODE) / n_tokens:.2f} bytes per token, " in out
     assert f"decoded  {len(CODE):,} bytes, " in out
-    assert "nothing was lost" in out
+    assert "every byte came back" in out
     assert out.count(" MB/s\n") == 3
     assert "\x1b" not in out
 
@@ -68,7 +69,7 @@ def test_demo_runs_on_the_standard_library(run, small_stdlib, here):
     names = ("bisect.py", "posixpath.py", "json/decoder.py")
     n_bytes = sum((small_stdlib / name).stat().st_size for name in names)
     assert f"{n_bytes:,} bytes: the 3 files of Python 3." in done.out.decode()
-    assert "nothing was lost" in done.out.decode()
+    assert "every byte came back" in done.out.decode()
     assert "|·" in done.out.decode()
     exec(lines_of_python(done.out).replace("print", "len"), {})
     expected = fastbpe.train([(small_stdlib / name).read_bytes() for name in names], vocab_size=400)
@@ -108,7 +109,7 @@ def test_invalid_arguments_are_refused(run, here):
     (here / "own.txt").write_bytes(CODE)
     assert run("demo", "--text", "no.txt").failed_with("no.txt: No such file")
     assert run("demo", "--text", here).failed_with("Is a directory")
-    assert run("demo", "--text", "own.txt", "--vocab-size", "5").failed_with("vocab_size=5 is too small")
+    assert run("demo", "--text", "own.txt", "--vocab-size", "5").failed_with("--vocab-size 5 is too small")
     assert run("demo", "--text", "own.txt", "--output", "no/a.fbpe").failed_with("no: No such file")
 
 
@@ -129,3 +130,10 @@ def test_changed_round_trip_is_reported(run, here, monkeypatch):
     (here / "own.txt").write_bytes(CODE)
     monkeypatch.setattr(fastbpe.Tokenizer, "decode_bytes", lambda self, ids: b"?")
     assert run("demo", "--text", "own.txt", "--vocab-size", "265").failed_with("came back changed")
+
+
+def test_json_has_the_sizes_and_seconds(run, here):
+    (here / "own.txt").write_text("low lower lowest\n" * 9)
+    told = json.loads(run("demo", "--text", "own.txt", "--vocab-size", "262", "--json").out)
+    assert (told["file"], told["vocab_size"], told["n_bytes"]) == ("fastbpe-demo.fbpe", 262, 153)
+    assert told["seconds"].keys() == {"training", "loading", "encoding", "decoding"}

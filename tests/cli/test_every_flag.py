@@ -33,6 +33,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "text": "{demo} --text b.txt",
             "vocab_size": "{demo} --vocab-size 258",
             "output": "{demo} --output other.fbpe",
+            "force": "demo --text a.txt --vocab-size 257 --output there.bin | ... --force",
+            "json": "--json",
         },
     ),
     "train": (
@@ -67,6 +69,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "on_error": "train holes.jsonl -o out.fbpe --vocab-size 258 | ... --on-error skip",
             "errors": "train latin.txt -o out.fbpe --vocab-size 258 | ... --errors replace",
             "quiet": "train a.txt -o out.fbpe --vocab-size 258 | ... --quiet",
+            "force": "train a.txt -o there.fbpe --vocab-size 258 | ... --force",
+            "json": "--json",
             "source": f"{NAMED} --weights x=1 | ... --source y=b.txt",
             "weights": f"{NAMED} --source y=b.txt --weights x=1 | {NAMED} --source y=b.txt --weights y=99",
             "parity": f"{NAMED} --weights x=1 | {NAMED} --parity",
@@ -96,7 +100,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "dtype": f"{ENCODE} | ... --dtype uint32",
             "num_threads": f"{ENCODE} | ... --num-threads 0",
             "header": f"{ENCODE} | ... --header llm.c",
-            "overwrite": "encode -m m.fbpe a.txt -o there.bin | ... --overwrite",
+            "force": "encode -m m.fbpe a.txt -o there.bin | ... --force",
+            "json": "--json",
             "shard": f"{ENCODE} | ... --shard 0/2",
             "on_error": "encode -m m.fbpe holes.jsonl -o out.bin | ... --on-error skip",
             "errors": "encode -m m.fbpe latin.txt -o out.bin | ... --errors replace",
@@ -109,7 +114,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "runs": "merge raw.npy -o out.bin | merge other.npy -o out.bin",
             "output": "merge raw.npy -o out.bin | merge raw.npy -o out.npy",
             "header": "... --header llm.c",
-            "overwrite": "merge raw.npy -o there.bin | ... --overwrite",
+            "force": "merge raw.npy -o there.bin | ... --force",
+            "json": "--json",
             "quiet": "--quiet",
         },
     ),
@@ -154,6 +160,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "on_error": "count-pieces holes.jsonl -o out.pieces | ... --on-error skip",
             "errors": "count-pieces latin.txt -o out.pieces | ... --errors replace",
             "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
+            "force": "count-pieces a.txt -o there.pieces | ... --force",
+            "json": "--json",
         },
     ),
     "show": (
@@ -171,6 +179,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "offsets": "--offsets",
             "json": "--json",
             "html": "--html out.html",
+            "force": "show -m m.fbpe a.txt --html there.bin | ... --force",
+            "quiet": "show -m m.fbpe a.txt --html out.html | ... --quiet",
             "color": "--color always",
             "allow_special": "--allow-special all",
         },
@@ -189,6 +199,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "json": "--json",
             "csv": "--csv",
             "plot": "--plot out.svg",
+            "force": "compare -m m.fbpe a.txt --plot there.svg | ... --force",
         },
     ),
     # A server, which runs until it is told to end: see test_web.py.
@@ -214,6 +225,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "tree": "--tree ab",
             "json": "--json",
             "plot": "--plot out.svg",
+            "force": "vocab -m m.fbpe --plot there.svg | ... --force",
             "color": "vocab -m m.fbpe --tree ab | ... --color always",
         },
     ),
@@ -229,6 +241,9 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "verify_text": "--verify-text a.txt",
             "drop": "--drop normalizer",
             "roles": "convert m.fbpe out.json | ... --roles bos=<x>",
+            "force": "convert m.fbpe there.fbpe | ... --force",
+            "json": "--json",
+            "quiet": "--quiet",
         },
     ),
     "verify": (
@@ -265,7 +280,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "a.jsonl").write_text('{"text": "ab ab", "body": "xyz"}\n')
     (tmp_path / "holes.jsonl").write_text('{"text": "ab ab"}\n{"no": 1}\n')
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9")
-    (tmp_path / "there.bin").write_bytes(b"")
+    for ending in ("bin", "fbpe", "pieces", "svg"):
+        (tmp_path / f"there.{ending}").write_bytes(b"")
     (tmp_path / "raw.bin").write_bytes(b"a\0")
     for name, n in (("raw.npy", 1), ("other.npy", 2)):
         header = f"{{'descr': '<u2', 'fortran_order': False, 'shape': ({n},), }}".encode().ljust(117) + b"\n"
@@ -323,7 +339,7 @@ def test_every_argument_changes_the_outcome_or_is_refused(command: str, argument
         "pattern",
         "on_error",
         "errors",
-        "overwrite",
+        "force",
         "output",
         "names",
     )

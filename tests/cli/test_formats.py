@@ -25,8 +25,8 @@ def parquet() -> bytes:
 def test_format_by_hand_is_taken_by_every_command(command, stdin, run, model, tmp_path):
     out = tmp_path / "out.fbpe"
     flags = {
-        "train": ["-o", out, "--vocab-size", "258"],
-        "count-pieces": ["-o", tmp_path / "out.pieces"],
+        "train": ["-o", out, "--vocab-size", "258", "--force"],
+        "count-pieces": ["-o", tmp_path / "out.pieces", "--force"],
         "compare": ["-m", model, "-m", model],
     }.get(command, ["-m", model])
     for format, data in (
@@ -39,7 +39,8 @@ def test_format_by_hand_is_taken_by_every_command(command, stdin, run, model, tm
         given = {"stdin": data} if stdin else {}
         files = [] if stdin and command != "vocab" else ["-"] if stdin else [tmp_path / "a"]
         done = run(command, *flags, "--format", format, *files, **given)
-        assert (done.status, done.err) == (0, ""), (format, done.err)
+        assert done.status == 0, (format, done.err)
+        assert "warning" not in done.err
         if command == "encode":
             texts = [LINES] if format == "text" else ["low lower", "lowest"]
             encode = fastbpe.load(model).encode_ordinary
@@ -59,9 +60,8 @@ def test_nested_field_is_read_from_standard_input(run, model):
 def test_standard_input_that_looks_like_json_lines_is_said(run, model):
     done = run("count", "-m", model, stdin=LINES)
     assert done.status == 0
-    assert (
-        "<stdin>: begins like lines of JSON, and is read as text; --format jsonl reads the documents" in done.err
-    )
+    said = "<stdin>: it begins like lines of JSON, and is read as text; --format jsonl reads a document"
+    assert said in done.err
     assert run("count", "-m", model, "--format", "text", stdin=LINES).err == ""
 
 
@@ -72,16 +72,16 @@ def test_flags_without_effect_are_wrong_usage(command, run, model, tmp_path):
     (tmp_path / "a.txt").write_text("low")
     (tmp_path / "a.json").write_bytes(LINES)
     for more, said in (
-        ([tmp_path / "a.txt", "--text-field", "body"], "(--text-field) has no effect"),
-        ([tmp_path / "a.json", "--lines"], "(--separator, --lines) has no effect"),
-        ([tmp_path / "a.json", "--separator", "x"], "(--separator, --lines) has no effect"),
+        ([tmp_path / "a.txt", "--text-field", "body"], "--text-field body has no effect"),
+        ([tmp_path / "a.json", "--lines"], "--lines has no effect"),
+        ([tmp_path / "a.json", "--separator", "x"], "--separator x has no effect"),
     ):
         done = run(command, *flags, *more)
         assert done.status == 2
         assert said in done.err
     done = run(command, *flags, "--text-field", "body", stdin=b"low")
     assert done.status == 2
-    assert "(--text-field) has no effect" in done.err
+    assert "--text-field body has no effect" in done.err
 
 
 def test_summaries_count_what_folders_leave_out(run, model, tmp_path):
@@ -90,9 +90,9 @@ def test_summaries_count_what_folders_leave_out(run, model, tmp_path):
     (tmp_path / "corpus" / "b.md").write_text("not read")
     (tmp_path / "corpus" / ".c.txt").write_text("hidden")
     done = run("encode", "-m", model, tmp_path / "corpus", "-o", tmp_path / "out.bin")
-    assert done.out.decode().endswith(" of 1 document, 1 file of folders left out\n")
+    assert done.err.endswith(" of 1 document, 1 file of folders left out\n")
     done = run("train", tmp_path / "corpus", "-o", tmp_path / "out.fbpe", "--vocab-size", "257")
-    assert done.out.decode().endswith("learned from 3 bytes, 1 file of folders left out\n")
+    assert done.err.endswith("learned from 3 bytes, 1 file of folders left out\n")
 
 
 def test_byte_order_mark_and_utf16_of_standard_input(run, model):

@@ -12,7 +12,19 @@ from cli.conftest import Run
 
 CODES = [[0, 1, 2, 3, 0, 1, 2], [3, 0, 1, 2], [], [0, 1, 0, 1]]
 LINES = "0 1 2 3 0 1 2\n3 0 1 2\n\n0  1\t0 1\r\n"
-TRAIN = ("train", "-o", "codes.fbpe", "--mode", "ids", "--base-size", "4", "--vocab-size", "7", "--quiet")
+TRAIN = (
+    "train",
+    "-o",
+    "codes.fbpe",
+    "--mode",
+    "ids",
+    "--base-size",
+    "4",
+    "--force",
+    "--vocab-size",
+    "7",
+    "--quiet",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +50,7 @@ def test_training_equals_train(run: Run) -> None:
 
 def test_options_reach_train(run: Run) -> None:
     outcome = run(*TRAIN[:-1], "codes.txt", "--ties", "first", "--min-count", "2", "--max-token-length", "2")
-    assert outcome.out == b"codes.fbpe: 5 tokens, learned from 15 symbols in 4 sequences\n", outcome
+    assert outcome.err.splitlines()[-1] == "codes.fbpe: 5 tokens, learned from 15 symbols in 4 sequences", outcome
     report = fastbpe.SequenceTokenizer.load("codes.fbpe").training_report
     assert (report["ties"], report["min_count"], report["max_token_length"]) == ("first", 2, 2)
 
@@ -95,11 +107,11 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         ),
         (
             ["verify", "codes.fbpe", "-m", "codes.fbpe"],
-            ["of integers, and codes.fbpe is no file of ids"],
+            ["of integers, and codes.fbpe is not a file of ids"],
         ),
-        ([*TRAIN, "codes.txt", "--option", "a=b"], ["only --mode codepoint has such options"]),
+        ([*TRAIN, "codes.txt", "--option", "a=b"], ["only --mode codepoint and --mode unigram have such options"]),
         ([*TRAIN, "codes.txt", "--lines"], ["leave out separator"]),
-        ([*TRAIN[:-2], "6", "codes.txt", "--base", "codes.fbpe"], ["vocab_size=6 is too small: the base has 7"]),
+        ([*TRAIN[:-2], "6", "codes.txt", "--base", "codes.fbpe"], ["--vocab-size 6 is too small: the base has 7"]),
         (
             [
                 "train",
@@ -115,7 +127,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
                 "--base-size",
                 "5",
             ],
-            ["base_size=5 is not the base's"],
+            ["--base-size 5 is not the base's"],
         ),
         (
             [
@@ -130,7 +142,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
                 "--vocab-size",
                 "300",
             ],
-            ["mode='ids'", "mode='byte'"],
+            ["--mode ids", "--mode byte"],
         ),
         (
             [
@@ -147,15 +159,15 @@ def test_long_sequences_are_one_line(run: Run) -> None:
                 "--base-special",
                 "end",
             ],
-            ["base_special='end'"],
+            ["--base-special end"],
         ),
         ([*TRAIN, "empty.txt"], ["there is nothing to learn from"]),
-        (["train", "codes.txt", "-o", "c.fbpe", "--mode", "ids", "--vocab-size", "7"], ["needs base_size="]),
+        (["train", "codes.txt", "-o", "c.fbpe", "--mode", "ids", "--vocab-size", "7"], ["needs --base-size"]),
         (
             ["train", "codes.txt", "-o", "c.json", "--mode", "ids", "--vocab-size", "7", "--base-size", "4"],
-            ["c.json: a tokenizer of sequences is written as .fbpe"],
+            ["c.json: a tokenizer of sequences can be written only as a .fbpe file"],
         ),
-        (["train", "codes.txt", "-o", "c.fbpe", "--vocab-size", "300", "--base-size", "4"], ["mode='ids'"]),
+        (["train", "codes.txt", "-o", "c.fbpe", "--vocab-size", "300", "--base-size", "4"], ["--mode ids"]),
     ],
 )
 def test_bad_input_fails_with_one_line(run: Run, line: list[str], parts: list[str]) -> None:
@@ -192,13 +204,13 @@ def test_files_of_ids_are_written_verified_and_decoded(run: Run, suffix: str) ->
     special = ["--vocab-size", "8", "--special", "<end>"]
     assert run(*TRAIN[:-3], *special, "--quiet", "codes.txt").status == 0
     line = ["encode", "-m", "codes.fbpe", "codes.txt", "-o", f"out{suffix}", "--document-end", "<end>"]
-    assert run(*line).out.decode() == f"out{suffix}: 9 ids of 4 sequences\n"
+    assert run(*line).err == f"out{suffix}: 9 ids of 4 sequences\n"
     done = run("verify", f"out{suffix}", "-m", "codes.fbpe")
     assert (done.out.decode(), done.err) == (f"out{suffix}: 1 file, 9 ids of 4 documents\n", "")
     lines = run("decode", "-m", "codes.fbpe", f"out{suffix}", "--lines").out
     assert [[*map(int, line.split())] for line in lines.decode().splitlines()] == CODES
-    assert run(*line).failed_with("exists; to replace it")
-    assert run(*line, "--overwrite", "--shard", "0/2").status == 2
+    assert run(*line).failed_with("exists; to replace it, give --force")
+    assert run(*line, "--force", "--shard", "0/2").status == 2
 
 
 def test_fields_of_json_lines_hold_sequences(run: Run) -> None:

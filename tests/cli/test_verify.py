@@ -48,7 +48,7 @@ def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_p
     assert done.failed_with(f"{tmp_path / 'other.fbpe'}: ", "would")
     done = run("verify", model, "--text", text)
     assert done.status == 2
-    assert "--text compares with the ids of -m MODEL" in done.err
+    assert "--text goes with -m MODEL" in done.err
 
 
 def test_json_has_facts_and_problems_of_every_path(run, model, text, tmp_path):

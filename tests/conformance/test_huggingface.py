@@ -130,7 +130,7 @@ def test_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[s
         peer = peer_of(dumped(made))
         texts = normalized_tokens(made)
         if "" in texts:
-            with pytest.raises(fastbpe.FormatError, match="nothing is left of the added token"):
+            with pytest.raises(fastbpe.FormatError, match=r"the added token .* is empty after normalization"):
                 fastbpe.load(dumped(made))
             continue
         if len({*texts}) < len(texts):  # two tokens become one when normalized: tokenizers picks either by chance

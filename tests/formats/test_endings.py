@@ -144,8 +144,8 @@ def test_train_command_writes_the_format_of_the_ending(words: Path, capsys: pyte
     assert capsys.readouterr() == ("", "")
     assert train("-o", "a.tiktoken", "--pattern", "gpt2") == 0
     assert capsys.readouterr().err == (
-        "fastbpe: warning: a.tiktoken (tiktoken) does not hold everything; load it with pattern='gpt2', "
-        "special_tokens={'<s>': 261}\n"
+        "fastbpe: warning: a.tiktoken: tiktoken does not store everything; load it with --pattern gpt2 "
+        "--special '<s>=261'\n"
     )
     assert fastbpe.load("a.tiktoken", pattern="gpt2").vocab_size == 261
     Path("there").mkdir()

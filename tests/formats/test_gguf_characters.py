@@ -192,7 +192,7 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
         ),
         (
             {"token_type": Typed(INT32, [int(PieceType.BYTE) if token == "a" else 1 for token in TOKENS], True)},
-            "token 259, b'a', is of the type BYTE, and names none",
+            "token 259, b'a', is of the type BYTE, but its text names no byte",
         ),
         (
             {"tokens": strings([*TOKENS[:-2], "\n" * 300, "<html>"])},

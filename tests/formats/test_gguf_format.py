@@ -312,7 +312,7 @@ BYTES_OF_FILES = {
     "missing key": (head(1), "byte 24: the file ends here, 8 bytes too early"),
     "long key": (head(1) + struct.pack("<Q", 1 << 63), "the file ends here"),
     "huge key": (head(1) + struct.pack("<Q", 70_000) + b"k" * 70_000, "a key of 70000 bytes"),
-    "same key": (head(2) + (key(b"tokenizer.ggml.a", 4) + bytes(4)) * 2, "'tokenizer.ggml.a' stands twice"),
+    "same key": (head(2) + (key(b"tokenizer.ggml.a", 4) + bytes(4)) * 2, "'tokenizer.ggml.a' appears twice"),
     "unknown type": (head(1) + key(b"a", 77), "'a' has the unknown type 77"),
     "array of arrays": (head(1) + key(b"a", 9) + struct.pack("<IQ", 9, 1), "items of the type 9, which an array"),
     "array of nothing": (head(1) + key(b"a", 9) + struct.pack("<IQ", 99, 1), "items of the type 99"),
@@ -370,7 +370,10 @@ def test_every_truncation_and_random_damage_raises_format_error_or_loads() -> No
             lambda: Tokenizer.from_merges([], pattern="qwen2", special_tokens={"Ġ": 256}),
             "the ids 32 and 256 would both be written as 'Ġ'",
         ),
-        (lambda: fastbpe.load(data_file("vocab", "bpemb_en_wiki_vs100000.model")), "extra white space is removed"),
+        (
+            lambda: fastbpe.load(data_file("vocab", "bpemb_en_wiki_vs100000.model")),
+            "the removal of extra white space",
+        ),
     ],
 )
 def test_vocabulary_that_the_format_cannot_hold_is_refused(make: Any, message: str, tmp_path: Path) -> None:

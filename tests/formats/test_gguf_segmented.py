@@ -194,12 +194,12 @@ REFUSED: dict[str, tuple[Any, str]] = {
         ),
         "byte_fallback of a unigram model",
     ),
-    "suffix": (lambda: unigram(trainer={"treat_whitespace_as_suffix": True}), "that spaces end words"),
+    "suffix": (lambda: unigram(trainer={"treat_whitespace_as_suffix": True}), "spaces at the end of words"),
     "prefix": (
         lambda: unigram(normalizer={"add_dummy_prefix": False}),
         "one of add_dummy_prefix and remove_extra_whitespaces without the other",
     ),
-    "spaces": (lambda: unigram(normalizer={"escape_whitespaces": False}), "that spaces stay spaces"),
+    "spaces": (lambda: unigram(normalizer={"escape_whitespaces": False}), "spaces that are not escaped"),
     "steps": (
         lambda: fastbpe.load(
             tokenizer_json(

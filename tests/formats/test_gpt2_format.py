@@ -133,7 +133,7 @@ def test_files_load_by_every_path_and_name(tmp_path: Path) -> None:
             (other / f"{prefix}{new}").write_bytes((folder / old).read_bytes())
         for name in names:
             assert fastbpe.load(other / f"{prefix}{name}", pattern="gpt2") == expected
-    with pytest.raises(FormatError, match=r"does not hold its split pattern.*\(--pattern\)"):
+    with pytest.raises(FormatError, match=r"does not hold its split pattern.* pattern=\.\.\."):
         fastbpe.load(folder)
     with pytest.raises(FormatError, match="one of two files"):
         fastbpe.load((folder / "vocab.json").read_bytes(), pattern="gpt2")
@@ -334,12 +334,12 @@ BAD = [
     (_PAIRS + ', "ab": 4294967296}', "", "token 'ab' has the id 4294967296"),
     (_PAIRS + ', "ab": 97}', "", "tokens 'a' and 'ab' have the same id 97"),
     (_PAIRS + ', "<s> ": 97}', "", "tokens 'a' and '<s> ' have the same id 97"),
-    (_PAIRS + ', "ab": 256, "ab": 257}', "", "token 'ab' stands twice, with the ids 256 and 257"),
-    (_PAIRS + ', "a b": 256, "a b": 257}', "", "token 'a b' stands twice, with the ids 256 and 257"),
+    (_PAIRS + ', "ab": 256, "ab": 257}', "", "token 'ab' appears twice, with the ids 256 and 257"),
+    (_PAIRS + ', "a b": 256, "a b": 257}', "", "token 'a b' appears twice, with the ids 256 and 257"),
     (_PAIRS + ', "ab": 256}', "a b\nab c\n", "merges.txt:2: 'abc' is not a token of the vocabulary"),
     (_PAIRS + ', "ab": 256}', "#version: 0.2\nxy c\n", "merges.txt:2: 'xy' is not a token of the vocabulary"),
     (_PAIRS + ', "ab": 256}', "a b\na xy\n", "merges.txt:2: 'xy' is not a token of the vocabulary"),
-    (_PAIRS + ', "ab": 256}', "a b\na b\n", "merges.txt:2: this merge stands on line 1 already"),
+    (_PAIRS + ', "ab": 256}', "a b\na b\n", "merges.txt:2: this merge is on line 1 already"),
     (_PAIRS + ', "ab": 256}', "a b c\n", "merges.txt:1: expected two tokens with a space between, found 'a b c'"),
     (_PAIRS + ', "ab": 256}', "a  b\n", "merges.txt:1: expected two tokens"),
     (_PAIRS + ', "ab": 256}', " b\n", "merges.txt:1: expected two tokens"),

@@ -85,7 +85,7 @@ METASPACE_STEPS = [
     ({"replacement": 7}, r"\.replacement: in Metaspace it must be one character, not 7"),
     ({"replacement": None}, r"\.replacement: in Metaspace it must be one character, not None"),
     ({"prepend_scheme": "last"}, r"\.prepend_scheme: in Metaspace it must be one of always, first, never"),
-    ({"add_prefix_space": False}, r"\.add_prefix_space: false is not what the prepend_scheme 'first' says"),
+    ({"add_prefix_space": False}, r"\.add_prefix_space: false contradicts the prepend_scheme 'first'"),
 ]
 
 

@@ -162,8 +162,8 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "object": ({"special_tokens": {}}, "special_tokens: expected a list, found dict"),
     "rank": ({"special_tokens": [{"rank": 1, "token_str": "<s>"}]}, r"special_tokens\[0\]: expected a token_str"),
     "no text": ({"special_tokens": [{"rank": 0}]}, r"special_tokens\[0\]: expected a token_str"),
-    "twice": ({"special_tokens": [{"rank": i, "token_str": "<s>"} for i in range(2)]}, "'<s>' stands twice"),
-    "filler": ({"special_tokens": [{"rank": 0, "token_str": "<SPECIAL_3>"}]}, "'<SPECIAL_3>' stands twice"),
+    "twice": ({"special_tokens": [{"rank": i, "token_str": "<s>"} for i in range(2)]}, "'<s>' appears twice"),
+    "filler": ({"special_tokens": [{"rank": 0, "token_str": "<SPECIAL_3>"}]}, "'<SPECIAL_3>' appears twice"),
     "vocab": ({"vocab": {}}, "vocab: expected a list of tokens, found dict"),
     "entry": ({"vocab": [5] * 300}, r"vocab\[0\]: expected token_bytes and the rank 0: 5"),
 }  # fmt: skip

@@ -87,7 +87,7 @@ def test_published_files_are_recognised_by_contents(tmp_path: Path) -> None:
     copy.write_bytes(copy.read_bytes().replace(b"\n", b"\r\n"))
     assert fastbpe.load(copy) == published("r50k_base")
     copy.write_bytes(copy.read_bytes()[:-1] + b"\r")
-    with pytest.raises(FormatError, match=r"does not hold its split pattern.*\(--pattern, --special\)"):
+    with pytest.raises(FormatError, match=r"does not hold its split pattern.* pattern=\.\.\., and its special"):
         fastbpe.load(copy)
 
 
@@ -121,7 +121,7 @@ def test_line_ends_and_blank_lines_do_not_matter(data: bytes, tmp_path: Path) ->
 def test_missing_pattern_raises_format_error(tmp_path: Path) -> None:
     path = tmp_path / "small.tiktoken"
     path.write_bytes(DATA)
-    message = r'small\.tiktoken: .*by name \(gpt2, .*, none\) or as a regex: load.*"none" means no splitting'
+    message = r'small\.tiktoken: .*by name \(gpt2, .*, none\) or as a regex: pattern=.*"none" means no splitting'
     with pytest.raises(FormatError, match=message):
         fastbpe.load(path)
     assert fastbpe.load(path, pattern="none").pattern is None
@@ -154,8 +154,8 @@ def test_missing_pattern_raises_format_error(tmp_path: Path) -> None:
         (b"YWJjZA== 99999999999999999999999999", "is not a number from 0 to 16777215"),
         (b"YWJjZA== " + b"9" * 10_000, "is not a number from 0 to 16777215"),
         (b"==== 400", "base64|empty"),
-        (b"YWI= 400", r"token b'ab' stands on line 257 already; re-export"),
-        (b"YWJjZA== 256", r"rank 256 stands on line 257 already; re-export"),
+        (b"YWI= 400", r"token b'ab' is on line 257 already; re-export"),
+        (b"YWJjZA== 256", r"rank 256 is on line 257 already; re-export"),
     ],
 )
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])

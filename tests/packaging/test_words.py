@@ -64,6 +64,27 @@ def test_bad_words_and_long_sentences_of_a_page_are_found_by_line(check_words: M
     assert [(line, said.partition(":")[0]) for line, _, said in found["b.md"]][1] == ("9", "'face'")
 
 
+def test_errors_and_help_have_plain_prose(check_words: ModuleType) -> None:
+    rules = check_words.read_rules(check_words.PROSE.read_text(encoding="utf-8"))
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    assert not [line for source in sources for line in check_words.message_findings(source, rules)]
+
+
+def test_bad_words_of_errors_warnings_and_help_are_found_by_line(
+    check_words: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_words, "ROOT", tmp_path)
+    (tmp_path / "a.py").write_text(
+        'x = "please"\n'
+        'raise ValueError(f"{x} please")\n'
+        'warnings.warn("please " "do", Warning)\n'
+        'parser.add_argument("-x", help="please")\n'
+    )
+    rules = check_words.read_rules(r"\bplease\b = leave it out")
+    found = check_words.message_findings(tmp_path / "a.py", rules)
+    assert [line.partition(": ")[0] for line in found] == ["a.py:2", "a.py:3", "a.py:4"]
+
+
 def test_line_of_a_vocabulary_that_is_not_a_rule_is_refused(check_words: ModuleType) -> None:
     with pytest.raises(SystemExit, match="line 2"):
         check_words.read_rules("[all]\nplease")

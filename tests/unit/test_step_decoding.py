@@ -285,7 +285,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({**METASPACE, "prepend_scheme": "x"}, "prepend_scheme: in Metaspace it must be one of always, first, never"),
     (
         {"type": "Metaspace", "replacement": "▁", "add_prefix_space": False},
-        r"decoder\.add_prefix_space: false is not what the prepend_scheme 'always' says",
+        r"decoder\.add_prefix_space: false contradicts the prepend_scheme 'always'",
     ),
     ({"type": "Metaspace", "replacement": "▁", "str_rep": 3}, r"decoder\.str_rep: in Metaspace it must be text"),
     ({"type": "NFC"}, "decoder: {'type': 'NFC'} is no decoder; tokenizers knows BPEDecoder, .* and Sequence"),

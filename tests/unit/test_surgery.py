@@ -103,7 +103,7 @@ def test_pruning_keeps_the_makers_of_what_a_corpus_uses() -> None:
         ({"keep": 255}, "not in 256..258"),
         ({"keep": 259}, "not in 256..258"),
         ({"keep": -1}, "not in 256..258"),
-        ({"corpus": ["ab"], "min_count": 0}, "at least 1"),
+        ({"corpus": ["ab"], "min_count": 0}, "min_count=0: give 1 or more"),
         ({"corpus": []}, "corpus is empty"),
         ({"corpus": [""]}, "corpus is empty"),
     ],

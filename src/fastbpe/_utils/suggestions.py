@@ -20,7 +20,7 @@ def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = Fal
     Args:
         name: the unknown name. Anything but a str is near to nothing.
         known: names to choose from. Of equally near names the first are taken.
-        n: int – most names to list.
+        n: int – maximum number of names to list.
         exact: bool – list only names that are spelled alike but for case, spaces and punctuation.
 
     >>> nearest("gpt4o", ["gpt2", "gpt-4", "gpt-4o"])

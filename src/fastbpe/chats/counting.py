@@ -42,7 +42,7 @@ def count_messages(
     template: str | None,
     begins_reply: bool,
 ) -> int:
-    """Count the tokens of a chat. The arguments are those of `Tokenizer.count_messages`; chat: the model's own."""
+    """Count the tokens of a chat. For the arguments see `Tokenizer.count_messages`; chat: the model's own."""
     if not isinstance(template, (str, type(None))):
         raise TypeError(f"template must be the text or the name of a template, not {type(template).__name__}")
     plain, schemas = checked(messages), checked_tools(tools)
@@ -97,9 +97,7 @@ def _choose(
         return OPENAI, None
     if "{" not in template:
         known = _listed([*own, harmony.NAME, *([OPENAI] if name in TOOL_COSTS else [])])
-        raise ChatError(
-            f"template={template!r:.80} is neither a name ({known}) nor a template in jinja2's language"
-        )
+        raise ChatError(f"template={template!r:.80} is not a name ({known}), and not a template of jinja2")
     return None, template
 
 

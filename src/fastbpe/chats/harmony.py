@@ -1,6 +1,7 @@
 """Harmony, the published format of gpt-oss: the parts of a prompt. Its own may hold special tokens.
 
-The text is that of the library openai-harmony for its default system message, with a date; tests compare the two.
+The text equals the one of the library openai-harmony for its default system message, with a date; tests compare
+them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def checked(messages: Any) -> list[dict[str, Any]]:
     """Return the messages as new dicts, without keys whose value is None, as transformers gives them to templates.
 
     Raises:
-        ChatError: it is no list of dicts with a role, or an empty one.
+        ChatError: it is not a list of dicts with a role, or an empty one.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
         raise ChatError(

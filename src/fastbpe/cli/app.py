@@ -7,9 +7,8 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from types import ModuleType
 
-from fastbpe._utils.suggestions import did_you_mean
 from fastbpe._version import __version__
 from fastbpe.cli import (
     compare,
@@ -30,27 +29,20 @@ from fastbpe.cli import (
     vocab,
     web,
 )
-from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
+from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe, in_words_of_shell
+from fastbpe.cli.parser import Parser, short_usage
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-COMMANDS = (
-    demo,
-    train,
-    encode,
-    decode,
-    count,
-    count_pieces,
-    merge,
-    show,
-    compare,
-    vocab,
-    web,
-    info,
-    convert,
-    verify,
-    fetch,
-    completion,
-)
+#: Commands by what they are for, as `fastbpe --help` lists them.
+GROUPS = {
+    "begin": (demo,),
+    "train": (train, count_pieces),
+    "use": (encode, decode, count),
+    "look": (show, compare, vocab, info, web),
+    "files": (convert, verify, merge, fetch),
+    "shell": (completion,),
+}
+COMMANDS = tuple(command for group in GROUPS.values() for command in group)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt
@@ -62,9 +54,16 @@ example:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. Wrong usage raises SystemExit(2), as argparse does."""
-    args = make_parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    parser = make_parser()
+    if not given:
+        parser.print_help()
+        return 0
+    if given[0] == "help":
+        given = [*given[1:2], "--help"]
+    args = parser.parse_args(given)
     try:
-        with _plain_warnings():
+        with _plain_warnings(args):
             status: int = args.run(args) or 0
         streams.flush()
         return status
@@ -74,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         status = INTERRUPTED
     except MENDABLE as error:
-        streams.complain(describe(error))
+        streams.complain(describe(error, args))
         status = FAILURE
     try:
         streams.flush()
@@ -83,80 +82,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """Return the parser of `fastbpe` with all its commands."""
     parser = Parser(
         prog="fastbpe",
-        description="Train and run byte-pair-encoding tokenizers.",
+        usage="%(prog)s COMMAND [options]",
+        description=f"Train and run byte-pair-encoding tokenizers.\n\n{_list_of_commands()}",
         epilog=EXAMPLE + "\n`fastbpe COMMAND --help` says more about a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"fastbpe {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.add_argument("-V", "--version", action="version", version=f"fastbpe {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, prog="fastbpe", help=argparse.SUPPRESS)
     for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2].replace("_", "-")
         summary = command.SUMMARY
         one = commands.add_parser(
-            name,
-            help=summary,
+            _name_of(command),
+            summary=summary,
             description=summary[0].upper() + summary[1:] + "." + command.DETAILS,
             epilog=command.EXAMPLE,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
         )
         command.add_arguments(one)
-        one.set_defaults(run=command.run, root=parser, command=one)
+        one.usage = short_usage(one)
+        one.set_defaults(run=command.run, root=parser, command=one, wrong=one.error)
     return parser
 
 
-class Parser(argparse.ArgumentParser):
-    """Parser that suggests the nearest flag, command or choice for one that it does not know.
-
-    It refuses a flag given twice, where argparse would take the last value.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        for action in (None, "store"):
-            self.register("action", action, _StoreOnce)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; an unknown flag is an error before a missing argument is one."""
-        given = sys.argv[1:] if args is None else list(args)
-        for argument in given:
-            if argument == "--" or (self._subparsers and not argument.startswith("-")):
-                break  # values only, or the arguments of a command
-            flag = argument.partition("=")[0]
-            if flag.startswith("--") and " " not in argument and flag not in self._option_string_actions:
-                near = did_you_mean(flag, (known for known in self._option_string_actions if known[:2] == "--"))
-                self.error(f"there is no option {flag}; {near or f'`{self.prog} --help` lists them'}")
-        return super().parse_known_args(given, namespace)
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise ArgumentError for a value that is none of the choices."""
-        try:
-            super()._check_value(action, value)
-        except argparse.ArgumentError as error:
-            choices = map(str, action.choices or ())
-            if near := did_you_mean(value, choices, quoted=True):
-                raise argparse.ArgumentError(action, f"{error.message}; {near}") from None
-            raise
+def _name_of(command: ModuleType) -> str:
+    return command.__name__.rpartition(".")[2].replace("_", "-")
 
 
-class _StoreOnce(argparse._StoreAction):
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, flag: str | None = None
-    ) -> None:
-        given: set[str] = vars(namespace).setdefault("_given", set())
-        if flag is not None and self.dest in given:
-            parser.error(f"{'/'.join(self.option_strings)} is given twice, and takes one value")
-        given.add(self.dest)
-        super().__call__(parser, namespace, values, flag)
+def _list_of_commands() -> str:
+    width = max(len(_name_of(command)) for command in COMMANDS)
+    return "\n".join(
+        f"{'' if number else title:6}  {_name_of(command):{width}}  {command.SUMMARY}"
+        for title, group in GROUPS.items()
+        for number, command in enumerate(group)
+    )
 
 
 @contextlib.contextmanager
-def _plain_warnings() -> Iterator[None]:
+def _plain_warnings(args: argparse.Namespace) -> Iterator[None]:
     """Show our warnings as one line, without the source line that raised them."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", TrainingWarning)
@@ -165,7 +129,7 @@ def _plain_warnings() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *where: object) -> None:
             if issubclass(category, (TrainingWarning, FormatWarning)):
-                streams.complain(str(message), "warning")
+                streams.complain(in_words_of_shell(str(message), args), "warning")
             else:
                 show_others(message, category, *where)  # type: ignore[arg-type]
 

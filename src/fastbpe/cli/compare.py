@@ -26,7 +26,7 @@ from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible, visible_text
 
 SUMMARY = "compare tokenizers on the same texts"
-DETAILS = f"""{documents.DETAILS}
+DETAILS = f"""
 
 A row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
 and characters a token, and cost, the tokens as a multiple of the best tokenizer's.
@@ -36,7 +36,7 @@ where their tokens end differently. Special tokens in the text are text. A file 
 cannot be read is reported, the others count all the same, and the exit status is 1.
 
 With --parity two tokenizers must give the same ids to every text; the first text
-that differs is printed, and the exit status is 1."""
+that differs is printed, and the exit status is 1.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'lowlowerlowest\n' > words.txt
@@ -61,9 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     documents.add_arguments(parser)
     add("--by", choices=_BY, default="input", help="a group is an input FILE as given (default), a file, ...")
     add("--parity", action="store_true", help="two tokenizers must give the same ids")
-    add("--json", action="store_true", help="as JSON, for programs")
+    add("--json", action="store_true", help="print JSON, for programs")
     add("--csv", action="store_true", help="as CSV, for spreadsheets")
-    add("--plot", metavar="FILE", help="draw the costs into a .png or .svg file (needs matplotlib)")
+    plots.add_arguments(parser, "the costs")
     add_model(parser, several=True)
 
 
@@ -73,8 +73,7 @@ def run(args: argparse.Namespace) -> int:
         args.wrong("--json and --csv: give one of them")
     if args.parity and (len(args.model) != 2 or args.csv or args.plot is not None or args.by != "input"):
         args.wrong("--parity: goes with two -m, and without --by, --csv and --plot")
-    if args.plot is not None:
-        plots.check(args.plot)
+    plots.check(args)
     documents.separator_of(args)
     models = load_models(args)
     if args.parity:
@@ -99,7 +98,7 @@ def _count(
 ) -> tuple[dict[str, Counts], int]:
     """Count by group. A file that cannot be read is reported and counts nowhere. Returns also the exit status."""
     groups: dict[str, Counts] = {}
-    complaints = Complaints()
+    complaints = Complaints(args)
     with Reporter(None).phase("comparing", None, unit=" texts") as phase:
 
         def seen(text: Text) -> None:

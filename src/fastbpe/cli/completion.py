@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from fastbpe.cli import streams
-from fastbpe.known_vocabularies import VOCABULARIES
+from fastbpe.cli.parser import Parser
+from fastbpe.patterns import PATTERNS
+from fastbpe.published.find import KNOWN_NAMES
 
-SUMMARY = "print a script that completes the command line"
+SUMMARY = "print a completion script for bash, zsh or fish"
 DETAILS = """
 
-Completes commands, flags, values that are one of a few, names of vocabularies
-after -m, and files. Put one of these lines where your shell reads it at its
-start:
+Completes commands, options and their values, names of vocabularies after -m, and
+files. Put one of these lines where your shell reads it at start:
   bash (~/.bashrc):   eval "$(fastbpe completion bash)"
   zsh (~/.zshrc):     eval "$(fastbpe completion zsh)"   (after compinit)
   fish:               fastbpe completion fish > ~/.config/fish/completions/fastbpe.fish"""
@@ -23,6 +24,7 @@ example:
   $ fastbpe completion bash > fastbpe.bash
   $ bash -n fastbpe.bash
 """
+_TOKENIZERS = ("model", "base", "names")  # options and arguments that take names of vocabularies
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -45,28 +47,34 @@ class _Command:
         name, summary: str – as `fastbpe --help` shows them.
         flags: its flags except --help.
         positional: values of its arguments; (): files.
+        takes_files: bool – its arguments may be files.
     """
 
-    def __init__(self, name: str, summary: str, parser: argparse.ArgumentParser) -> None:
-        self.name, self.summary = name, summary
+    def __init__(self, name: str, parser: Parser) -> None:
+        self.name, self.summary = name, parser.summary
         actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
         self.flags = [action for action in actions if action.option_strings]
-        self.positional = [
-            str(one) for action in actions if not action.option_strings for one in action.choices or ()
-        ]
+        arguments = [action for action in actions if not action.option_strings]
+        self.positional = [value for action in arguments for value in _values(action)]
+        self.takes_files = any(map(_takes_files, arguments))
 
 
 def _commands(root: argparse.ArgumentParser) -> list[_Command]:
     subparsers = next(action for action in root._actions if isinstance(action, argparse._SubParsersAction))
-    summaries = {action.dest: action.help or "" for action in subparsers._choices_actions}
-    return [_Command(name, summaries[name], parser) for name, parser in subparsers.choices.items()]
+    return [_Command(name, parser) for name, parser in subparsers.choices.items()]
 
 
-def _values(flag: argparse.Action) -> list[str]:
-    """List the values that a flag may have; []: any."""
-    if flag.choices is not None:
-        return [str(choice) for choice in flag.choices]
-    return [*VOCABULARIES] if flag.dest == "model" else []
+def _values(action: argparse.Action) -> list[str]:
+    """List the values that an option or argument may have, or the best known of them; []: any."""
+    if action.choices is not None:
+        return [str(choice) for choice in action.choices]
+    if action.dest == "pattern":
+        return [*PATTERNS]
+    return [*KNOWN_NAMES] if action.dest in _TOKENIZERS else []
+
+
+def _takes_files(action: argparse.Action) -> bool:
+    return action.choices is None and action.dest not in ("pattern", "names")
 
 
 def _takes_value(flag: argparse.Action) -> bool:
@@ -74,8 +82,12 @@ def _takes_value(flag: argparse.Action) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for a shell, all three alike: single quotes, without such quotes or backslashes inside."""
-    return "'" + text.replace("\\", "").replace("'", "") + "'"
+    """Quote a text for bash and zsh."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _fish_quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _words(words: Iterable[str]) -> str:
@@ -84,7 +96,7 @@ def _words(words: Iterable[str]) -> str:
 
 def _help(action: argparse.Action) -> str:
     """Return the help of a flag as plain text."""
-    return re.sub(r"[\[\]:`$\\]", "", (action.help or "").replace("%%", "%"))
+    return (action.help or "").replace("%%", "%")
 
 
 def _bash(commands: list[_Command]) -> str:
@@ -127,16 +139,12 @@ def _zsh(commands: list[_Command]) -> str:
         for flag in command.flags:
             repeats = "*" if isinstance(flag, argparse._AppendAction) else ""
             for name in flag.option_strings:
-                spec = f"{repeats}{name}[{_help(flag)}]"
+                said = re.sub(r"[\[\]:\\]", r"\\\g<0>", _help(flag))
+                spec = f"{repeats}{name}[{said}]"
                 if _takes_value(flag):
-                    values = _values(flag)
-                    wanted = f"({' '.join(values)})" if flag.choices is not None else "_files"
-                    if values and flag.choices is None:  # a name or a file
-                        wanted = "_fastbpe_models"
-                    spec += f":{flag.dest}:{wanted}"
+                    spec += f":{flag.dest}:{_zsh_values(_values(flag), _takes_files(flag))}"
                 yield _quoted(spec)
-        wanted = f"({' '.join(command.positional)})" if command.positional else "_files"
-        yield _quoted(f"*:argument:{wanted}")
+        yield _quoted(f"*:argument:{_zsh_values(command.positional, command.takes_files)}")
 
     described = [f"    {_quoted(f'{command.name}:{command.summary}')}" for command in commands]
     lines = [
@@ -144,7 +152,7 @@ def _zsh(commands: list[_Command]) -> str:
         "# Completion of fastbpe for zsh; made by `fastbpe completion zsh`.",
         "_fastbpe() {",
     ]
-    names = _quoted(f"names:name:({' '.join(VOCABULARIES)})")
+    names = _quoted(f"names:name:({' '.join(KNOWN_NAMES)})")
     lines.insert(2, f"_fastbpe_models() {{ _alternative {names} 'files:file:_files' }}")
     lines += ["  local -a commands=(", *described, "  )"]
     lines += ["  if (( CURRENT == 2 )); then", "    _describe command commands", "    return", "  fi"]
@@ -154,20 +162,28 @@ def _zsh(commands: list[_Command]) -> str:
     return "\n".join([*lines, "  esac", "}", "compdef _fastbpe fastbpe"])
 
 
+def _zsh_values(values: list[str], takes_files: bool) -> str:
+    """Return the action of zsh that offers some values, names of tokenizers among files, or files."""
+    if takes_files:
+        return "_fastbpe_models" if values else "_files"
+    return f"({' '.join(values)})"
+
+
 def _fish(commands: list[_Command]) -> str:
     lines = ["# Completion of fastbpe for fish; made by `fastbpe completion fish`."]
     for command in commands:
-        named = f"-a {command.name} -d {_quoted(command.summary)}"
+        named = f"-a {command.name} -d {_fish_quoted(command.summary)}"
         lines.append(f"complete -c fastbpe -n __fish_use_subcommand -f {named}")
         here = f"complete -c fastbpe -n '__fish_seen_subcommand_from {command.name}'"
         if command.positional:
-            lines.append(f"{here} -f -a {_words(command.positional)}")
+            only = "" if command.takes_files else " -f"
+            lines.append(f"{here}{only} -a {_words(command.positional)}")
         for flag in command.flags:
             names = " ".join(
                 f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.option_strings
             )
             values = _values(flag)
-            takes = (" -x" if flag.choices is not None else " -r") if _takes_value(flag) else ""
+            takes = (" -r" if _takes_files(flag) else " -x") if _takes_value(flag) else ""
             takes += f" -a {_words(values)}" if values else ""
-            lines.append(f"{here} {names}{takes} -d {_quoted(_help(flag))}")
+            lines.append(f"{here} {names}{takes} -d {_fish_quoted(_help(flag))}")
     return "\n".join(lines)

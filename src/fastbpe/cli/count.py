@@ -16,16 +16,16 @@ from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "count the tokens of files"
-DETAILS = f"""{documents.DETAILS}
+DETAILS = f"""
 
-A column for each tokenizer (-m, repeatable). Special tokens in the text are
-counted as the text they are. A file that cannot be counted is reported, the
-others are counted all the same, and the exit status is 1.
+Repeat -m for a column per tokenizer. Special tokens in the text count as plain text.
+If a file cannot be read, the command reports it, counts the others, and exits with
+status 1.
 
-With --messages, each FILE holds chats: a JSON array of messages, a request of
-a chat API ({{"messages": [...], "tools": [...]}}), or several of them, in an
-array or one a line. The model's chat template writes them (-m FOLDER, jinja2);
-gpt-oss has its format. For OpenAI's closed models the count is an estimate."""
+With --messages, each FILE holds chats: a JSON array of messages, a request to a chat
+API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or one per
+line. They are counted as the model's chat template writes them (-m FOLDER; needs
+jinja2). gpt-oss uses harmony. For OpenAI's closed models the count is an estimate.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -43,7 +43,7 @@ examples:
   $ fastbpe count -m words.fbpe -m more.fbpe words.txt
   words.fbpe  more.fbpe
            7          5 words.txt
-  $ mkdir model && fastbpe convert words.fbpe model/tokenizer.json
+  $ mkdir model && fastbpe convert words.fbpe model/tokenizer.json --quiet
   $ echo '{"chat_template": "{{ messages[0].content }}"}' > model/tokenizer_config.json
   $ echo '[{"role": "user", "content": "lower lowest"}]' > chat.json
   $ fastbpe count -m model --messages chat.json
@@ -55,9 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to count (default: standard input)")
     documents.add_arguments(parser)
-    parser.add_argument("--messages", action="store_true", help="count chats: each FILE holds messages, as JSON")
-    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
     add_model(parser, several=True)
+    parser.add_argument("--messages", action="store_true", help="count chats: each FILE holds messages, as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.messages:
         return _run_messages(args, models)
     rows: list[tuple[list[int], str]] = []
-    complaints, n_names = Complaints(), 0
+    complaints, n_names = Complaints(args), 0
     with Reporter(None).phase("counting", None, unit="B", unit_scale=True) as phase:
         for argument in args.files or [streams.STDIN]:
             names: list[str] = []
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
     """Count chats and print. Returns the exit status."""
     rows: list[tuple[list[int], str]] = []
-    complaints = Complaints()
+    complaints = Complaints(args)
     for argument in args.files or [streams.STDIN]:
         requests: list[messages.Request] = []
         with complaints.reported():

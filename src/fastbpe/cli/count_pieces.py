@@ -6,17 +6,17 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fastbpe.cli import counting, documents, streams
+from fastbpe.cli import counting, documents, outputs
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
 
 SUMMARY = "count text pieces for training (one part per machine), or merge such counts"
-DETAILS = f"""{documents.DETAILS}
+DETAILS = f"""
 
-If the files are counts already, they are merged, in bounded memory. The result
-is the file that counting all the text at once gives. `fastbpe train` learns from it."""
+If the FILEs are counts, they are added up, in bounded memory. The result equals the
+counts of all the text at once. `fastbpe train` learns from it.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
@@ -41,16 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram"),
-        help="bytes (default), or words for sentencepiece's BPE (codepoint) or its unigram models",
+        help="count pieces of bytes (default), or words for --mode codepoint or unigram of `fastbpe train`",
     )
     counting.add_arguments(parser)
-    add("--min-count", metavar="N", type=int, help="leave out pieces that occur less often in all (default: 1)")
-    add("--quiet", action="store_true", help="no progress bar and no summary")
+    add("--min-count", metavar="N", type=int, help="drop pieces that occur less than N times in all (default: 1)")
+    outputs.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Count or merge, and write the file."""
-    streams.check_output(args.output)
+    outputs.refuse_existing(args, args.output)
     counted = [is_file_of_counts(name) for name in args.files]
     if any(counted):
         if not all(counted):
@@ -63,15 +63,17 @@ def run(args: argparse.Namespace) -> None:
 
 def _merge(args: argparse.Namespace) -> None:
     if given := next((name for name in sorted(_TEXT_ONLY) if getattr(args, name)), None):
-        raise OptionError(f"--{given.replace('_', '-')}: the files are counted already; leave it out")
+        raise OptionError(f"--{given.replace('_', '-')} is for text, and these files are counts")
     limit = _DEFAULT_BYTES if args.max_memory_bytes is None else args.max_memory_bytes
     least = 1 if args.min_count is None else args.min_count
     done = merge_files([Path(name) for name in args.files], args.output, min_count=least, max_memory_bytes=limit)
-    if not args.quiet:
-        streams.tell(
-            f"{done.path}: {done.n_distinct:,} distinct pieces, {done.n_bytes:,} bytes of text, from "
-            f"{done.n_files:,} files of counts" + _pruned(done.n_pruned)
-        )
+    facts = {name: getattr(done, name) for name in ("n_distinct", "n_bytes", "n_pruned", "n_files")}
+    outputs.report(
+        args,
+        f"{done.path}: {done.n_distinct:,} distinct pieces, {done.n_bytes:,} bytes of text, from "
+        f"{done.n_files:,} files of counts{_pruned(done.n_pruned)}",
+        {"file": str(done.path), **facts},
+    )
 
 
 def _count(args: argparse.Namespace) -> None:
@@ -93,10 +95,10 @@ def _count(args: argparse.Namespace) -> None:
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
-    if not args.quiet:
-        said = f"{len(counts):,} distinct pieces, {counts.n_bytes:,} bytes of text"
-        streams.tell(f"{args.output}: {said}{_pruned(counts.n_pruned)}")
+    said = f"{args.output}: {len(counts):,} distinct pieces, {counts.n_bytes:,} bytes of text"
+    facts = {"n_distinct": len(counts), "n_bytes": counts.n_bytes, "n_pruned": counts.n_pruned}
+    outputs.report(args, f"{said}{_pruned(counts.n_pruned)}", {"file": args.output, **facts})
 
 
 def _pruned(n_pruned: int) -> str:
-    return f", {n_pruned:,} rare pieces left out" if n_pruned else ""
+    return f", {n_pruned:,} rare pieces dropped" if n_pruned else ""

@@ -18,25 +18,31 @@ READING = ("num_threads", "max_memory_bytes", "text_field", "format", "on_error"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what is counted, and how."""
-    add = parser.add_argument
+    add = parser.add_argument_group("how text is split and counted").add_argument
     add(
         "--option",
         metavar="NAME=VALUE",
         action="append",
         default=[],
         type=name_and_value,
-        help="an option of sentencepiece's trainer, in its two modes: byte_fallback=true, ... (repeatable)",
+        help="option of sentencepiece's trainer, with --mode codepoint or unigram: byte_fallback=true, ... "
+        "(repeatable)",
     )
-    add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
+    add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, or none")
     add(
         "--special",
         metavar="TOKEN",
         action="append",
         default=[],
-        help="a special token (repeatable); it cuts the text, and gets one of the last ids",
+        help="special token (repeatable); text is split at it, and it gets one of the last ids",
     )
     add("--num-threads", metavar="N", type=int, help="threads that count (default: one per CPU)")
-    add("--max-memory-bytes", metavar="N", type=int, help="counts beyond it go to temporary files")
+    add(
+        "--max-memory-bytes",
+        metavar="N",
+        type=int,
+        help="memory for counts; what exceeds it goes to temporary files",
+    )
     documents.add_arguments(parser)
     documents.add_error_arguments(parser)
 
@@ -51,9 +57,7 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
         if name in options:
             raise TrainingError(f"--option {name}=... is given twice (--special gives control_symbols)")
         if name in signature(train).parameters:
-            raise TrainingError(
-                f"--option {name}=...: that is not an option of code points; see --help for its flag"
-            )
+            raise TrainingError(f"--option {name}=...: give it as --{name.replace('_', '-')}")
         options[name] = value
     return options
 
@@ -84,5 +88,5 @@ def name_and_value(text: str) -> tuple[str, str]:
     """Parse NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, for example character_coverage=0.9995")
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as character_coverage=0.9995")
     return name.replace("-", "_"), value

@@ -20,19 +20,21 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 SUMMARY = "turn ids back into text"
 DETAILS = """
 
-Reads ids separated by white space and writes exactly the bytes that they stand
-for: no line end is added. A .bin, .idx or .npy file of ids, or a folder of shards,
-is read as `fastbpe encode -o` wrote it; so are llm.c's .bin files and Megatron's
-.idx and .bin. --lines gives each document a line end.
+Reads ids, separated by white space or commas, with or without brackets, and writes
+exactly the bytes that they stand for, without a line end. It also reads the .bin, .idx
+and .npy files and folders of shards that `fastbpe encode -o` writes, llm.c's .bin files,
+and Megatron's .idx and .bin files. --lines ends each document with a line end.
 
-With a model of `train --mode ids`, the ids become a line of integers; with --lines,
-each line or document of ids becomes one. Special tokens in files of ids are left
+With a tokenizer of `train --mode ids`, the ids become a line of integers; with --lines,
+each line or document of ids becomes a line. Special tokens in files of ids are left
 out."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
   $ fastbpe train words.txt -o words.fbpe --vocab-size 260 --quiet
   $ echo 257 259 114 10 | fastbpe decode -m words.fbpe
+  low lower
+  $ echo '[257, 259, 114, 10]' | fastbpe decode -m words.fbpe
   low lower
   $ fastbpe encode -m words.fbpe --lines words.txt | fastbpe decode -m words.fbpe --lines
   low lower lowest
@@ -41,22 +43,22 @@ examples:
   low lower lowest
 """
 _IDS_A_WRITE = 1 << 16  # ids of a long document that are decoded at a time
+_SPACES = bytes.maketrans(b"[,]", b"   ")  # signs of lists, as Python and JSON write them
 _LONGEST_ID = 18  # digits; int() refuses thousands of them with a message about Python's own limit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_input(parser)
+    add_model(parser)
     parser.add_argument(
         "--lines",
         action="store_true",
-        help="each line or document of ids is a text of its own, written with \\n after it",
+        help="decode each line or document by itself, and write a line end after it",
     )
     parser.add_argument(
-        "--dtype", choices=READABLE, help="type of the ids of a .bin file with nothing beside it, such as uint16"
+        "--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file beside it"
     )
-    parser.set_defaults(wrong=parser.error)
-    add_model(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
         _decode_stored(args, tokenizer)
         return
     if args.dtype is not None:
-        args.wrong("--dtype is for .bin files: other ids are digits")
+        args.wrong("--dtype goes with a .bin file")
     where = streams.name_of(args.file)
     with streams.open_input(args.file) as file:
         if not args.lines:
@@ -99,7 +101,7 @@ def _decode_stored(args: argparse.Namespace, tokenizer: Tokenizer) -> None:
 
 
 def _decode(tokenizer: Tokenizer, data: bytes, where: str) -> bytes:
-    words = data.split()
+    words = data.translate(_SPACES).split()
     for position, word in enumerate(words):
         if not word.isdigit() or len(word) > _LONGEST_ID:
             shown = word[:40].decode(errors="backslashreplace")

@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from fastbpe.cli import streams
+from fastbpe.cli import outputs, streams
 from fastbpe.display.layout import Details
 from fastbpe.display.painting import draw, wants_colours
 from fastbpe.display.shown_text import show
 from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.load import load
-from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.train import train
 
 SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
 DETAILS = """
 
-The text is Python's own standard library, which every machine with Python
-has, or a file of yours. Nothing is downloaded."""
+The text is Python's own standard library, which every machine with Python has, or the
+file that --text names. Nothing is downloaded. Without --output, the tokenizer is written
+to fastbpe-demo.fbpe, which the next run replaces."""
 EXAMPLE = r"""
 examples:
   $ fastbpe demo
@@ -65,30 +65,48 @@ class Corpus:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("--text", metavar="FILE", help="work on this UTF-8 text instead of Python's standard library")
+    add("--text", metavar="FILE", help="use this UTF-8 text instead of Python's standard library")
     add(
         "--vocab-size",
         metavar="N",
         type=int,
         default=DEFAULT_VOCAB_SIZE,
-        help=f"ids to end with (default: {DEFAULT_VOCAB_SIZE})",
+        help=f"number of ids in the vocabulary (default: {DEFAULT_VOCAB_SIZE})",
     )
-    add("--output", "-o", metavar="PATH", help=f"tokenizer file to write (default: {DEFAULT_OUTPUT})")
+    add("-o", "--output", metavar="OUT", help=f"tokenizer file to write (default: {DEFAULT_OUTPUT})")
+    outputs.add_force(parser)
+    add("--json", action="store_true", help="print the result as JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the demo, from text to the lines of Python that use its result."""
+    if args.output is not None:
+        outputs.refuse_existing(args, args.output)
+    elif args.force:
+        args.wrong("--force goes with --output")
     output = _choose_output(args.output)
+    tell = _keep_quiet if args.json else _tell
     corpus = standard_library() if args.text is None else own_text(args.text)
     n_bytes = sum(map(len, corpus.texts))
-    _tell("text", f"{n_bytes:,} bytes: {corpus.what}")
+    tell("text", f"{n_bytes:,} bytes: {corpus.what}")
 
-    trained, seconds = _timed(lambda: train(corpus.texts, vocab_size=args.vocab_size))
-    _tell("trained", f"{trained.vocab_size:,} tokens in {seconds:.2f} s, {_speed(n_bytes, seconds)}")
+    trained, training = _timed(lambda: train(corpus.texts, vocab_size=args.vocab_size))
+    tell("trained", f"{trained.vocab_size:,} tokens in {training:.2f} s, {_speed(n_bytes, training)}")
     trained.save(output)
-    tokenizer, seconds = _timed(lambda: load(output))
-    _tell("saved", f"{output}, {os.path.getsize(output):,} bytes, loaded back in {1000 * seconds:.1f} ms")
-    _check_round_trip(tokenizer, corpus.texts, n_bytes)
+    tokenizer, loading = _timed(lambda: load(output))
+    tell("saved", f"{output}, {os.path.getsize(output):,} bytes, loaded back in {1000 * loading:.1f} ms")
+    encoded, encoding = _timed(lambda: [tokenizer.encode_ordinary(text) for text in corpus.texts])
+    n_tokens = sum(map(len, encoded))
+    tell("encoded", f"{n_tokens:,} tokens, {n_bytes / n_tokens:.2f} bytes per token, {_speed(n_bytes, encoding)}")
+    decoded, decoding = _timed(lambda: [tokenizer.decode_bytes(ids) for ids in encoded])
+    tell("decoded", f"{sum(map(len, decoded)):,} bytes, {_speed(n_bytes, decoding)}")
+    _check_round_trip(corpus.texts, decoded)
+    tell("checked", "every byte came back")
+    if args.json:
+        seconds = {"training": training, "loading": loading, "encoding": encoding, "decoding": decoding}
+        facts = {"file": output, "vocab_size": trained.vocab_size, "n_bytes": n_bytes, "n_tokens": n_tokens}
+        streams.say_json({**facts, "seconds": seconds})
+        return
 
     tokens = show(tokenizer, corpus.sample).tokens
     streams.say(f"\nA few lines of it, token by token ({len(tokens)} tokens):\n")
@@ -97,18 +115,11 @@ def run(args: argparse.Namespace) -> None:
     streams.say(textwrap.indent(python_lines(output), "    "))
 
 
-def _check_round_trip(tokenizer: Tokenizer, texts: list[bytes], n_bytes: int) -> None:
-    """Encode and decode every text, print the speed, and raise FastbpeError if a byte differs."""
-    encoded, seconds = _timed(lambda: [tokenizer.encode_ordinary(text) for text in texts])
-    n_tokens = sum(map(len, encoded))
-    ratio = n_bytes / n_tokens
-    _tell("encoded", f"{n_tokens:,} tokens, {ratio:.2f} bytes per token, {_speed(n_bytes, seconds)}")
-    decoded, seconds = _timed(lambda: [tokenizer.decode_bytes(ids) for ids in encoded])
-    _tell("decoded", f"{sum(map(len, decoded)):,} bytes, {_speed(n_bytes, seconds)}")
+def _check_round_trip(texts: list[bytes], decoded: list[bytes]) -> None:
+    """Raise FastbpeError if a byte of a text differs after decoding."""
     for text, back in zip(texts, decoded, strict=True):
         if text != back:
-            raise FastbpeError(f"a text came back changed; it begins with {text[:60]!r}: please report this")
-    _tell("checked", "nothing was lost: every byte came back")
+            raise FastbpeError(f"a text came back changed, which is a bug to report; it begins with {text[:60]!r}")
 
 
 def python_lines(path: str) -> str:
@@ -183,6 +194,10 @@ def _choose_output(asked: str | None) -> str:
 def _tell(what: str, found: str) -> None:
     streams.say(f"{what:8} {found}")
     streams.flush()  # before a step that takes seconds
+
+
+def _keep_quiet(what: str, found: str) -> None:
+    pass
 
 
 def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
+import glob
+import os
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import cast
 
+from fastbpe._utils.suggestions import did_you_mean
 from fastbpe.cli import streams
-from fastbpe.cli.failures import MENDABLE
+from fastbpe.cli.failures import MENDABLE, in_words_of_shell
 from fastbpe.corpus.document_files import format_of
 from fastbpe.corpus.document_formats import FORMATS, check_effects
 from fastbpe.corpus.listing import Listing
-from fastbpe.corpus.remote import as_path
+from fastbpe.corpus.remote import RemotePath, as_path
 from fastbpe.corpus.skipping import ERRORS, ON_ERROR
 from fastbpe.corpus.source_kinds import Cut, Document
 from fastbpe.corpus.sources import check_separator, read_stream
@@ -25,34 +30,34 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 #: Shown by every --help.
 DETAILS = """
 
-FILE is a file, a folder (all .txt, .jsonl and .parquet files below it) or a
-pattern like 'data/*.txt'. A text file is one document of UTF-8, or several
-(--lines, --separator); JSON lines have one in each line, .parquet and .arrow one in each
-row, under "text" (--text-field). Text and lines may be .gz or .zst. First bytes tell
-where a name does not; --format says it by hand. Hidden files are left out. Standard
-input, read without a FILE or for -, is text."""
+FILE is a file, a folder (its .txt, .jsonl and .parquet files, also in subfolders) or
+a pattern such as 'data/*.txt'. A text file holds one document, or several with --lines
+or --separator. JSON lines and tables (.parquet, .arrow) hold one document per line or
+row, under "text" or the name that --text-field gives. Text and JSON lines may be
+compressed (.gz, .zst). If the name of a file does not tell its format, its first bytes
+do, or --format. Hidden files are skipped. Without a FILE, or for -, the text comes from
+standard input."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say where a document ends."""
-    add = parser.add_argument
+    add = parser.add_argument_group("input").add_argument
     add(
         "--lines",
         action="store_true",
-        help="each line of text is a document, without its end (\\n or \\r\\n)",
+        help="each line of a text file is a document, without its line end (\\n or \\r\\n)",
     )
     add("--separator", metavar="TEXT", help="string that separates documents inside a text file; it is dropped")
     add(
         "--text-field",
         metavar="NAME",
-        help="where JSON lines and tables hold their text (default: text); doc.text is nested",
+        help="field or column that holds the text (default: text); doc.text is a field inside a field",
     )
     add(
         "--format",
         choices=FORMATS,
-        help="what all FILEs hold, standard input too (default: by name or first bytes)",
+        help="format of all FILEs and of standard input (default: by name or first bytes)",
     )
-    parser.set_defaults(wrong=parser.error)
 
 
 def refuse_arguments(args: argparse.Namespace, why: str) -> None:
@@ -63,9 +68,9 @@ def refuse_arguments(args: argparse.Namespace, why: str) -> None:
 
 def add_error_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that choose how to treat documents that cannot be read."""
-    add = parser.add_argument
-    add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
-    add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
+    add = parser.add_argument_group("documents that cannot be read").add_argument
+    add("--on-error", choices=ON_ERROR, help="raise: stop (default); skip: skip the document and warn")
+    add("--errors", choices=ERRORS, help="bytes that are not UTF-8 are an error (default), or become U+FFFD")
 
 
 def separator_of(args: argparse.Namespace) -> str | None:
@@ -77,7 +82,8 @@ def separator_of(args: argparse.Namespace) -> str | None:
     try:
         check_effects(_formats(args), format=None, text_field=args.text_field, separator=separator)
     except OptionError as error:
-        args.wrong(str(error))
+        said = str(error).replace("separator='\\n'", "--lines") if args.lines else str(error)
+        args.wrong(in_words_of_shell(said, args))
     return separator
 
 
@@ -103,7 +109,26 @@ def files_of(name: str, args: argparse.Namespace) -> list[str]:
     """Return the files that an argument names, or standard input."""
     if name == streams.STDIN:
         return [name]
+    _check_exists(name, args)
     return [str(path) for path in Listing(args.format, args.text_field or "text").files(as_path(name))]
+
+
+def _check_exists(name: str, args: argparse.Namespace) -> None:
+    """Raise FileNotFoundError for a file that is not there, with the file or the option that may be meant."""
+    path = as_path(name)
+    if isinstance(path, RemotePath) or not name or path.exists() or glob.has_magic(name):
+        return
+    there = {str(one) for one in path.parent.iterdir()} if path.parent.is_dir() else ()
+    way_out = did_you_mean(name, there)
+    if not way_out and not path.suffix:
+        text = shlex.quote(name)
+        shows = any(action.dest == "text" for action in args.command._actions)
+        way_out = (
+            f"to see this text: {args.command.prog} --text {text}"
+            if shows
+            else f"to read this text: echo {text} | {args.command.prog} ..."
+        )
+    raise FileNotFoundError(f"{name}: {os.strerror(errno.ENOENT)}{way_out and '; ' + way_out}")
 
 
 def read(

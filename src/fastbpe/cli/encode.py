@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fastbpe._core.text.utf8_text import utf8_size
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
 from fastbpe.cli import documents, encode_files, sequences, streams
 from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_any
@@ -16,22 +17,21 @@ from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn text into ids"
-DETAILS = f"""{documents.DETAILS}
+DETAILS = f"""
 
-The ids of a document come out on one line, separated by spaces. Text is one
-document, line ends included: `fastbpe decode` gives it back byte for byte.
-Special tokens in the text are text like any other, unless --allow-special or
---forbid-special says otherwise.
+Prints the ids of each document on one line, separated by spaces, or as a JSON list
+with --json. A text file is one document, line ends included: `fastbpe decode` gives it
+back byte for byte. Special tokens in the text are plain text unless --allow-special or
+--forbid-special is given.
 
-With -o the documents become one file of ids instead. If that is stopped, the
-same command continues where it stopped. Files are streamed. A whole document is held
-in memory only if the tokenizer has no split pattern. With --shard I/N, N commands on any
-machines write a part each; one that is done already is not written again.
+With -o, the ids of all documents go into one file. If the command is interrupted, run
+it again: it continues where it stopped. Files are streamed; a whole document is held in
+memory only if the tokenizer has no split pattern. With --shard I/N, N commands, on one
+or several machines, write one part each. A part that is finished is not written again.
 
-With a model of `train --mode ids`, FILE holds sequences of integers: a line of text
-each, a .npy array or each row of it, a document of a .bin of ids, a list a line of
-.jsonl, or a row of .parquet (--text-field names field or column; default:
-input_ids). Each has a line of ids; with -o it is a document."""
+With a tokenizer of `train --mode ids`, FILE holds sequences of integers: one per line
+of text, per row of a .npy array, per document of a .bin file of ids, per list of
+.jsonl, or per row of .parquet (--text-field: its field or column, default input_ids).{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt
@@ -49,23 +49,38 @@ examples:
   257 259 114 259 115 116 60 124 101 110 100 124 62 10
   $ fastbpe encode -m words.fbpe words.txt -o words.bin --lines --document-end '<|end|>'
   words.bin: 14 ids of 1 document
+  $ printf 'low\nlower\n' | fastbpe encode -m words.fbpe --lines --json
+  [257]
+  [257, 101, 114]
 """
 _IDS_A_WRITE = 1 << 16  # ids written at a time: all digits of a large text would take ten times its memory
 Encode = Callable[[str | bytes], list[int]]
 
 
+class _Form(NamedTuple):
+    """Line of a document: before its ids, between two of them, and after them."""
+
+    start: bytes
+    between: str
+    end: bytes
+
+
+_PLAIN, _JSON = _Form(b"", " ", b"\n"), _Form(b"[", ", ", b"]\n")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to encode (default: standard input)")
-    documents.add_arguments(parser)
-    add_special(parser)
-    parser.add_argument(
+    add_model(parser)
+    special = parser.add_argument_group("special tokens in the text")
+    add_special(special)
+    special.add_argument(
         "--forbid-special",
         action="store_true",
         help="fail if the text holds a special token that is not allowed",
     )
+    documents.add_arguments(parser)
     encode_files.add_arguments(parser)
-    add_model(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -84,6 +99,7 @@ def run(args: argparse.Namespace) -> None:
         sequences.encode(args, tokenizer)
         return
     encode = _choose(tokenizer, args.allow_special, args.forbid_special)
+    form = _JSON if args.json else _PLAIN
     special = tokenizer.special_tokens if args.allow_special or args.forbid_special else ()
     names = [name for argument in args.files or [streams.STDIN] for name in documents.files_of(argument, args)]
     is_seen = sys.stdout is not None and sys.stdout.isatty()  # a bar between the ids would be in the way
@@ -92,10 +108,11 @@ def run(args: argparse.Namespace) -> None:
             number, is_start = 1, True
             for texts, ends in documents.read(name, args, tokenizer, special):
                 for i, text in enumerate(texts, 1):
-                    _write(_encode(encode, text, f"{streams.name_of(name)}:{number}"), is_start=is_start)
+                    ids = _encode(encode, text, f"{streams.name_of(name)}:{number}")
+                    _write(ids, form, is_start=is_start)
                     is_start = i < len(texts) or ends
                     if is_start:
-                        streams.write(b"\n")
+                        streams.write(form.end)
                         number += 1
                 phase.update(utf8_size(texts))
 
@@ -116,14 +133,16 @@ def _encode(encode: Encode, text: str | bytes, where: str) -> list[int]:
     except SpecialTokenError as error:
         found = str(error).partition("\n")[0]  # without the ways out, which are Python code
         raise SpecialTokenError(
-            f"{where}: {found} Make it its id by --allow-special, or text by leaving out --forbid-special."
+            f"{where}: {found} Encode it as its id with --allow-special, or as text without --forbid-special."
         ) from None
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _write(ids: list[int], *, is_start: bool) -> None:
+def _write(ids: list[int], form: _Form, *, is_start: bool) -> None:
     """Write ids on the line of their document. is_start: they are its first."""
+    if is_start:
+        streams.write(form.start)
     for start in range(0, len(ids), _IDS_A_WRITE):
-        space = " " if start or not is_start else ""
-        streams.write((space + " ".join(map(str, ids[start : start + _IDS_A_WRITE]))).encode())
+        before = form.between if start or not is_start else ""
+        streams.write((before + form.between.join(map(str, ids[start : start + _IDS_A_WRITE]))).encode())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
+import re
+import shlex
 from collections.abc import Iterator
 
 from fastbpe.cli import streams
@@ -15,25 +18,73 @@ FAILURE, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as a shell repor
 # ImportError: an optional package that a file needs is not installed.
 MENDABLE = (FastbpeError, OSError, ValueError, MemoryError, ImportError)
 
+#: Arguments of Python whose options have other names.
+_OF_SHELL = {
+    "format": "to",
+    "overwrite": "force",
+    "special_tokens": "special",
+    "field": "text_field",
+}
+_ARGUMENT = re.compile(
+    r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted
+    r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\['[^\]]*\]|\.\.\.|-?[\w.]*\w|)"
+)
 
-def describe(error: BaseException) -> str:
-    """Return an error as one line. An OSError begins with its file and has no number."""
+
+def describe(error: BaseException, args: argparse.Namespace | None = None) -> str:
+    """Return an error as one line. An OSError begins with its file and has no number.
+
+    args: arguments of the command, whose options the line names where the error names arguments of Python.
+    """
     if isinstance(error, OSError) and error.strerror:
         name = error.filename2 or error.filename  # after a failed renaming, the name that was meant
         return f"{os.fsdecode(name)}: {error.strerror}" if name else error.strerror
     text = " ".join(str(error).split("\n")).strip()
+    if args is not None:
+        text = in_words_of_shell(text, args)
     return text or ("not enough memory" if isinstance(error, MemoryError) else type(error).__name__)
+
+
+def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
+    """Write `name=value`, the arguments of Python in an error, as options of the command.
+
+    An argument that the command has no option for stays as it is.
+    """
+    flags: dict[str, str] = {
+        action.dest: max(action.option_strings, key=len)
+        for action in args.command._actions
+        if action.option_strings
+    }
+    for name, of_shell in _OF_SHELL.items():
+        if of_shell in flags and name not in flags:
+            flags[name] = flags[of_shell]
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        if name not in flags:
+            return found[0]
+        if value in ("True", "None", "...", ""):
+            return flags[name]
+        words = re.findall(r"'([^']*)'|\"([^\"]*)\"", value)
+        if words:
+            return " ".join(f"{flags[name]} {shlex.quote(one or other)}" for one, other in words)
+        return f"{flags[name]} {value}"
+
+    return _ARGUMENT.sub(option, text)
 
 
 class Complaints:
     """Errors of single files: a command reports each, and goes on with the next file.
 
+    Args:
+        args: arguments of the command.
+
     Attributes:
         status: exit status of the command.
     """
 
-    def __init__(self) -> None:
-        self.status = 0
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._args, self.status = args, 0
 
     @contextlib.contextmanager
     def reported(self) -> Iterator[None]:
@@ -41,5 +92,5 @@ class Complaints:
         try:
             yield
         except MENDABLE as error:
-            streams.complain(describe(error))
+            streams.complain(describe(error, self._args))
             self.status = FAILURE

@@ -18,14 +18,14 @@ DETAILS = f"""
 NAME is one of
   {", ".join([*VOCABULARIES][:7])},
   {", ".join([*VOCABULARIES][7:])},
-a model of OpenAI's (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co,
-whose tokenizer.json is taken (HF_TOKEN and HF_ENDPOINT count). A file is kept
-only if its SHA-256 is the published one; the file of a repository, which publishes
-none, is printed. Files go into a folder of the user's cache (XDG_CACHE_HOME, or
-~/.cache/fastbpe). No other command downloads anything; with FASTBPE_OFFLINE=1
-neither does this one. A NAME that fails is reported, the others are fetched all
-the same, and the exit status is 1. --list downloads nothing: it shows which
-vocabularies this machine has, or the places where a NAME is searched."""
+a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co whose
+tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set). A published
+vocabulary is kept only if its SHA-256 is the published one. Repositories publish no
+SHA-256: the command prints that of their file. Files go into the user's cache
+(XDG_CACHE_HOME, or ~/.cache/fastbpe). No other command downloads anything, and with
+FASTBPE_OFFLINE=1 this one does not either. If a NAME fails, the command reports it,
+fetches the others, and exits with status 1. --list downloads nothing: it shows which
+vocabularies are on this machine or, for a NAME, where it is looked for."""
 EXAMPLE = r"""
 example:
   $ FASTBPE_OFFLINE=1 fastbpe fetch gpt-4o 2> why.txt || cat why.txt
@@ -42,8 +42,12 @@ _N_MODELS = 4  # models that --list shows of a vocabulary; --json has all
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("names", metavar="NAME", nargs="*", help="a vocabulary, a model or a repository")
-    parser.add_argument("--list", action="store_true", help="show what is on this machine; download nothing")
-    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list vocabularies and where they are on this machine; download nothing",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
         _show_places(args) if args.names else _show_known(args)
         return 0
     if not args.names:
-        args.command.error("give a NAME to download, or --list to see the names")
-    complaints = Complaints()
+        args.wrong("no NAME to download; --list shows the names")
+    complaints = Complaints(args)
     rows = []
     for name in args.names:
         found = None
@@ -72,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         )
         if args.json:
             continue
-        checked = "as published" if found.is_checked else "nobody publishes what it should be"
+        checked = "as published" if found.is_checked else "no SHA-256 is published to compare"
         there = "" if found.is_new else "there already, "
         streams.tell(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
     if args.json:

@@ -13,8 +13,11 @@ from fastbpe.patterns import resolve_pattern
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-SUMMARY = "show what a tokenizer file holds"
-DETAILS = ""
+SUMMARY = "describe a tokenizer"
+DETAILS = """
+
+Prints the size of the vocabulary, its split pattern, special tokens and roles, the
+longest tokens, and how it was trained, as far as the file says so."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -35,7 +38,7 @@ _SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")  # keys of the trai
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model(parser, as_flag=False)
-    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fastbpe.cli import streams
+from fastbpe.cli import encode_files, outputs
 from fastbpe.corpus.id_headers import HEADERS
 from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.id_files.merging import merge_shards
@@ -12,12 +12,12 @@ from fastbpe.id_files.merging import merge_shards
 SUMMARY = "merge shards or files of ids into one file"
 DETAILS = """
 
-Reads the shards that `fastbpe encode --shard` wrote, compares each with the
-hashes in its manifest, and writes the file that a run without --shard would have
-written, byte for byte. RUN is their folder, or the OUT that they were written
-for, or a file of ids (.bin, .idx, .npy, .parquet, .arrow). Several are joined in
-the order given; they must be of one tokenizer, with one dtype and the same ids
-around documents. The ending of -o chooses the format, so one RUN is converted."""
+Reads the shards that `fastbpe encode --shard` wrote, checks each against the hashes
+in its manifest, and writes the file that a run without --shard would have written,
+byte for byte. RUN is their folder, the OUT of their runs, or a file of ids (.bin, .idx,
+.npy, .parquet, .arrow). Several RUNs are joined in the given order; they must have the
+same tokenizer, dtype, and tokens around documents. The ending of -o sets the format, so
+a single RUN can be converted."""
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > a.txt; printf 'lower low\n' > b.txt
@@ -42,19 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs",
         metavar="RUN",
         nargs="+",
-        help="folder of shards, the OUT that they were written for, or a file of ids",
+        help="folder of shards, the OUT of their runs, or a file of ids",
     )
     add("-o", "--output", metavar="OUT", required=True, help=f"file to write: {', '.join(SUFFIXES)}")
-    add("--header", choices=HEADERS, help="what stands in front of the ids of a .bin: the header of llm.c")
-    add("--overwrite", action="store_true", help="replace OUT if it exists")
-    add("--quiet", action="store_true", help="no progress bar and no summary")
+    add("--header", choices=HEADERS, help="header in front of the ids of a .bin file: llm.c's")
+    outputs.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Merge and say what was written."""
     progress = False if args.quiet else None
-    options = {"progress": progress, "overwrite": args.overwrite, "header": args.header}
+    options = {"progress": progress, "overwrite": bool(args.force), "header": args.header}
     summary = merge_shards(args.runs, args.output, **options)
-    if not args.quiet:
-        documents = "document" if summary.n_documents == 1 else "documents"
-        streams.tell(f"{args.output}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}")
+    outputs.report(args, encode_files.said(summary), encode_files.facts(summary))

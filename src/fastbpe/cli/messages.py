@@ -37,7 +37,7 @@ def read(name: str) -> list[Request]:
     """Read the chats of a file or of standard input.
 
     Raises:
-        FormatError: it is no JSON, or holds something else than chats.
+        FormatError: it is not JSON, or holds something else than chats.
     """
     where = streams.name_of(name)
     data = streams.read(name)

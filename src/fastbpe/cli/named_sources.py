@@ -24,33 +24,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="text or counts to learn from, and their name, such as en=en/ (repeatable); instead of FILE",
+        help="text or counts with a name, such as en=en/, instead of FILE (repeatable)",
     )
     add(
         "--weights",
         metavar="NAME=N",
         action="append",
         type=_named(int),
-        help="let a source count as if it were there N times (repeatable; default: 1)",
+        help="count a source N times (repeatable; default: 1)",
     )
-    add("--parity", action="store_true", help="make each merge for the source that needs the most tokens")
+    add("--parity", action="store_true", help="choose each merge for the source that is compressed worst")
     add(
         "--dev",
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="text whose tokens tell what a source needs, best the same text for each (repeatable)",
+        help="text that measures the compression of a source, best the same text in each language (repeatable)",
     )
     add(
         "--ratio",
         metavar="NAME=X",
         action="append",
         type=_named(float),
-        help="instead of --dev: compare bytes per token of the source, divided by X (repeatable)",
+        help="without --dev: divide the bytes per token of the source by X (repeatable)",
     )
-    add("--window", metavar="N", type=int, help="of the last N merges, a source has --alpha / number of sources")
+    add(
+        "--window",
+        metavar="N",
+        type=int,
+        help="of the last N merges, a source gets at most alpha / number of sources (see --alpha)",
+    )
     add("--alpha", metavar="X", type=float, help="see --window (default: 2)")
-    add("--global-merges", metavar="N", type=int, help="first merges that are made for all sources together")
+    add(
+        "--global-merges",
+        metavar="N",
+        type=int,
+        help="number of first merges that are learned from all sources together",
+    )
 
 
 def check(args: argparse.Namespace) -> None:

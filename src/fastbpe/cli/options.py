@@ -12,7 +12,7 @@ from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_MODEL_HELP = "a tokenizer: file or folder of any format, or a name (gpt-4o, o200k_base, org/name; see fetch)"
+_MODEL_HELP = "tokenizer: a file or folder of any format, or a name such as gpt-4o or org/name (see fetch)"
 
 
 class Named(NamedTuple):
@@ -24,7 +24,9 @@ class Named(NamedTuple):
 
 def add_input(parser: argparse.ArgumentParser) -> None:
     """Add the input of a command that reads one file or standard input."""
-    parser.add_argument("file", metavar="FILE", nargs="?", default=STDIN, help="default: standard input; so is -")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", default=STDIN, help="file to read (default and -: standard input)"
+    )
 
 
 def add_model(
@@ -38,38 +40,39 @@ def add_model(
         several: -m may be repeated.
         required: bool – -m must be given.
     """
+    group = parser.add_argument_group("tokenizer")
     if several:
         said = _MODEL_HELP + "; repeatable"
-        parser.add_argument(
+        group.add_argument(
             "-m", "--model", metavar="MODEL", required=required, action="append", default=[], help=said
         )
     elif as_flag:
-        parser.add_argument("-m", "--model", metavar="MODEL", required=required, help=_MODEL_HELP)
+        group.add_argument("-m", "--model", metavar="MODEL", required=required, help=_MODEL_HELP)
     else:
         parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
-    group = parser.add_argument_group(
-        "for formats that store no pattern or special tokens (.tiktoken, merges.txt)"
-    )
     group.add_argument(
-        "--pattern", metavar="NAME_OR_REGEX", help="split pattern: gpt2, cl100k, o200k, ..., a regex, or none"
+        "--pattern",
+        metavar="NAME_OR_REGEX",
+        help="split pattern, for formats that store none (.tiktoken, merges.txt): gpt2, cl100k, o200k, ..., a "
+        "regex, or none",
     )
     group.add_argument(
         "--special",
         metavar="TOKEN=ID",
         action="append",
         type=token_and_id,
-        help="a special token and its id (repeatable); in place of all that the file holds or is known for",
+        help="a special token and its id (repeatable); replaces all special tokens of the file",
     )
 
 
-def add_special(parser: argparse.ArgumentParser) -> None:
+def add_special(parser: argparse._ActionsContainer) -> None:
     """Add the flag for special tokens that become their ids."""
     parser.add_argument(
         "--allow-special",
         metavar="TOKEN",
         action="append",
         default=[],
-        help="where this special token stands in the text, it becomes its id (repeatable); all: each one",
+        help="encode this special token in the text as its id, not as text (repeatable); all: every one",
     )
 
 
@@ -114,7 +117,7 @@ def load_text_model(
     """Load a tokenizer of text. Raises FormatError for one of sequences of integers."""
     tokenizer = load(name, pattern=pattern, special_tokens=special_tokens)
     if not isinstance(tokenizer, Tokenizer):
-        raise FormatError(f"{name}: a tokenizer of sequences of integers, and this command works on text")
+        raise FormatError(f"{name}: it encodes sequences of integers, and this command reads text")
     return tokenizer
 
 
@@ -126,14 +129,14 @@ def token_and_id(text: str) -> tuple[str, int]:
     return token, int(token_id)
 
 
-def add_roles(parser: argparse.ArgumentParser) -> None:
+def add_roles(parser: argparse._ActionsContainer) -> None:
     """Add the flag for roles of special tokens."""
     parser.add_argument(
         "--roles",
         metavar="ROLE=TOKEN",
         type=_role_of,
         action="append",
-        help="a special token's role, as eos=</s>: bos, eos, unk, sep, pad, cls or mask; may be repeated",
+        help="role of a special token, such as eos=</s>: bos, eos, unk, sep, pad, cls or mask (repeatable)",
     )
 
 
@@ -146,5 +149,5 @@ def _role_of(text: str) -> tuple[str, str]:
     """Read `ROLE=TOKEN`."""
     role, sign, token = text.partition("=")
     if not sign or not token:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a role and its token, as eos=</s>")
+        raise argparse.ArgumentTypeError(f"{text!r}: give a role and its token, such as eos=</s>")
     return role, token

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import warnings
 from typing import TYPE_CHECKING
 
-from fastbpe.cli import streams
+from fastbpe.cli import outputs, streams
 from fastbpe.display.visible import visible_text
 from fastbpe.formats.atomic_files import write_with
 
@@ -33,11 +34,24 @@ FURTHER_FONTS = (
 )
 
 
-def check(name: str) -> None:
+def add_arguments(group: argparse._ActionsContainer, what: str) -> None:
+    """Add --plot and --force. what: the things that are drawn."""
+    group.add_argument(
+        "--plot", metavar="PICTURE", help=f"draw {what} into a .png or .svg file (needs matplotlib)"
+    )
+    outputs.add_force(group, "PICTURE")
+
+
+def check(args: argparse.Namespace) -> None:
     """Raise an error if a plot cannot be written: by its ending, its place, or without matplotlib."""
+    name = args.plot
+    if name is None:
+        if args.force:
+            args.wrong("--force goes with --plot")
+        return
     if not name.endswith((".png", ".svg")):
         raise ValueError(f"--plot {name}: give it the ending .png or .svg")
-    streams.check_output(name)
+    outputs.refuse_existing(args, name)
     try:
         import matplotlib  # noqa: F401
     except ImportError:

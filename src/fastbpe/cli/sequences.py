@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fastbpe.cli import streams
+from fastbpe.cli import encode_files as encode_ids
+from fastbpe.cli import outputs, streams
 from fastbpe.errors import FormatError, InvalidTokenError, TrainingError
 from fastbpe.id_files.parts import beside
 from fastbpe.id_files.reader import open_ids
@@ -32,7 +33,7 @@ _OF_TEXT = (
     "on_error",
     "errors",
 )
-_OF_FILES = ("document_start", "document_end", "dtype", "num_threads", "overwrite", "header")
+_OF_FILES = ("document_start", "document_end", "dtype", "num_threads", "header")
 _WITH_FIELDS = (".jsonl", ".ndjson", ".parquet", ".arrow")  # endings of files that hold sequences in fields
 
 
@@ -64,9 +65,11 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
         options: arguments of `train` that the command line gave.
     """
     if Path(args.output).suffix not in ("", ".fbpe"):
-        raise FormatError(f"{args.output}: a tokenizer of sequences is written as .fbpe")
+        raise FormatError(f"{args.output}: a tokenizer of sequences can be written only as a .fbpe file")
     if args.option:
-        raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
+        raise TrainingError(
+            f"--option {args.option[0][0]}=...: only --mode codepoint and --mode unigram have such options"
+        )
     files = args.files or [streams.STDIN]
     tokenizer: Any = train(
         (sequence for name in files for sequence in read(name, args.text_field)),
@@ -76,12 +79,13 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
         **options,
     )
     tokenizer.save(args.output)
-    if not args.quiet:
-        report = tokenizer.training_report
-        streams.tell(
-            f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {report['n_symbols']:,} symbols in "
-            f"{report['n_sequences']:,} {'sequence' if report['n_sequences'] == 1 else 'sequences'}"
-        )
+    report = tokenizer.training_report
+    outputs.report(
+        args,
+        f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {report['n_symbols']:,} symbols in "
+        f"{report['n_sequences']:,} {'sequence' if report['n_sequences'] == 1 else 'sequences'}",
+        {"file": args.output, "vocab_size": tokenizer.vocab_size, "training": report},
+    )
 
 
 def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
@@ -93,7 +97,10 @@ def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
                 ids = tokenizer.encode(sequence)
             except ValueError as error:
                 raise ValueError(f"{streams.name_of(name)}, sequence {number}: {error}") from None
-            write_line(ids)
+            if args.json:
+                streams.say_json(ids, indent=None)
+            else:
+                write_line(ids)
 
 
 def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
@@ -102,10 +109,10 @@ def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None
     options = {name: value for name in _OF_FILES if (value := getattr(args, name)) is not None}
     if args.text_field is not None:
         options["field"] = args.text_field
-    summary = tokenizer.encode_files(args.files, args.output, progress=False if args.quiet else None, **options)
-    if not args.quiet:
-        sequences = "sequence" if summary.n_documents == 1 else "sequences"
-        streams.tell(f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {sequences}")
+    summary = tokenizer.encode_files(
+        args.files, args.output, overwrite=bool(args.force), progress=False if args.quiet else None, **options
+    )
+    outputs.report(args, encode_ids.said(summary, "sequence"), encode_ids.facts(summary))
 
 
 def _fields(args: argparse.Namespace) -> tuple[str, ...]:
@@ -142,4 +149,4 @@ def write_line(line: list[int]) -> None:
 def _refuse_flags_of_text(args: argparse.Namespace, but: tuple[str, ...] = ()) -> None:
     for flag in _OF_TEXT:
         if flag not in but and getattr(args, flag, None) not in (None, False, []):
-            args.wrong(f"--{flag.replace('_', '-')} is for text, and the model is one of sequences of integers")
+            args.wrong(f"--{flag.replace('_', '-')} is for text, and this tokenizer encodes sequences of integers")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 
-from fastbpe.cli import documents, streams
+from fastbpe.cli import documents, outputs, streams
 from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_models
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.display import html, painting
@@ -16,13 +17,13 @@ from fastbpe.display.shown_text import ShownText, show
 from fastbpe.formats.atomic_files import write_with
 
 SUMMARY = "show the tokens of texts, in colours"
-DETAILS = f"""{documents.DETAILS}
+DETAILS = f"""
 
-Each text is shown as each tokenizer (-m, repeatable) sees it. White space and
-control characters become visible signs, bytes of a part of a character stand in
-brackets. Special tokens in the text are text, unless --allow-special says
-otherwise. Without a terminal, or with NO_COLOR set, bars stand between the
-tokens. --json writes a line for each text and tokenizer."""
+Shows how each tokenizer splits each text; repeat -m for several. White space and
+control characters appear as visible signs, and bytes of an incomplete character in
+brackets. Special tokens in the text are plain text unless --allow-special is given.
+Without a terminal, or with NO_COLOR set, bars stand between the tokens. --json prints
+a line per text and tokenizer.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -35,7 +36,7 @@ examples:
   257|101|115|116
   $ fastbpe show -m words.fbpe --text low --json
   ...
-  $ fastbpe show -m words.fbpe words.txt --html words.html
+  $ fastbpe show -m words.fbpe words.txt --html words.html --quiet
 """
 
 
@@ -44,27 +45,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to show (default: standard input)")
     add("-t", "--text", metavar="TEXT", help="show this text instead of files")
-    documents.add_arguments(parser)
+    add_model(parser, several=True)
+    add_special(parser)
     add("--ids", action="store_true", help="show the ids below the tokens")
     add("--bytes", action="store_true", help="show the bytes below the tokens, in hexadecimal")
     add("--offsets", action="store_true", help="show start and end below the tokens, in characters")
-    add("--json", action="store_true", help="as JSON, a line for each text and tokenizer, for programs")
-    add("--html", metavar="FILE", help="write one page that needs nothing else, for a browser")
-    add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal (default)")
-    add_special(parser)
-    add_model(parser, several=True)
+    documents.add_arguments(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal (default)"
+    )
+    group.add_argument(
+        "--json", action="store_true", help="print JSON, a line per text and tokenizer, for programs"
+    )
+    group.add_argument("--html", metavar="PAGE", help="write a self-contained page for a browser")
+    outputs.add_force(group, "PAGE")
+    group.add_argument("--quiet", action="store_true", default=None, help="with --html: no line of result")
 
 
 def run(args: argparse.Namespace) -> None:
     """Show each text as each tokenizer sees it."""
     if args.text is not None:
         if args.files:
-            args.wrong("--text: shows this text, and reads no files")
-        documents.refuse_arguments(args, "--text shows its text, and reads no files")
+            args.wrong("--text and FILE: give one of them")
+        documents.refuse_arguments(args, "they are for files, and --text gives the text itself")
     if args.json and args.html is not None:
         args.wrong("--json and --html: give one of them")
+    if args.html is None and (args.force or args.quiet):
+        args.wrong("--force and --quiet go with --html")
     if args.html is not None:
-        streams.check_output(args.html)
+        outputs.refuse_existing(args, args.html)
     models = load_models(args)
     details = Details(args.ids, args.bytes, args.offsets)
     if args.html is not None:
@@ -74,6 +84,8 @@ def run(args: argparse.Namespace) -> None:
         )
         parts = html.page(blocks, details)
         write_with(args.html, lambda file: file.writelines(part.encode() for part in parts))
+        if not args.quiet:
+            streams.tell_result(f"{args.html}: a page for a browser, {os.path.getsize(args.html):,} bytes")
     elif args.json:
         for model, name, shown in _shown(args, models, details):
             streams.say_json(as_dict(model, name, shown), indent=None)

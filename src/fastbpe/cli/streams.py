@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from fastbpe.display.visible import visible_text
 
@@ -25,7 +26,11 @@ def name_of(name: str) -> str:
 def open_input(name: str) -> Iterator[BinaryIO]:
     """Open a file, or standard input, for reading bytes."""
     if name == STDIN:
-        yield _bytes_of(sys.stdin, "standard input")
+        stream = _bytes_of(sys.stdin, "standard input")
+        if sys.stdin.isatty():
+            note(f"reading standard input; {'Ctrl-Z and Enter end' if os.name == 'nt' else 'Ctrl-D ends'} it")
+            stream = io.BufferedReader(_EndsOnce(stream))
+        yield stream
     else:
         with open(name, "rb") as file:
             yield file
@@ -73,6 +78,13 @@ def note(text: str) -> None:
             print(f"fastbpe: {visible_text(text)}", file=sys.stderr)
 
 
+def tell_result(text: str) -> None:
+    """Write one line about the result of a command to standard error, every character visible."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(visible_text(text), file=sys.stderr)
+
+
 def flush() -> None:
     """Flush standard output, so that an error (full disk, closed pipe) is raised here and not at exit."""
     if sys.stdout is not None:
@@ -96,6 +108,25 @@ def check_output(name: str) -> None:
         raise _error(errno.ENOTDIR if path.parent.exists() else errno.ENOENT, path.parent)
     if not os.access(path.parent, os.W_OK):
         raise _error(errno.EACCES, path.parent)
+
+
+class _EndsOnce(io.RawIOBase):
+    """Standard input of a terminal, which ends at the first Ctrl-D even if the reader asks for more."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._has_ended = stream, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is there into a buffer, and return the number of bytes."""
+        if self._has_ended:
+            return 0
+        found = self._stream.read1(len(buffer))  # type: ignore[attr-defined]
+        self._has_ended = not found
+        buffer[: len(found)] = found
+        return len(found)
 
 
 def _error(number: int, path: Path) -> OSError:

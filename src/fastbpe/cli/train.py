@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
 from fastbpe._utils.choices import Format
-from fastbpe.cli import counting, documents, encode_files, named_sources, sequences, streams
+from fastbpe.cli import counting, documents, encode_files, named_sources, outputs, sequences, streams
 from fastbpe.cli.options import add_roles, roles_of
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
-from fastbpe.tokenizer.export.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, TIES
@@ -19,12 +17,12 @@ from fastbpe.training.superwords import DOCUMENTS, Superwords
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
-DETAILS = f"""{documents.DETAILS}
+DETAILS = f"""
 
-With --mode ids, FILE holds sequences of integers from 0 to --base-size - 1 (image or
-audio codes, notes, DNA): a line of text each, or a .npy array, whose rows are
-sequences if it has two dimensions, .bin, .jsonl or .parquet (see encode). OUT is a
-.fbpe file. A --base knows its size."""
+With --mode ids, FILE holds sequences of integers from 0 to N - 1 (--base-size N), such
+as codes of images or audio, notes, or DNA: one per line of text, per row of a .npy
+array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe file. With
+--base, the size is the base's.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -59,8 +57,8 @@ examples:
   longer.fbpe: 7 tokens, learned from 11 symbols in 2 sequences
 """
 _OUTPUT_HELP = (
-    "file to write; its ending says the format: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; of code "
-    "points sentencepiece's), a folder for GPT-2's two files"
+    "file to write, in the format of its ending: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's, or "
+    "sentencepiece's with --mode codepoint or unigram), or a folder for GPT-2's two files"
 )
 _OPTIONS = (
     "pattern",
@@ -76,32 +74,40 @@ _OPTIONS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="text to learn from, or counts of it (count-pieces)")
+    add("files", metavar="FILE", nargs="*", help="text to learn from, or counts of `fastbpe count-pieces`")
     add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)
     add(
         "--vocab-size",
         metavar="N",
         type=_vocab_size,
         required=True,
-        help="ids to end with; +N: N more than the base",
+        help="number of ids in the finished vocabulary; +N: N more than the base has; characters: as many as the "
+        "text has",
     )
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram", "ids"),
-        help="byte, codepoint and unigram (sentencepiece's) or ids (of integers); default: the base's, or byte",
+        help="byte, codepoint or unigram (sentencepiece's models), or ids (sequences of integers); default: the "
+        "base's, or byte",
     )
     counting.add_arguments(parser)
+    merges = parser.add_argument_group("vocabulary")
+    add = merges.add_argument
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
-    add("--min-count", metavar="N", type=int, help="do not merge a pair that occurs less often (default: 1)")
+    add("--min-count", metavar="N", type=int, help="merge only pairs that occur at least N times (default: 1)")
     add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")
-    add("--base-size", metavar="N", type=int, help="of --mode ids: the integers are 0 to N - 1")
-    add("--max-token-length", metavar="N", type=int, help="of --mode ids: maximum token length in integers")
-    add_roles(parser)
-    add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
-    add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
-    add("--quiet", action="store_true", help="no progress bar and no summary")
+    add("--base-size", metavar="N", type=int, help="with --mode ids: the integers are 0 to N - 1")
+    add("--max-token-length", metavar="N", type=int, help="with --mode ids: maximum token length in integers")
+    add("--base", metavar="MODEL", help="continue from this tokenizer: its tokens keep their ids")
+    add(
+        "--base-special",
+        choices=BASE_SPECIAL,
+        help="keep the ids of its special tokens (default), or move them to the end",
+    )
+    add_roles(merges)
     named_sources.add_arguments(parser)
     _add_superwords(parser)
+    outputs.add_arguments(parser)
 
 
 def _add_superwords(parser: argparse.ArgumentParser) -> None:
@@ -111,13 +117,18 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         "--superwords",
         metavar="N",
         type=_superwords_start,
-        help="then learn tokens of several words, from id N on, or from a share of the ids (0.9); auto: 0.9, or "
-        "all ids of the base",
+        help="learn tokens of several words from id N on, or from a share of the ids (0.9); auto: 0.9, or "
+        "all new ids with --base",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
-    add("--superwords-max-words", metavar="N", type=int, help="most words of one (default: 4; 0: no limit)")
-    add("--superwords-forbid", metavar="TEXT", action="append", help="text that none holds (default: ': ')")
-    add("--superwords-documents", choices=DOCUMENTS, help="what they are learned from (default: lines)")
+    add("--superwords-max-words", metavar="N", type=int, help="maximum words per token (default: 4; 0: no limit)")
+    add(
+        "--superwords-forbid",
+        metavar="TEXT",
+        action="append",
+        help="text that no such token may hold (default: ': ')",
+    )
+    add("--superwords-documents", choices=DOCUMENTS, help="learn them from lines (default) or whole documents")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -135,7 +146,7 @@ def run(args: argparse.Namespace) -> None:
     of_pieces = args.mode in ("codepoint", "unigram")
     # This raises an error for a bad ending before hours of training.
     format = format_of(args.output, "codepoint" if of_pieces else "byte")
-    streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
+    outputs.refuse_existing(args, *outputs.files_of(args.output, format))
     separator = documents.separator_of(args)
     source: Any = counts
     if args.source:
@@ -163,20 +174,22 @@ def run(args: argparse.Namespace) -> None:
         **{name: value for name, value in options.items() if value is not None},
     )
     _write(tokenizer, args.output, format)
-    if not args.quiet:
-        n_bytes, n_left_out = (tokenizer.training_report[name] for name in ("n_bytes", "n_files_left_out"))
-        said = f"{tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes"
-        streams.tell(f"{args.output}: {said}{encode_files.left_out(n_left_out)}")
+    report = tokenizer.training_report
+    said = f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {report['n_bytes']:,} bytes"
+    facts = {"file": args.output, "format": format, "vocab_size": tokenizer.vocab_size, "training": report}
+    outputs.report(args, f"{said}{encode_files.left_out(report['n_files_left_out'])}", facts)
 
 
 def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     """Train on sequences of integers."""
     if args.source or args.weights or args.parity:
-        raise TrainingError("--source, --weights and --parity are for text, and --mode ids learns from integers")
-    streams.check_output(args.output)
+        raise TrainingError(
+            "--source, --weights and --parity do not go with --mode ids, which learns from integers"
+        )
+    outputs.refuse_existing(args, args.output)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     if args.roles:
-        raise TrainingError("--roles is for tokenizers of text, and --mode ids makes none; leave it out")
+        raise TrainingError("--roles does not go with --mode ids, whose special tokens have no roles")
     given |= {
         "separator": documents.separator_of(args),
         "special_tokens": args.special or None,
@@ -196,8 +209,8 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
         kept = output.rstrip("/") + ".fbpe"
         tokenizer.save(kept)
         raise FormatError(f"{output}: {error}; the tokenizer is kept in {kept}") from None
-    if lost := left_out(format, tokenizer.pattern, tokenizer.special_tokens):
-        streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
+    if lost := outputs.lacking(format, tokenizer.pattern, tokenizer.special_tokens):
+        streams.complain(f"{output}: {format} does not store everything; load it with {lost}", "warning")
 
 
 def _superwords_of(args: argparse.Namespace) -> Superwords | None:
@@ -211,7 +224,7 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | None:
     if args.superwords is None:
         if given:
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
-            raise TrainingError(f"{option} is an option of superwords: give --superwords N, too, or leave it out")
+            raise TrainingError(f"{option} goes with --superwords N")
         return None
     if given.get("max_words") == 0:
         given["max_words"] = None

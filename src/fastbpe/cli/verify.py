@@ -24,18 +24,19 @@ _Outcome = tuple[dict[str, object], str, tuple[str, ...]]  # facts, the same in 
 SUMMARY = "check files of ids, vocabularies and conversions"
 DETAILS = """
 
-A file of ids (.bin, .idx, .npy, .parquet, .arrow), or a folder of shards: sizes,
-counts, offsets and the hashes of manifests fit, no shard is missing, all are of
-one tokenizer (with -m of this one), and the vocabulary has each id. Everything is
-read. With --inputs, the files of the corpus have the hashes in the manifests, too.
+For a file of ids (.bin, .idx, .npy, .parquet, .arrow) or a folder of shards, checks
+that sizes, counts, offsets and the hashes of the manifests are right, that no shard is
+missing, that all come from one tokenizer (the one of -m, if given), and that its
+vocabulary has every id. All data is read. With --inputs, the files of the corpus must
+also have the hashes of the manifests.
 
-Any other PATH is a vocabulary: it loads, a copy gives the same ids, and a file
-with the name of a published one is that one. With -m it must also give the ids of
-the tokenizer that it was converted from, to its tokens, to texts made of them,
-and to the lines of --text.
+For a vocabulary, checks that it loads, that a copy of it gives the same ids, and that a
+file with the name of a published vocabulary is that vocabulary. With -m, the original
+of a conversion, both must give the same ids for all tokens, for texts made of them, and
+for the lines of --text.
 
-Prints a line for each PATH. For each problem a line on standard error names the
-file and the place, and the exit status is 1. With --json both stand in one list."""
+Prints a line per PATH. For each problem, a line on standard error names the file and the
+place, and the exit status is 1. --json prints both as one list."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -44,6 +45,7 @@ examples:
   $ fastbpe verify words.bin -m words.fbpe
   words.bin: 1 file, 7 ids of 1 document
   $ fastbpe convert words.fbpe words.json
+  words.json: 260 tokens as huggingface
   $ fastbpe verify words.json -m words.fbpe --text words.txt
   words.json: 356 texts have the ids of words.fbpe
   $ fastbpe verify words.fbpe
@@ -56,22 +58,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
     add("paths", metavar="PATH", nargs="+", help="file of ids, folder of shards, or vocabulary")
-    add("--dtype", choices=READABLE, help="type of the ids of a .bin file with nothing beside it, such as uint16")
+    add("--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file beside it")
     add(
         "--inputs",
         metavar="FOLDER",
-        help="for shards: the corpus, whose files must have the hashes in the manifests",
+        help="for shards: the folder of the corpus, whose files must have the hashes of the manifests",
     )
-    add("--text", metavar="FILE", help="with -m, for vocabularies: a text whose lines must have the same ids")
-    add("--json", action="store_true", help="as JSON, for programs")
+    add("--text", metavar="FILE", help="with -m, for vocabularies: a text whose lines must get the same ids")
+    add("--json", action="store_true", help="print JSON, for programs")
     add_model(parser, required=False)
-    parser.set_defaults(wrong=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
     """Verify each path, also after one has a problem."""
     if args.text is not None and args.model is None:
-        args.wrong("--text compares with the ids of -m MODEL: give it")
+        args.wrong("--text goes with -m MODEL, whose ids it compares")
     pattern, special = _flags(args)
     model: Any = None
     if args.model is not None:
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             verify = _verify_ids if _holds_ids(Path(path)) else _verify_vocabulary
             facts, said, problems = verify(args, path, model)
         except MENDABLE as error:
-            said, problems = "", (describe(error),)
+            said, problems = "", (describe(error, args),)
         found.append({"path": path, "problems": problems, **facts})
         if args.json:
             continue
@@ -119,7 +120,7 @@ def _verify_vocabulary(
     args: argparse.Namespace, path: str, model: Tokenizer | SequenceTokenizer | None
 ) -> _Outcome:
     if isinstance(model, SequenceTokenizer):
-        raise FormatError(f"{args.model}: a tokenizer of sequences of integers, and {path} is no file of ids")
+        raise FormatError(f"{args.model}: it encodes sequences of integers, and {path} is not a file of ids")
     pattern, special = _flags(args)
     if model is not None and (format := _lacking_format(Path(path))):  # what the file lacks is as in the original
         needed = arguments(format, model.pattern, model.special_tokens)

@@ -21,13 +21,14 @@ from fastbpe.vocabularies.search import Found, scripts_of, search_tokens
 SUMMARY = "search and examine the tokens of a vocabulary"
 DETAILS = """
 
-Lists the tokens that fulfil all conditions: id, bytes, script, text. A token that
-holds a part of a character is shown as bytes. With FILEs, a column tells how often
-each token occurs in their texts, where special tokens are text.
+Lists the tokens that meet all conditions: id, length in bytes, script, text. Incomplete
+characters are shown as bytes. With FILEs, a column counts how often each token occurs
+in their texts, in which special tokens are plain text.
 
---report tells which tokens no text can give, which ones the texts never use, which
-look alike, how numbers and indentation are split, and what a script costs. --tree
-shows the merges that make a token; rich, if installed, draws it on a terminal.
+--report examines the whole vocabulary: tokens that no text can produce, tokens that the
+texts never use, tokens that look alike, how numbers and indentation are split, and how
+many tokens each script needs. --tree shows the merges that make a token; if rich is
+installed, it draws the tree on a terminal.
 
 FILE is a file, a folder or a pattern, as for `fastbpe count`; - is standard input."""
 EXAMPLE = r"""
@@ -43,7 +44,7 @@ examples:
    id  bytes  count  script  token
   256      2      0  Latin   'lo'
   258      4      0  Latin   ' low'
-  and 1 more: --limit shows them
+  and 1 more; --limit 3 shows all
   $ fastbpe vocab -m words.fbpe --regex '^ ' --json > spaces.json
   $ fastbpe vocab -m words.fbpe --tree low
   ...
@@ -59,24 +60,30 @@ _N_SCRIPTS = 15  # scripts with a bar of their own
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="texts to count the tokens in (default: none)")
-    documents.add_arguments(parser)
-    search = parser.add_argument_group("which tokens")
-    search.add_argument("-t", "--text", metavar="TEXT", help="that hold this text")
-    search.add_argument("--regex", metavar="REGEX", help="in which this pattern is found (as Python's re)")
-    search.add_argument("--id", metavar="N[-M]", action="append", type=_range, help="with these ids (repeatable)")
-    search.add_argument("--length", metavar="N[-M]", type=_range, help="tokens of this length in bytes")
-    search.add_argument("--script", metavar="NAME", help="of a script: Latin, Han, ..., digits, signs, names")
-    order = search.add_mutually_exclusive_group()
-    order.add_argument("--longest", action="store_true", help="the longest first (default: by id)")
-    order.add_argument("--rarest", action="store_true", help="the rarest in the texts first")
-    search.add_argument("--limit", metavar="N", type=_limit, help="show at most N (default: 50; with --json all)")
-    add("--report", action="store_true", help="examine the whole vocabulary instead")
-    add("--tree", metavar="TOKEN_OR_ID", help="show the merges that make a token instead; a number is an id")
-    add("--json", action="store_true", help="as JSON, for programs")
-    add("--plot", metavar="FILE", help="draw lengths and scripts into a .png or .svg file (needs matplotlib)")
-    add("--color", choices=("auto", "always", "never"), help="of --tree; auto: on a terminal (default)")
+    add("files", metavar="FILE", nargs="*", help="texts in which to count the tokens (default: none)")
     add_model(parser)
+    documents.add_arguments(parser)
+    search = parser.add_argument_group("search")
+    search.add_argument("-t", "--text", metavar="TEXT", help="tokens that contain this text")
+    search.add_argument("--regex", metavar="REGEX", help="tokens that match this pattern of Python's re, anywhere")
+    search.add_argument("--id", metavar="N[-M]", action="append", type=_range, help="these ids (repeatable)")
+    search.add_argument("--length", metavar="N[-M]", type=_range, help="tokens of this length in bytes")
+    search.add_argument("--script", metavar="NAME", help="Latin, Han, ..., digits, signs, names (special tokens)")
+    order = search.add_mutually_exclusive_group()
+    order.add_argument("--longest", action="store_true", help="longest tokens first (default: by id)")
+    order.add_argument("--rarest", action="store_true", help="tokens that are rarest in the texts first")
+    search.add_argument("--limit", metavar="N", type=_limit, help="show at most N (default: 50; with --json all)")
+    other = parser.add_argument_group("instead of a search")
+    other.add_argument("--report", action="store_true", help="examine the whole vocabulary")
+    other.add_argument(
+        "--tree", metavar="TOKEN_OR_ID", help="show the merges that make a token; a number is an id"
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--color", choices=("auto", "always", "never"), help="with --tree; auto: on a terminal (default)"
+    )
+    output.add_argument("--json", action="store_true", help="print JSON, for programs")
+    plots.add_arguments(output, "lengths and scripts")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -108,19 +115,18 @@ def _check(args: argparse.Namespace) -> None:
         args.wrong("--report and --tree: give one of them")
     for mode in ("report", "tree"):
         if getattr(args, mode) not in (None, False) and (given or args.plot is not None):
-            args.wrong(f"--{(given or ['plot'])[0]} is for a search: it does not go with --{mode}")
+            args.wrong(f"--{(given or ['plot'])[0]} does not go with --{mode}")
     if args.tree is not None and args.files:
-        args.wrong("--tree: reads no files")
+        args.wrong("--tree does not go with FILEs")
     if args.tree is None and args.color is not None:
-        args.wrong("--color: goes with --tree")
+        args.wrong("--color goes with --tree")
     if args.rarest and not args.files:
-        args.wrong("--rarest: give the texts to count in")
+        args.wrong("--rarest counts in texts: give FILEs")
     if args.files:
         documents.separator_of(args)
     else:
-        documents.refuse_arguments(args, "give the texts to count in")
-    if args.plot is not None:
-        plots.check(args.plot)
+        documents.refuse_arguments(args, "they go with FILEs")
+    plots.check(args)
 
 
 def _search(tokenizer: Tokenizer, args: argparse.Namespace) -> list[Found]:
@@ -156,7 +162,7 @@ def _print(args: argparse.Namespace, found: list[Found]) -> None:
     for line in _table(shown):
         streams.say(line)
     if len(found) > limit:
-        streams.say(f"and {len(found) - limit:,} more: --limit shows them")
+        streams.say(f"and {len(found) - limit:,} more; --limit {len(found)} shows all")
 
 
 def _table(found: list[Found]) -> list[str]:
@@ -234,11 +240,11 @@ def _range(text: str) -> range:
     if not dash:
         high = low
     if not (low.isdecimal() and high.isdecimal()) or int(high) < int(low):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number and no range such as 3-5")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number or a range such as 3-5")
     return range(int(low), int(high) + 1)
 
 
 def _limit(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
     return int(text)

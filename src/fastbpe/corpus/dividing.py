@@ -17,7 +17,7 @@ def is_divisible(path: AnyPath, format: str | None, field: str, separator: str |
         path: the file.
         format: its format; None: by name, or else by content.
         field: field that holds the text.
-        separator: what ends the documents of a file of text; None: it is one document.
+        separator: text between the documents of a text file; None: it is one document.
         errors: "replace" could make a separator of bytes that are not UTF-8.
     """
     try:

@@ -159,7 +159,7 @@ def formats_of(paths: Iterable[AnyPath], format: str | None, field: str) -> Iter
 
 
 def has_texts(path: AnyPath, field: str) -> bool:
-    """Tell whether a .json file is lines of JSON of which the first has a text."""
+    """Tell whether a .json file is lines of JSON, and the first line has a text."""
     try:
         with opened(path, None, field) as content:
             if content.format != "jsonl" or content.file is None:

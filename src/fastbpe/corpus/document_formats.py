@@ -18,7 +18,7 @@ from fastbpe.errors import FormatError, OptionError
 FORMATS = ("text", "jsonl", "parquet", "arrow")
 TABLES = ("parquet", "arrow")
 DEFAULT_FIELD = "text"
-AS_TEXT = 'format="text" (--format text) reads it as text'
+AS_TEXT = 'format="text" reads it as text'
 BOM = b"\xef\xbb\xbf"
 
 _PARQUET_MAGIC = b"PAR1"
@@ -211,7 +211,6 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
     if not found or not idle:
         return
     name, value = idle[0], given[idle[0]]
-    flag = "--separator, --lines" if name == "separator" else "--" + name.replace("_", "-")
     if found == {"texts"}:
         raise OptionError(
             f"{name}={value!r} has no effect: it is for files, and the source is texts; leave it out"
@@ -220,6 +219,6 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
     others = " or ".join(sorted(found))
     way_out = "jsonl" if name == "text_field" else "text"
     raise OptionError(
-        f"{name}={value!r} ({flag}) has no effect: it is for {of_what}, and the files are {others}; leave it out, "
-        f'or say what they are by format="{way_out}" (--format {way_out})'
+        f"{name}={value!r} has no effect: it is for {of_what}, and the files are {others}; leave it out, "
+        f'or say what they are by format="{way_out}"'
     )

@@ -75,7 +75,7 @@ class FilesSummary:
         n_ids: int – ids in the output.
         n_bytes: int – bytes of UTF-8 that were encoded, also by runs that this one resumed.
         seconds: float – duration of this call.
-        n_skipped: int – documents that on_error="skip" left out, and files of which it left out the rest.
+        n_skipped: int – documents that on_error="skip" left out, and files whose rest it left out.
         skipped: tuple of str – names of the first ten of them, with file, line or row, and reason.
         n_left_out: int – files of input folders that hold no documents, by their names.
         left_out: tuple of str – names of the first ten of them.
@@ -559,5 +559,5 @@ def _explained(mismatch: Mismatch) -> str:
             said.append(f"{_PARAMETER_NAMES.get(name, name)} {now!r}, which was {before!r}")
     return (
         f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
-        "Repeat the former settings, or give overwrite=True (--overwrite) to begin again"
+        "Repeat the former settings, or give overwrite=True to begin again"
     )

@@ -39,7 +39,7 @@ def encode_texts(
         num_threads: as for `Tokenizer.encode_files`.
 
     Raises:
-        TypeError: a document is neither str nor bytes; the message has its number.
+        TypeError: a document is not str or bytes; the message has its number.
         FormatError: a document is not UTF-8, and job.on_error is "raise"; the message has its number.
     """
     started = time.perf_counter()
@@ -72,7 +72,7 @@ def _checked(text: object, number: int, job: Job) -> Document:
     """Return a document, with invalid UTF-8 replaced if job.errors is "replace".
 
     Raises:
-        TypeError: the document is neither str nor bytes.
+        TypeError: the document is not str or bytes.
         FormatError: it is not UTF-8; or it is None, and job.on_error is "skip".
     """
     if isinstance(text, str):

@@ -35,7 +35,7 @@ class Lines:
         field: str – name of the field that holds the text; with dots also the way to a nested one.
         skip: called with the error of each line without text; None: raise the error.
         errors: str – handler of bytes that are not UTF-8: "strict" or "replace".
-        advice: str – end of the error of a line that is no JSON.
+        advice: str – end of the error of a line that is not JSON.
 
     Attributes:
         n: int – number of lines.

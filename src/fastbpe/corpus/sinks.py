@@ -44,7 +44,7 @@ DTYPES = ID_BYTES  # name → bytes of an id
 ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
 
 _OFFSET_BYTES = 8  # bytes of an int64
-_AGAIN = "to begin again, give overwrite=True (--overwrite)"
+_AGAIN = "to begin again, give overwrite=True"
 
 
 try:
@@ -83,7 +83,7 @@ def check_absent(out: AnyPath) -> None:
     """Raise FileExistsError if a file of an output exists, or a file that would wrongly describe its ids."""
     for name in (*paths_of(out), *stale_paths(out)):
         if name.exists():
-            raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
+            raise FileExistsError(f"{name} exists; to replace it, give overwrite=True")
 
 
 class Sink:
@@ -225,7 +225,7 @@ class Sink:
         if self._header == "llm.c" and self.n_ids + n_ids > MAX_LLMC_IDS:
             raise FormatError(
                 f"{self.out}: more than {MAX_LLMC_IDS:,} ids, which llm.c's header cannot count; write shards "
-                "(shard=, --shard)"
+                "(shard=)"
             )
         with _adding_filename(self.folder):
             self._ids.write(ids)

@@ -33,8 +33,8 @@ KINDS = {
 REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 #: Function that is called with the error of each line or row without text.
 Skip = Callable[[FormatError], object]
-CONVERT = 'convert it first, or give errors="replace" (--errors replace)'  # advice in errors
-OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"  # advice in errors
+CONVERT = 'convert it first, or give errors="replace"'  # advice in errors
+OTHER_FIELD = "name the one that holds the text by text_field="  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
 # Longest path that any system takes (Windows). A longer text is not looked up: to parse a text of megabytes as a
@@ -85,7 +85,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
     if isinstance(source, os.PathLike):
         return (source,), True
     if isinstance(source, bytes):
-        raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
+        raise TypeError("source is bytes: give a path, or a list of documents, such as [text]")
     source = items_in(source, "source")
     if not isinstance(source, Iterable):
         raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
@@ -112,7 +112,7 @@ def warn_of_names(items: Iterable[object]) -> None:
     if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
         other = next((item for item in items if not _names_file(item)), None)
         warnings.warn(
-            f"all {len(items)} documents are taken for texts, not for names of files: {items[0]!r} names one, "
+            f"all {len(items)} documents are read as texts, not for names of files: {items[0]!r} names one, "
             f"but {other!r:.80} does not; give paths as pathlib.Path",
             TrainingWarning,
             stacklevel=2,

@@ -84,7 +84,7 @@ def resolve(
         FileNotFoundError: a path does not exist.
         OptionError: an option can have no effect.
         TrainingError: some str of a list look like paths and some do not, though all name files.
-        TypeError: the source is neither a path nor an iterable of documents.
+        TypeError: the source is not a path or an iterable of documents.
     """
     options = _Options(format, text_field, separator)
     listing = Listing(format, text_field)
@@ -159,7 +159,7 @@ def documents(
     Raises:
         FormatError: a file cannot be read; the message has line or offset.
         OSError: the system cannot open or read a file.
-        TypeError: an item is neither a path nor a document.
+        TypeError: an item is not a path or a document.
     """
     ends = None if separator is None else to_utf8(separator)
     for item in source.items:
@@ -190,7 +190,7 @@ def read(
     Args:
         path: the file, or a part of it.
         format: str or None – as for `documents`.
-        separator: bytes or None – bytes after each document of a text file, which belong to none of them; b"\\n"
+        separator: bytes or None – bytes between the documents of a text file, which are dropped; b"\\n"
             takes a "\\r" before it along. None: the file is one document.
         field: str – field of a line of JSON, or column of a table, that holds the text.
         cut: finds the places between the parts of a long document of a text file; None: it is held whole. With
@@ -326,8 +326,8 @@ def read_stream(
         assert content.file is not None
         if format is None and begins_like_json_lines(content.file.head()):
             warnings.warn(
-                f"{where}: begins like lines of JSON, and is read as text; --format jsonl reads the documents in "
-                "them, --format text says that it is text",
+                f'{where}: it begins like lines of JSON, and is read as text; format="jsonl" reads a document '
+                'from each line, format="text" confirms that it is text',
                 FormatWarning,
                 stacklevel=2,
             )
@@ -338,10 +338,10 @@ def check_separator(separator: str | None) -> None:
     """Check a separator of documents.
 
     Raises:
-        TypeError: it is neither str nor None.
+        TypeError: it is not str or None.
         ValueError: it is empty.
     """
     if separator is not None and not isinstance(separator, str):
         raise TypeError(f"separator must be str, not {type(separator).__name__}")
     if separator == "":
-        raise ValueError('separator="": give what ends a document, or None for whole files')
+        raise ValueError('separator="": give the text between documents, or None for whole files')

@@ -77,7 +77,7 @@ def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collectio
 
     Raises:
         ValueError: the bytes are not UTF-8.
-        TypeError: the text is neither str nor bytes.
+        TypeError: the text is not str or bytes.
     """
     ids, spans = tokenizer.encode_with_offsets(text, allowed_special=allowed_special, disallowed_special=())
     known = KnownTokens(tokenizer)

@@ -92,7 +92,7 @@ def _described(
     new = next((name for name in named.names() if name not in vocab), None)
     if new is not None and len(vocab) < len(tokens):
         raise FormatError(
-            f"{where}: lines are repeated, and {new!r} has none: its id would be that of another token; add a line"
+            f"{where}: lines are repeated, and {new!r} has no line: it would get another token's id; add a line"
         )
     described = {
         "version": "1.0",

@@ -60,7 +60,7 @@ def _read(path: Path) -> str:
     with open(path, "rb") as file:
         data = file.read(MAX_TEMPLATE_BYTES + 1)
     if len(data) > MAX_TEMPLATE_BYTES:
-        raise FormatError(f"{path}: more than {MAX_TEMPLATE_BYTES:,} bytes, which no template needs")
+        raise FormatError(f"{path}: more than {MAX_TEMPLATE_BYTES:,} bytes, more than any template needs")
     try:
         return data.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:

@@ -73,6 +73,6 @@ def format_of(path: str | os.PathLike[str], mode: str, model_type: str = "BPE") 
         shown = ending if ending == _FOLDER else f"a {ending} file"
         raise FormatError(
             f"{os.fsdecode(path)}: no {what} tokenizer can be written as {shown}; choose "
-            f"{choices}, or name the format (export's format=, convert's --to)"
+            f"{choices}, or name another one by format="
         )
     return formats[ending]

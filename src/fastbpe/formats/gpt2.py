@@ -172,7 +172,7 @@ def parse(
         raise FormatError(
             f"{where[1]}: a list of merges does not hold its split pattern, and this one is not a published "
             f"vocabulary that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
-            'load(path, pattern=...); "none" means no splitting (--pattern)'
+            'pattern=...; "none" means no splitting'
         )
     contents = _read(vocab, merges, where)
     _refuse_characters(contents, named, where)
@@ -221,7 +221,7 @@ def _refuse_characters(contents: Contents, named: NamedTokens | None, where: tup
         if len(text) == 1 and text not in ours and not text.isascii() and not text.isspace():
             raise FormatError(
                 f"{where[0]}: token {token_id}, {text!r}, is a character that stands for no byte, so this is a "
-                "vocabulary of characters; of GPT-2's two files fastbpe runs those of bytes"
+                "vocabulary of characters; fastbpe runs GPT-2's two files only if their tokens are bytes"
             )
 
 
@@ -319,7 +319,7 @@ def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, in
         token = bytes_of(text) if text else None
         known = names.setdefault(text, token_id) if token is None else tokens.setdefault(token, token_id)
         if known != token_id:
-            raise FormatError(f"{where}: token {text!r} stands twice, with the ids {known} and {token_id}")
+            raise FormatError(f"{where}: token {text!r} appears twice, with the ids {known} and {token_id}")
     if texts:
         last = max(texts)
         check_spread(last, len(texts), f"{where}: token {texts[last]!r}: the id")
@@ -330,7 +330,7 @@ def _entries(data: bytes, where: str) -> Iterable[tuple[str, object]]:
     try:
         entries = json.loads(data, object_pairs_hook=_Pairs)
     except RecursionError:
-        raise FormatError(f"{where}: it is nested too deep for an object of tokens and ids") from None
+        raise FormatError(f"{where}: it is nested too deeply for an object of tokens and ids") from None
     except ValueError as error:
         raise FormatError(f"{where}: not JSON: {error}") from None
     if not isinstance(entries, _Pairs):
@@ -354,7 +354,7 @@ def _read_merges(data: bytes, ids: Mapping[bytes, int], where: str) -> list[tupl
             continue
         left, right, merged = _parse_merge(line, ids, f"{where}:{number}")
         if lines_of.setdefault((left, right), number) != number:
-            raise FormatError(f"{where}:{number}: this merge stands on line {lines_of[left, right]} already")
+            raise FormatError(f"{where}:{number}: this merge is on line {lines_of[left, right]} already")
         triples.append((left, right, merged))
     return triples
 

@@ -19,7 +19,7 @@ def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     if len(data) > _MAX_CONFIG_BYTES:
-        raise FormatError(f"{path}: more than {_MAX_CONFIG_BYTES} bytes, which no such file has")
+        raise FormatError(f"{path}: more than {_MAX_CONFIG_BYTES} bytes, more than any such file needs")
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -44,10 +44,10 @@ def check_spread(token_id: int, n_tokens: int, place: str) -> None:
 def check_added_tokens(n_tokens: int, where: str) -> None:
     """Raise FormatError for more than MAX_ADDED_TOKENS."""
     if n_tokens > MAX_ADDED_TOKENS:
-        raise FormatError(f"{where}: more than {MAX_ADDED_TOKENS} added tokens: fastbpe takes no more")
+        raise FormatError(f"{where}: more than {MAX_ADDED_TOKENS} added tokens: that is the limit of fastbpe")
 
 
 def check_number(n_entries: int, where: str) -> None:
     """Raise FormatError for more than MAX_ENTRIES."""
     if n_entries > MAX_ENTRIES:
-        raise FormatError(f"{where}: more than {MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
+        raise FormatError(f"{where}: more than {MAX_ENTRIES} entries: that is the limit of fastbpe")

@@ -75,7 +75,7 @@ def _special_tokens(lines: Sequence[str], where: str) -> tuple[dict[str, int], i
         if len(fields) != 2 or not _NUMBER.fullmatch(fields[1]):
             raise FormatError(f"{where}:{number}: expected a special token and its id, found {line[:80]!r}")
         if fields[0] in held:
-            raise FormatError(f"{where}:{number}: special token {fields[0]!r} stands twice")
+            raise FormatError(f"{where}:{number}: special token {fields[0]!r} appears twice")
         held[fields[0]] = int(fields[1])
     return held, end
 
@@ -97,7 +97,7 @@ def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], 
             )
         if lines_of.setdefault((left, right), number) != number:
             raise FormatError(
-                f"{where}:{number}: the pair {left} {right} stands on line {lines_of[left, right]} already"
+                f"{where}:{number}: the pair {left} {right} is on line {lines_of[left, right]} already"
             )
         n_bytes += len(tokens[left]) + len(tokens[right])
         if n_bytes > _MAX_BYTES:
@@ -147,7 +147,7 @@ def dump(
             )
     if len(listed) != 256 + len(merges):
         raise FormatError(
-            f"token {256 + len(merges)} is made by no merge; a minbpe file holds none but bytes and merges"
+            f"token {256 + len(merges)} is made by no merge; a minbpe file holds only bytes and merges"
         )
     if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
         raise FormatError(

@@ -1,7 +1,7 @@
 """Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three sections, or more.
 
 "pieces": the bytes of all pieces, end to end. "lengths": bytes of each piece, uint32. "counts": how often each
-occurs, int64, 1 or more. No piece stands twice. They come in the order of their first appearance, which
+occurs, int64, 1 or more. No piece appears twice. They come in the order of their first appearance, which
 ties="first" needs. The header says how text was split, how many bytes were counted, and how much was left out.
 
 In code-point mode the pieces are words of normalized sentences. The header says with which options they were

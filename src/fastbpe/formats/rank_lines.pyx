@@ -146,7 +146,7 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
 
 
 cdef bint _all_new(Lines* lines) noexcept nogil:
-    """Return True if no token stands twice."""
+    """Return True if no token appears twice."""
     cdef size_t mask = 4, at
     cdef uint32_t i
     cdef Token* token
@@ -170,7 +170,7 @@ cdef bint _all_new(Lines* lines) noexcept nogil:
 
 
 cdef bint _by_rank(Lines* lines) noexcept nogil:
-    """Fill the table by rank. Returns False if a rank stands twice."""
+    """Fill the table by rank. Returns False if a rank appears twice."""
     cdef uint32_t i
     if lines.max_rank > MAX_UNUSED_IDS + <uint64_t> (UNUSED_PER_TOKEN + 1) * lines.n:
         return False

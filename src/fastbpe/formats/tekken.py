@@ -21,6 +21,7 @@ from fastbpe.model import N_BYTES, Buffer, Model, around
 from fastbpe.patterns import Pattern, as_regex
 
 _HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or after them
+_WAY_OUT = "export it as native or huggingface"  # advice in errors
 _PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # in a tokenizer.json the value is an object, of a token a number
 _FILLER = "<SPECIAL_{}>"
 # Special tokens of files that list none, in the order of their ids.
@@ -111,7 +112,7 @@ def _special_names(listed: object, version: object, n: int, where: str) -> list[
     names += [_FILLER.format(i) for i in range(len(names), n)]
     if len({*names}) != n:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise FormatError(f"{where}: special_tokens: {twice!r:.80} stands twice")
+        raise FormatError(f"{where}: special_tokens: {twice!r:.80} appears twice")
     return names
 
 
@@ -159,22 +160,24 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
     n_special = next((i for i, token in enumerate(tokens) if token), len(tokens))
     names = {token_id: name for name, token_id in special_tokens.items()}
     if not isinstance(pattern, str):
-        raise FormatError("a tekken.json holds one regex as its split pattern; here there is none, or several")
+        raise FormatError(
+            f"a tekken.json holds one regex as its split pattern; here there is none, or several; {_WAY_OUT}"
+        )
     if len(names) != len(special_tokens) or sorted(names) != [*range(n_special)]:
         raise FormatError(
             "in a tekken.json the special tokens have the first ids, each its own; here the first ordinary token "
-            f"is {n_special} and the special ones are {sorted(special_tokens.values())!s:.80}; export it as native"
+            f"is {n_special} and the special ones are {sorted(special_tokens.values())!s:.80}; {_WAY_OUT}"
         )
     ordinary = [*tokens[n_special:]]
     while ordinary and not ordinary[-1]:
         ordinary.pop()
     if ordinary[:N_BYTES] != [bytes([byte]) for byte in range(N_BYTES)]:
         raise FormatError(
-            "in a tekken.json the first ordinary tokens are the 256 bytes in order; here they are not"
+            f"in a tekken.json the first ordinary tokens are the 256 bytes in order; here they are not; {_WAY_OUT}"
         )
     if not all(ordinary):
         raise FormatError(
-            f"the id {n_special + ordinary.index(b'')} has no token; a tekken.json cannot leave one out"
+            f"the id {n_special + ordinary.index(b'')} has no token, and a tekken.json has no gaps; {_WAY_OUT}"
         )
     check_tokens(ordinary, "a tekken.json")
     document = {

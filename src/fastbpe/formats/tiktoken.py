@@ -64,15 +64,15 @@ def parse(
     if len(data) > HEAD_BYTES and not recognise(data):
         first = bytes(data[:HEAD_BYTES]).lstrip(b"\r\n").partition(b"\n")[0]
         raise FormatError(
-            f"{where}: no .tiktoken file: its first line is no token in base64 and rank: {first[:60]!r}"
+            f"{where}: no .tiktoken file: its first line is not a token in base64 and rank: {first[:60]!r}"
         )
     check_entries(data, where, b"\n")
     known = known or recognise_known(data)
     if pattern is None and known is None:
         raise FormatError(
             f"{where}: a .tiktoken file does not hold its split pattern, and this one is not a published one "
-            f"that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: load(path, "
-            'pattern=..., special_tokens={...}); "none" means no splitting (--pattern, --special)'
+            f"that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
+            'pattern=..., and its special tokens by special_tokens=...; "none" means no splitting'
         )
     if known is not None and len(data) != known.file.n_bytes:
         data = bytes(data).replace(b"\r\n", b"\n")
@@ -179,12 +179,12 @@ def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
         token, rank = _parse_line(line, f"{where}:{number}")
         if token in ranks:
             raise FormatError(
-                f"{where}:{number}: token {token!r} stands on line {lines_of[ranks[token]]} already; "
+                f"{where}:{number}: token {token!r} is on line {lines_of[ranks[token]]} already; "
                 "re-export the vocabulary"
             )
         if rank in lines_of:
             raise FormatError(
-                f"{where}:{number}: rank {rank} stands on line {lines_of[rank]} already; re-export the vocabulary"
+                f"{where}:{number}: rank {rank} is on line {lines_of[rank]} already; re-export the vocabulary"
             )
         ranks[token] = rank
         lines_of[rank] = number

@@ -138,7 +138,7 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
     """
     if not place.exists():
         return None
-    manifest = read_object(place, SCHEMA, "to encode the shard again, give overwrite=True (--overwrite)")
+    manifest = read_object(place, SCHEMA, "to encode the shard again, give overwrite=True")
     is_clean = not manifest.get("skipped") and manifest.get("errors") == "strict"
     names = _SETTINGS if is_clean else (*_SETTINGS, *_READING)
     differing = [name for name in names if manifest.get(name) != settings[name]]
@@ -146,14 +146,14 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
         said = ", ".join(_SHOWN.get(name, name) for name in differing)
         raise FileExistsError(
             f"{place}: the shard exists and was made with other settings ({said}); to replace it, give "
-            "overwrite=True (--overwrite)"
+            "overwrite=True"
         )
     for output in manifest["outputs"]:
         file = path.with_name(output["path"])
         if not file.exists() or file.stat().st_size != output["size"]:
             raise FileExistsError(
                 f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
-                "again, give overwrite=True (--overwrite)"
+                "again, give overwrite=True"
             )
     return FilesSummary(
         cast("Path", path),

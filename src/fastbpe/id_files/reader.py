@@ -130,7 +130,8 @@ class StoredIds(Sequence[Any]):
         n_files = len(self.paths)
         return (
             f"<fastbpe.StoredIds {self.paths[0].name}{f' and {n_files - 1} more' if n_files > 1 else ''}: "
-            f"{self.n_ids:,} ids ({self.dtype}) of {self.n_documents:,} documents>"
+            f"{self.n_ids:,} ids ({self.dtype}) of {self.n_documents:,} "
+            f"{'document' if self.n_documents == 1 else 'documents'}>"
         )
 
     def __len__(self) -> int:
@@ -229,7 +230,7 @@ class StoredIds(Sequence[Any]):
         if not 1 <= length <= self.n_ids:
             raise ValueError(f"length={length}: a window has from 1 id to all {self.n_ids}")
         if n < 0:
-            raise ValueError(f"n={n}: give the number of windows")
+            raise ValueError(f"n={n}: give a number of windows from 0 up")
         places = random.Random(seed)
         starts = [places.randrange(self.n_ids - length + 1) for _ in range(n)]
         windows = [self._range(start, start + length) for start in starts]

@@ -178,7 +178,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
         source = _characters(fields[0], f"{where}:{number}")
         if not source:
             raise FormatError(
-                f"{where}:{number}: nothing that the rule is for; expected code points like 3000 or U+3000"
+                f"{where}:{number}: the rule has no left side; expected code points such as 3000 or U+3000"
             )
         rules[source] = _characters(fields[1], f"{where}:{number}") if len(fields) > 1 else ""
     if not rules:

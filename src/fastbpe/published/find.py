@@ -37,9 +37,9 @@ from fastbpe.patterns import PatternLike
 _PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})?")
 #: Suffixes of files; a text that ends with one is a path and no name.
-_ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gguf", ".safetensors")
-#: Names for suggestions. Models with other names, such as gpt-4o-mini, are known by how they begin.
-_NAMES = (*VOCABULARIES, *MODEL_TO_ENCODING, "gpt-oss-20b", "gpt-oss-120b")
+ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gguf", ".safetensors")
+#: Names for suggestions and completion. Models with other names, such as gpt-4o-mini, are known by how they begin.
+KNOWN_NAMES = (*VOCABULARIES, *MODEL_TO_ENCODING, "gpt-oss-20b", "gpt-oss-120b")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"
 
@@ -64,7 +64,7 @@ def is_name(text: str) -> bool:
     >>> is_name("gpt-4o"), is_name("Qwen/Qwen2-7B"), is_name("vocab.tiktoken")
     (True, True, False)
     """
-    return _NAME.fullmatch(text) is not None and ".." not in text and not text.endswith(_ENDINGS)
+    return _NAME.fullmatch(text) is not None and ".." not in text and not text.endswith(ENDINGS)
 
 
 def vocabulary_of(name: str) -> KnownVocabulary | None:
@@ -83,20 +83,20 @@ def known_spelling(name: str) -> str:
 
 
 def suggestion(name: str) -> str:
-    """Return "did you mean ...?" with the known names that are near to a name, or "".
+    """Return "did you mean ...?" with the files or known names that are near to a name, or "".
 
-    Of a path or ORG/NAME the last part must be spelled like a known name.
+    Of a path or ORG/NAME the last part must be spelled like a known name. Files are those beside the path.
 
     >>> suggestion("gpt4o"), suggestion("azure/gpt-4o"), suggestion("gpt-4o.json")
     ('did you mean gpt-4o?', 'did you mean gpt-4o?', '')
     """
-    if name.endswith(_ENDINGS):
-        return ""
+    if (near_file := _file_like(name)) or name.endswith(ENDINGS):
+        return near_file
     *before, last = re.split("[/:]", name)
     if not before:
-        return did_you_mean(last, _NAMES)
+        return did_you_mean(last, KNOWN_NAMES)
     spelled = known_spelling(last)
-    near = [spelled] if vocabulary_of(spelled) else nearest(last, _NAMES, exact=True)
+    near = [spelled] if vocabulary_of(spelled) else nearest(last, KNOWN_NAMES, exact=True)
     return f"did you mean {near[0]}?" if near else ""
 
 
@@ -181,6 +181,18 @@ def _unknown(name: str) -> VocabularyNotFoundError:
         )
     message = f"no such file or folder, and no vocabulary of this name on this machine; {way_out}"
     return missing(name, message)
+
+
+def _file_like(name: str) -> str:
+    """Return "did you mean ...?" with the files that are spelled like a path, or ""."""
+    folder, last = os.path.split(name)
+    try:
+        files = os.listdir(folder or ".")
+    except OSError:
+        return ""
+    tokenizers = [one for one in files if one.endswith(ENDINGS) and not one.endswith(".txt")]
+    near = [os.path.join(folder, one) for one in nearest(last, tokenizers)]
+    return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def _gpt2_paths() -> list[str]:

@@ -13,7 +13,7 @@ def whole_number(value: Any) -> int:
     """Convert to int any number but a float, as sentencepiece's binding does.
 
     Raises:
-        TypeError: it is no number, or a float.
+        TypeError: it is not a number, or a float.
     """
     try:
         return index(value)

@@ -38,7 +38,7 @@ _DEPRECATED = (
 class SentencePieceTrainer:
     """Train models of type unigram (the default), bpe, word or char with sentencepiece's options.
 
-    The files equal those of sentencepiece 0.2.3, of unigram models on Linux with an x86-64 processor.
+    The files equal sentencepiece 0.2.3's; files of unigram models equal them on Linux with an x86-64 processor.
     """
 
     @staticmethod

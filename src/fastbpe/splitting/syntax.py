@@ -138,7 +138,7 @@ class _Parser:
         if character in "*+?" or (character == "{" and _is_count(cursor)):
             cursor.fail(
                 start,
-                f"there is nothing that {character!r} could repeat",
+                f"there is nothing before it that {character!r} could repeat",
                 rf"write \{character} for the character",
             )
         if character == "{" and self.flags.x:
@@ -228,7 +228,7 @@ class _Parser:
             )
         mode = Mode.POSSESSIVE if cursor.eat("+") else Mode.LAZY if cursor.eat("?") else Mode.GREEDY
         if (cursor.next and cursor.next in "*+?") or _is_count(cursor):
-            cursor.fail(cursor.at, "a quantifier upon a quantifier", "put the repeated part into (?:...)")
+            cursor.fail(cursor.at, "a quantifier follows a quantifier", "put the repeated part into (?:...)")
         return Repeat(atom, *bounds, mode)
 
     def _bounds(self) -> tuple[int, int | None] | None:

@@ -106,7 +106,7 @@ class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the most threads to use.
+            num_threads: the maximum number of threads.
         """
     def encode_batch(  # type: ignore[override]
         self,
@@ -120,7 +120,7 @@ class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the most threads to use.
+            num_threads: the maximum number of threads.
             allowed_special, disallowed_special: as for `encode`.
         """
     def _encode_single_piece(self, text_or_bytes: str | Buffer) -> list[int]: ...
@@ -150,7 +150,7 @@ class Methods(Encoder):
         Args:
             batch: lists of ids.
             errors: as for `decode`.
-            num_threads: the most threads to use.
+            num_threads: the maximum number of threads.
         """
     def decode_bytes_batch(
         self, batch: Iterable[Sequence[int] | Buffer], *, num_threads: int | None = 8

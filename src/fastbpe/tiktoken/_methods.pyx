@@ -33,7 +33,7 @@ def tokens_by_rank(ranks):
     """Return the token of each rank; b"" if no token has it.
 
     Raises:
-        VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or stands twice.
+        VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or appears twice.
     """
     cdef list tokens
     cdef object n_ids = max(ranks.values(), default=-1) + 1

@@ -42,7 +42,7 @@ def get_encoding(encoding_name: str) -> Encoding:
         OSError: its file is not in the cache and cannot be downloaded; the message says where to put it.
     """
     if not isinstance(encoding_name, str):
-        raise VocabularyError(f"the name of an encoding is a str, not {type(encoding_name).__name__}")
+        raise VocabularyError(f"the name of an encoding must be a str, not {type(encoding_name).__name__}")
     if encoding_name in ENCODINGS:
         return ENCODINGS[encoding_name]
     with _lock:

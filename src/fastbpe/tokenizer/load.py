@@ -48,7 +48,7 @@ def load(
             regexes. "none" means no splitting.
         special_tokens: text to id, instead of those that the file holds or is known for. Or a list of texts, added
             to those as by `Tokenizer.with_special_tokens`.
-        cache_bytes: most bytes of memory for the piece caches of all threads together. It does not change ids.
+        cache_bytes: maximum memory in bytes of the piece caches of all threads together. It does not change ids.
 
     Returns:
         A Tokenizer; a SequenceTokenizer for a file of one.
@@ -83,7 +83,7 @@ def load(
             if found.unchecked is not None:
                 check_published(tokenizer, found.unchecked, found.path, special_tokens_too=special_tokens is None)
             return tokenizer
-        if near := find.suggestion(path_or_bytes):  # "gpt 4o" is no file name that anyone meant
+        if near := find.suggestion(path_or_bytes):  # "gpt 4o" is not a file name that anyone meant
             raise find.missing(path_or_bytes, f"no such file or folder; {near}")
     if _holds_sequences(path_or_bytes):
         return _load_sequences(path_or_bytes, pattern)
@@ -135,7 +135,7 @@ def _make(
 def check_published(
     tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool
 ) -> None:
-    """Raise FormatError if a tokenizer has not the ranks, the pattern or the special tokens that are published.
+    """Raise FormatError if a tokenizer lacks the ranks, the pattern or the special tokens that are published.
 
     Args:
         tokenizer: the tokenizer loaded.

@@ -139,8 +139,7 @@ class SpecialTokens:
             text = self._found_as(token)
             if not text:
                 raise SpecialTokenError(
-                    f"nothing is left of the added token {token.content!r} when it is normalized: "
-                    "it would stand everywhere"
+                    f"the added token {token.content!r} is empty after normalization: it would match everywhere"
                 )
             made[token.id] = decoded(text) if self._decodes_stand_ins else text.encode()
         return made
@@ -418,9 +417,9 @@ def check_names(names: Collection[str]) -> None:
         if not isinstance(name, str):
             raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
         if not name:
-            raise SpecialTokenError("a special token is empty: it would stand everywhere in every text")
+            raise SpecialTokenError("a special token is empty: it would match everywhere in a text")
         if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-            raise SpecialTokenError(f"special token {name!r} holds a surrogate, which no UTF-8 text can hold")
+            raise SpecialTokenError(f"special token {name!r} contains a surrogate, which UTF-8 cannot encode")
         if name in seen:
             raise SpecialTokenError(f"special token {name!r} is given twice")
         seen.add(name)

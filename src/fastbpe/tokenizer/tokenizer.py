@@ -151,7 +151,7 @@ class Tokenizer(Encoder):
                 the one before), or None for no splitting.
             special_tokens: text to id. No id may be a rank.
             name: shown in the repr, and saved. It does not change ids.
-            cache_bytes: most bytes of memory for the piece caches of all threads together. It does not change ids.
+            cache_bytes: maximum memory, in bytes, of the piece caches of all threads. It does not change ids.
 
         Raises:
             VocabularyError: a byte is missing; a rank is given twice, is negative or too large.
@@ -182,14 +182,14 @@ class Tokenizer(Encoder):
     ) -> Tokenizer:
         """Make a tokenizer from merges, as minbpe has them: ids 0–255 are the bytes, merge i makes 256 + i.
 
-        Encoding merges the listed pairs only, in the order of the list. It looks up no whole piece first.
+        Encoding merges the listed pairs only, in the order of the list. It does not look up whole pieces first.
 
         Args:
             merges: pairs of ids.
             pattern, special_tokens, name, cache_bytes: as in `from_ranks`.
 
         Raises:
-            VocabularyError: a merge names an id that no earlier merge makes, or a pair stands twice.
+            VocabularyError: a merge names an id that no earlier merge makes, or a pair appears twice.
             SpecialTokenError: as in `from_ranks`.
 
         >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).encode("abcab")
@@ -231,8 +231,8 @@ class Tokenizer(Encoder):
             allowed_special: special tokens to encode as their ids: a set, or "all".
             disallowed_special: special tokens to refuse: a set; "all", for all that are not allowed; or (), to
                 encode them like any text.
-            num_threads: most threads to use, for a long text. None: the environment's FASTBPE_NUM_THREADS, or one
-                for each core.
+            num_threads: maximum number of threads, for a long text. None: the environment's
+                FASTBPE_NUM_THREADS, or one per core.
             dropout: BPE dropout (Provilkov et al. 2020): probability of skipping a merge, 0 to 1; a text then gets
                 other ids each time. None or 0: skip none; 1: base symbols only. Bytes follow the rule of
                 tokenizers, code points the rule of sentencepiece. Special and added tokens stay whole.
@@ -243,7 +243,7 @@ class Tokenizer(Encoder):
         Raises:
             SpecialTokenError: the text holds a disallowed special token (a ValueError).
             ValueError: the bytes are not UTF-8, dropout or seed is out of its range, or seed is without dropout.
-            TypeError: the text is neither str nor bytes.
+            TypeError: the text is not str or bytes.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<|end|>": 257})
         >>> tokenizer.encode("abc"), tokenizer.encode("ab<|end|>", allowed_special="all")
@@ -289,7 +289,7 @@ class Tokenizer(Encoder):
             parts: (text, trusted) pairs; text is str, or bytes of UTF-8.
 
         Raises:
-            TypeError: a part is no (text, trusted) pair, or its text is neither str nor bytes.
+            TypeError: a part is not a (text, trusted) pair, or its text is not str or bytes.
             ValueError: the bytes are not UTF-8.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<b>": 256})
@@ -486,8 +486,8 @@ class Tokenizer(Encoder):
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
-            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one for each
-                core. The ids do not depend on it, with dropout neither.
+            num_threads: maximum number of threads. None: the environment's FASTBPE_NUM_THREADS, or one for each
+                core. The ids do not depend on it, even with dropout.
             allowed_special, disallowed_special: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
                 batch get different ids; the first text gets the ids that `encode` gives it.
@@ -748,7 +748,7 @@ class Tokenizer(Encoder):
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these, as for `train`. A
-                text file is one document; JSON lines have one a line, parquet and Arrow one a row. Unlike in
+                text file is one document; JSON lines have one per line, parquet and Arrow one per row. Unlike in
                 `train`, every str is a path: `encode_batch` takes texts.
             out: file of ids. Its ending decides the format. .bin: the ids, little-endian. .npy: the same as a
                 numpy array of shape (n_ids,). Two files are written beside either: OUT.json (dtype, count,
@@ -774,8 +774,8 @@ class Tokenizer(Encoder):
                 encoded again. `open_ids` reads the shards, `merge_shards` makes one file of them.
             on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
                 the rest of a damaged file. The summary counts them (n_skipped) and names the first ones (skipped).
-                "raise": they are a FormatError.
-            errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they are a FormatError.
+                "raise": they raise FormatError.
+            errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they raise FormatError.
             header: "llm.c": the 1,024 bytes of llm.c in front of the ids of a .bin; uint32 in its Llama 3 form.
 
         Raises:
@@ -901,7 +901,7 @@ class Tokenizer(Encoder):
 
         Raises:
             ValueError: the bytes are not UTF-8.
-            TypeError: the text is neither str nor bytes.
+            TypeError: the text is not str or bytes.
 
         >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
         [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
@@ -1040,11 +1040,11 @@ class Tokenizer(Encoder):
 
         Args:
             text, allowed_special, disallowed_special: as in `count`.
-            max_tokens: greatest number of ids, 0 or more.
+            max_tokens: maximum number of ids, 0 or more.
 
         Raises:
             SpecialTokenError, ValueError: as in `count`.
-            TypeError: max_tokens is not an integer, or the text is neither str nor bytes.
+            TypeError: max_tokens is not an integer, or the text is not str or bytes.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).fits("ababab", 3)
         True
@@ -1101,7 +1101,7 @@ class Tokenizer(Encoder):
 
         Args:
             text: as in `encode`.
-            max_tokens: most ids of the part, 0 or more.
+            max_tokens: maximum number of ids of the part, 0 or more.
             side: side to cut off: "right", or "left" for the longest part up to the end.
             boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
                 rules of `chunk`. If none lies within the part, the next finer kind counts.
@@ -1202,7 +1202,7 @@ class Tokenizer(Encoder):
 
         Args:
             text: as in `encode`.
-            max_tokens: most ids of a chunk, 1 or more.
+            max_tokens: maximum number of ids of a chunk, 1 or more.
             overlap: each chunk begins with the end of the one before: the longest with at most so many ids, from a
                 boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
@@ -1247,7 +1247,7 @@ class Tokenizer(Encoder):
             ids: a list, an array or any sequence of integers.
             errors: treatment of bytes that are not UTF-8: "replace" (by U+FFFD), "strict", "ignore", or the name
                 of another error handler of `codecs`.
-            num_threads: most threads to use, for a long list. None: as in `encode`.
+            num_threads: maximum number of threads, for a long list. None: as in `encode`.
             unknown_ids: treatment of ids without a token, negative ones included: "raise", "skip" or "replace" (by
                 U+FFFD each).
             skip_special_tokens: leave special tokens out. Added tokens that are not special stay.
@@ -1256,7 +1256,7 @@ class Tokenizer(Encoder):
             InvalidTokenError: with unknown_ids="raise", an id has no token (a KeyError).
             UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
             LookupError: no error handler has this name.
-            TypeError: ids are not integers; True and False are none.
+            TypeError: ids are not integers; True and False are refused.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<end>": 256})
         >>> tokenizer.decode([72, 105, 256])
@@ -1345,7 +1345,7 @@ class Tokenizer(Encoder):
 
         Raises:
             InvalidTokenError: an id has no token (a KeyError).
-            TypeError: ids are not integers; True and False are none.
+            TypeError: ids are not integers; True and False are refused.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
@@ -1453,7 +1453,7 @@ class Tokenizer(Encoder):
         3. names of published vocabularies among the special tokens: `<s>`, `<|begin_of_text|>`, `</s>`,
            `<|endoftext|>`, `<pad>` and so on.
 
-        It changes no ids: neither `encode` nor `fingerprint` depends on it.
+        It changes no ids: `encode` and `fingerprint` do not depend on it.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<|endoftext|>": 256})
         >>> tokenizer.bos_token_id, tokenizer.eos_token_id
@@ -1752,7 +1752,7 @@ class Tokenizer(Encoder):
             As `without_tokens`. report.makers has the tokens that stay only because others are made of them.
 
         Raises:
-            ValueError: neither keep nor corpus is given, or min_count together with keep or without corpus;
+            ValueError: keep and corpus are missing, or min_count is given with keep or without corpus;
                 keep is less than what always stays or more than there is; min_count is less than 1; the corpus is
                 empty; keep_ids=True for code points; an option of reading has no effect (OptionError).
 

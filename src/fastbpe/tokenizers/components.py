@@ -273,7 +273,7 @@ def number(value: Any) -> int:
 
 
 def real(value: Any) -> float:
-    """Return a float. Raises TypeError for a str and whatever else is no number."""
+    """Return a float. Raises TypeError for a str and whatever else is not a number."""
     if not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     return float(value)

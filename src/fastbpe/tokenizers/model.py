@@ -132,7 +132,7 @@ def taken(vocab: Any) -> dict[str, int]:
 
 
 def changed() -> None:
-    """Note that a model has another vocabulary."""
+    """Record that a model has another vocabulary."""
     n_changes[0] += 1
 
 

@@ -12,7 +12,7 @@ from fastbpe.tokenizers.trainer import Trainer, characters, first_characters, op
 
 
 class WordPieceTrainer(Trainer):
-    """Options of the training of a WordPiece, which is that of a BPE whose merges are forgotten.
+    """Options of the training of a WordPiece model: a BPE model is trained, and its merges are dropped.
 
     Args:
         vocab_size, min_frequency, show_progress, special_tokens, limit_alphabet, initial_alphabet,
@@ -109,7 +109,7 @@ class WordLevelTrainer(Trainer):
 
     Args:
         vocab_size: tokens to end with, with the special tokens.
-        min_frequency: occurrences below which a word is no token.
+        min_frequency: occurrences below which a word is not a token.
         show_progress: show a bar on a terminal.
         special_tokens: list of str or `AddedToken`, which get the first ids.
         ignored: other arguments have no effect, and cause a warning.
@@ -137,7 +137,7 @@ class WordLevelTrainer(Trainer):
         self.show_progress = show_progress
         self.special_tokens = [] if special_tokens == () else special_tokens
 
-    min_frequency = option("min_frequency", "Occurrences below which a word is no token.", number)
+    min_frequency = option("min_frequency", "Occurrences below which a word is not a token.", number)
     vocab_size = option("vocab_size", "Tokens to end with.", number)
     show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
     special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
@@ -147,7 +147,7 @@ class UnigramTrainer(Trainer):
     """Options of the training of a Unigram.
 
     The algorithm is sentencepiece's, on the words that the pre-tokenizer leaves, so the same texts give the same
-    model. (That of tokenizers gives another one each time.)
+    model. (The trainer of tokenizers gives another one each time.)
 
     Args:
         vocab_size: tokens to end with, with the special tokens.

@@ -416,7 +416,7 @@ class Tokenizer:
             direction: side at which ids are cut off: "right" or "left".
 
         Raises:
-            TypeError, OverflowError: a number is no integer, or is negative.
+            TypeError, OverflowError: a number is not an integer, or is negative.
             ValueError: a strategy or side of another name; a stride that is not less than max_length.
         """
         max_length, stride = number(max_length), number(stride)
@@ -459,7 +459,7 @@ class Tokenizer:
             pad_to_multiple_of: round the length up to a multiple of it.
 
         Raises:
-            TypeError, OverflowError: a number is no integer, or is negative.
+            TypeError, OverflowError: a number is not an integer, or is negative.
             ValueError: a side of another name.
         """
         self._padding = {

@@ -73,11 +73,11 @@ class CodePointBase:
         """
         if not isinstance(vocab_size, int):
             raise TrainingError(
-                f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and how many new"
+                f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and the number of new ones"
             )
         bad = next((name for name in keywords if name not in _FREE), None)
         if bad is not None:
-            raise OptionError(f"{bad!r} is settled by base=, whose ids must stay; leave it out")
+            raise OptionError(f"{bad!r} is set by base=, whose ids must not change; leave it out")
         model = self.model
         values = {**model.trainer.values, **keywords, "vocab_size": vocab_size, "model_type": "bpe"}
         trainer = checked_trainer(values, model.trainer)

@@ -99,7 +99,7 @@ class CodePointOptions:
             elif name in specs.NORMALIZER and name != "precompiled_charsmap":
                 if normalizer is not None:
                     raise SpecError(
-                        f"{given}={value!r}: a normalizer is given, which says that itself; leave one of them out",
+                        f"{given}={value!r}: the given normalizer sets it already; leave one of them out",
                         "Cannot specify both _serialized_normalizer_spec and normalizer-specific argument: "
                         + given,
                         "INVALID_ARGUMENT",

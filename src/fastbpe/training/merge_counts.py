@@ -167,7 +167,9 @@ class _Merge:
         except ValueError as error:
             raise FormatError(f"{where}: {error}; get it again") from None
         if at != len(pieces):
-            raise FormatError(f"{where}: {len(pieces) - at} bytes of its pieces belong to none; get it again")
+            raise FormatError(
+                f"{where}: {len(pieces) - at} bytes of its pieces come after its last piece; get it again"
+            )
         self._n_rows += n_rows
 
     def _check_addable(self, counted: Counted, words: WordFacts | None) -> None:

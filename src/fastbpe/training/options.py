@@ -358,7 +358,7 @@ def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
 
     Raises:
         TrainingError: "+N" without a base, or N is not a number.
-        TypeError: vocab_size is neither an integer nor a text.
+        TypeError: vocab_size is not an integer or a text.
     """
     if not isinstance(vocab_size, str):
         return integer("vocab_size", vocab_size)

@@ -21,10 +21,10 @@ class Parity:
     """Options by which `train(parity=)` shares the merges among languages.
 
     Ordinary training merges the pair that is most frequent in all texts together, so that the language with the
-    most text gets most tokens. Parity-aware training chooses a language for each merge, the one whose text needs
-    the most tokens still, and takes the most frequent pair of that language (of equally frequent ones the one of
-    the greatest bytes, in the order of GPT-2's characters for bytes). The merge is made in all languages. The
-    merges are those of tokenizers 0.23's `ParityBpeTrainer`; the method is by Foroutan et al.,
+    most text gets the most tokens. Parity-aware training chooses a language for each merge, the one whose text
+    still needs the most tokens, and takes the most frequent pair of that language (of equally frequent ones
+    the one of the greatest bytes, in the order of GPT-2's characters for bytes). The merge is made in all
+    languages. The merges equal tokenizers 0.23's `ParityBpeTrainer`; the method is by Foroutan et al.,
     https://arxiv.org/abs/2508.04796.
 
     Args:
@@ -34,8 +34,8 @@ class Parity:
         ratio: dict – language → float above 0, for all languages; instead of dev. The language whose training text
             shrank the least needs a merge: its bytes by its tokens, divided by this number. Only the ratio of the
             numbers matters. A good number is the length in bytes of one text in that language.
-            With neither dev nor ratio the training text with the most tokens needs a merge.
-        window: int – number of the last merges of which no language has more than alpha / number of languages, as
+            Without dev and ratio, the training text with the most tokens needs a merge.
+        window: int – of the last `window` merges no language gets more than alpha / number of languages, as
             long as another has pairs left. None: no limit.
         alpha: float – see window; above 0. Default: 2.0.
         global_merges: int – number of first merges that are chosen as in ordinary training, by the counts of all
@@ -62,7 +62,7 @@ class Parity:
         global_merges: int = 0,
     ) -> None:
         if dev is not None and ratio is not None:
-            raise TrainingError("dev and ratio are two ways to tell what a language needs; give one of them")
+            raise TrainingError("dev and ratio both measure the compression of a language; give one of them")
         if dev is not None:
             check_named(dev, "dev")
         self.dev = dev

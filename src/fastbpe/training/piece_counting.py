@@ -165,7 +165,7 @@ def count_source(
         of_base: how the base turns documents into pieces; None: by pattern and special tokens alone.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is PieceCounts already: use it as it is")
+        raise TrainingError("the source is a PieceCounts already; there is nothing to count")
     if isinstance(source, Mapping):
         reading.check_unused()
         with reporter.phase("counting", 0):

@@ -31,12 +31,12 @@ class PieceCounts(Mapping[bytes, int]):
 
     `count_pieces` makes it from text, the constructor from pieces that were counted elsewhere. Counts of the same
     pattern and special tokens add up: `a + b` are the counts of both texts together, `sum(shards)` works, and `2 *
-    a` are the counts of a text that is there twice. The order of pieces is the order of their first appearance,
+    a` are the counts of a text that occurs twice. The order of pieces is the order of their first appearance,
     which `train(ties="first")` relies on; `==` ignores it.
 
     Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
-    Those of `mode="unigram"` end at white space only, and a byte 0xFF stands behind the last word of each
-    sentence; the last sentence of `a + b` is that of b.
+    Words of `mode="unigram"` end at white space only, and a byte 0xFF stands behind the last word of each
+    sentence; the last sentence of `a + b` is b's last.
 
     Args:
         counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
@@ -206,7 +206,7 @@ class PieceCounts(Mapping[bytes, int]):
     def __repr__(self) -> str:
         if self._words is not None:
             return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode={self.mode!r}>"
-        pattern = shown_pattern(self._pattern, 40)
+        pattern = resolve_pattern(self._pattern)[0] or shown_pattern(self._pattern, 40)
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 
     def pruned(self, min_count: int) -> PieceCounts:

@@ -26,7 +26,7 @@ _READ_BYTES = 1 << 20  # bytes read from a file at a time
 class Spill:
     """Temporary files for the tables of several threads; `close` removes them.
 
-    Where the system allows it, the files have no names, so that nothing is left of them however the process ends.
+    Where the system allows it, the files have no names, so that they vanish however the process ends.
 
     Args:
         hash_bits: bits of a piece's hash that choose its file: there are 2**hash_bits files.

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
@@ -26,9 +27,9 @@ class Superwords:
             below 1 is a share of vocab_size. None: 0.9 of vocab_size, or with base= all ids of the base.
         pattern: str, list of str or None – the split pattern of the second stage. Default: "superbpe_lines", that
             of SuperBPE's script: digits by threes, and punctuation, are pieces of their own; all else is one.
-        max_words: int or None – most words of a new token: parts between spaces that are not empty. Default: 4.
-            None: no limit.
-        forbid: list of str – texts that no new token holds. Default: a colon with a space behind it.
+        max_words: int or None – maximum number of words in a new token: parts between spaces that are not
+            empty. Default: 4. None: no limit.
+        forbid: list of str – texts that no new token may hold. Default: a colon with a space behind it.
         documents: str – "lines" (the default): each line, with its line end, is a document, as SuperBPE reads
             text, so that no token goes on after a line end. "whole": documents are as the source has them.
 
@@ -70,7 +71,7 @@ class Superwords:
         self.documents = documents
 
     def __repr__(self) -> str:
-        return f"Superwords({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+        return f"Superwords({', '.join(f'{name}={short_repr(value)}' for name, value in vars(self).items())})"
 
     def __eq__(self, other: object) -> bool:
         return vars(self) == vars(other) if isinstance(other, Superwords) else NotImplemented

@@ -157,7 +157,7 @@ def _learn_counted(
     _check_room(trainer, len(options.metas), len(alphabet))
     if not alphabet:
         raise SpecError(
-            "the text has no characters but those of symbols: give more text, or fewer symbols",
+            "the text has no characters outside the symbols: give more text, or fewer symbols",
             "[!required_chars_.empty()] ",
         )
     sentences = _of_alphabet(counted, store, alphabet)
@@ -329,7 +329,7 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "the text has no characters but those of symbols, and none of required_chars: give more text",
+            "the text has no characters outside the symbols, and none of required_chars: give more text",
             "[!seed_sentencepieces.empty()] ",
         )
     return pieces, log_probabilities(scores)

@@ -59,7 +59,7 @@ def count_words_of(
     elif mode == "codepoint":
         options = code_point_base(base).options(specs.MAX_INT32, values)
     else:
-        raise TrainingError("base= is extended by more merges, and a unigram model has none: leave it out")
+        raise TrainingError("base= adds merges, and a unigram model has none: leave it out")
     last_words = LastWords() if mode == "unigram" else None
     if last_words is not None and (name := order_matters(options)):
         raise TrainingError(
@@ -156,7 +156,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
         The sentences, and a record that gets the documents that are skipped.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is PieceCounts already: use it as it is")
+        raise TrainingError("the source is a PieceCounts already; there is nothing to count")
     has_counts = isinstance(source, Mapping)
     if has_counts:  # threads and memory matter for counting words, the other options only for reading
         ReadingOptions(
@@ -181,6 +181,6 @@ def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
     for sentence, number in counts.items():
         data, n = checked_count(sentence, number)
         if b"\t" in data:
-            raise SpecError(f"sentence {sentence!r} holds a tab, which no counted sentence can", "")
+            raise SpecError(f"sentence {sentence!r} contains a tab, which separates a sentence from its count", "")
         if n:
             yield b"%s\t%d" % (data, n)

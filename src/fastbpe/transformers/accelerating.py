@@ -107,7 +107,7 @@ def why_not(tokenizer: Any) -> str | None:
     if type(backend) is not tokenizers.Tokenizer:
         return f"its backend is {type(backend).__name__}, no tokenizers.Tokenizer"
     kind = type(backend.model).__name__
-    return None if kind in MODEL_OPTIONS else f"its model is {kind}, of which fastbpe knows nothing"
+    return None if kind in MODEL_OPTIONS else f"its model is {kind}, which fastbpe does not know"
 
 
 def give_back(tokenizer: Any) -> None:

@@ -263,7 +263,7 @@ class Engine:
         self._state, self.reason, self.texts = None, None, {False: {}, True: {}}
         try:
             if type(original.model).__name__ not in MODEL_OPTIONS:
-                raise FastbpeError(f"its model is {type(original.model).__name__}, of which fastbpe knows nothing")
+                raise FastbpeError(f"its model is {type(original.model).__name__}, which fastbpe does not know")
             if sampling := sampling_of(original.model):
                 raise FastbpeError(f"its model has {sampling}")
             state, post = self.read_state(), component_state(original.post_processor)

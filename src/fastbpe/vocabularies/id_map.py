@@ -310,7 +310,7 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
     """Pack the old ids of the new ids.
 
     Raises:
-        ValueError: an id is out of range or stands twice, or there are too many.
+        ValueError: an id is out of range or appears twice, or there are too many.
         TypeError: an id is not an integer.
     """
     try:
@@ -324,7 +324,7 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
         if old == NONE:
             continue
         if not 0 <= old < n_old:
-            raise ValueError(f"new_to_old gives the new id {new} the old id {old}: not in 0..{n_old - 1}, nor -1")
+            raise ValueError(f"new_to_old gives the new id {new} the old id {old}: give 0 to {n_old - 1}, or -1")
         if taken[old]:
             raise ValueError(
                 f"new_to_old gives the old id {old} to the new ids {packed.index(old)} and {new}: name it in "

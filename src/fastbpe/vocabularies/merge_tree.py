@@ -137,7 +137,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     Raises:
         InvalidTokenError: there is no such token or id (a KeyError).
         VocabularyError: the tokenizer merges nothing: its model_type is not "BPE".
-        TypeError: token is neither bytes, str nor int.
+        TypeError: token is not bytes, str or int.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)

@@ -71,8 +71,8 @@ class VocabularyReport:
         names: ids of special tokens, added tokens and user-defined symbols.
         witnesses: mapping – id → a text that gives it. Encoding it gives the id; names as special tokens.
         impossible: mapping – id → the proof that no text gives it.
-        undecided: ids with neither a text nor a proof. Empty for all published vocabularies that fastbpe is tested
-            with.
+        undecided: ids without a text and without a proof. Empty for all published vocabularies that fastbpe is
+            tested with.
         partial: ids that hold a part of a character.
         forms: mapping – "case", "space" (at the start) and "normalization" (NFKC) → groups of ids of tokens that
             differ by nothing else.

@@ -284,7 +284,7 @@ def test_vocabulary_answers_pairs_and_tokens() -> None:
         ([(97, 98, 257)], "merge 0.*names an id that is not a token"),
         ([(97, 300, 256)], "merge 0.*names an id that is not a token"),
         ([(97, 98, 256), (300, 98, 256)], "merge 1.*names an id that is not a token"),
-        ([(97, 98, 256), (97, 98, 256)], "merge 1: the pair .97, 98. stands twice"),
+        ([(97, 98, 256), (97, 98, 256)], "merge 1: the pair .97, 98. appears twice"),
         ([(97, 98, 258)], "merge 0"),  # id 258 is unused
         ([(97, 99, 256)], "merge 0"),  # b"a" and b"c" do not make b"ab"
     ],

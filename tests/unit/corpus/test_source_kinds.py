@@ -158,7 +158,7 @@ def test_counts_in_code_point_mode_count_sentences() -> None:
     assert counted == fastbpe.train(["ab ab\n" * 3 + "ac\n" * 2], **options)
     assert fastbpe.train({"ab\nab": 1}, **options).training_report["n_sentences"] == 1
     for source, more, error, message in (
-        ({"a\tb": 1}, {}, TrainingError, "'a.tb' holds a tab, which no counted sentence can"),
+        ({"a\tb": 1}, {}, TrainingError, "'a.tb' contains a tab, which separates a sentence from its count"),
         ({"a": -1}, {}, ValueError, "must not be negative"),
         ({"a": 1}, {"input_format": "text"}, TrainingError, "input_format='text': counts of sentences are 'tsv'"),
         ({"a": 1}, {"separator": "x"}, TrainingError, "counted already: leave out separator"),

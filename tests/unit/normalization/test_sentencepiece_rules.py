@@ -66,8 +66,8 @@ def test_rule_files_are_parsed(data: bytes, expected: dict[str, str]) -> None:
     ("data", "reason"),
     [
         (b"", "no line holds a rule"),
-        (b"61\t62\n\n", ":2: nothing that the rule is for"),
-        (b"\t62\n", ":1: nothing"),
+        (b"61\t62\n\n", ":2: the rule has no left side"),
+        (b"\t62\n", ":1: the rule has no left side"),
         (b"# c\n", ":1: '#' is not a character"),
         (b"61\t62 # c\n", "'#' is not a character"),
         (b"g\n", "'g'"),

@@ -265,6 +265,6 @@ def test_fetch_command_says_when_a_hash_is_unpublished(
     data = tokenizer_json(tmp_path)
     server.files["/org/a/resolve/main/tokenizer.json"] = data
     assert main(["fetch", "org/a"]) == 0
-    said = f"(SHA-256 {hashlib.sha256(data).hexdigest()}, nobody publishes what it should be)\n"
+    said = f"(SHA-256 {hashlib.sha256(data).hexdigest()}, no SHA-256 is published to compare)\n"
     assert capsys.readouterr().out.endswith(said)
     assert main(["info", "org/a", "--json"]) == 0

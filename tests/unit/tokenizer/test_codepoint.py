@@ -108,7 +108,7 @@ def test_tokenizer_is_equal_after_pickling_copying_and_saving(tmp_path: Path) ->
     for name, format_ in (("a.fbpe", "native"), ("a.model", "sentencepiece")):
         tokenizer.export(tmp_path / name, format=format_)
         assert fastbpe.load(tmp_path / name) == tokenizer
-    with pytest.raises(FormatError, match="holds no code points"):
+    with pytest.raises(FormatError, match="cannot hold a vocabulary of code points"):
         tokenizer.export(tmp_path / "a", format="tiktoken")
 
 
@@ -147,8 +147,8 @@ def test_listed_special_tokens_get_the_next_ids() -> None:
 @pytest.mark.parametrize(
     ("special", "message"),
     [
-        ({"\ud83d": 10}, "holds a surrogate, which no UTF-8 text can hold"),
-        (["\ud83d"], "holds a surrogate, which no UTF-8 text can hold"),
+        ({"\ud83d": 10}, "contains a surrogate, which UTF-8 cannot encode"),
+        (["\ud83d"], "contains a surrogate, which UTF-8 cannot encode"),
         ({"<x>": 10, "<y>": 10}, "special tokens '<x>' and '<y>' have the same id 10"),
         ({"<x>": "10"}, "special token '<x>' has the id '10': ids are integers"),
         ({"": 10}, "a special token is empty"),

@@ -51,7 +51,7 @@ def test_tokenizer_without_its_normalizer_is_written(format: str, name: str, tmp
 
 @pytest.mark.parametrize("format", ["gguf", "tiktoken", "gpt2", "minbpe", "tekken"])
 def test_error_of_a_format_without_normalizers_names_the_way_out(format: str, tmp_path: Path) -> None:
-    said = r"cannot hold the normalizers .*drop=\['normalizer'\], convert --drop normalizer"
+    said = r"cannot hold the normalizers .*or drop it with drop=\['normalizer'\]"
     with pytest.raises(FormatError, match=said):
         with_normalizer(**NFC).export(tmp_path / "a", format=format)
     assert not [*tmp_path.iterdir()]
@@ -98,7 +98,7 @@ def test_text_that_the_normalizer_does_not_change_must_keep_its_ids(
     [
         ("normalizer", TypeError, r"drop must be a list of parts, such as \['normalizer'\], not 'normalizer'"),
         (5, TypeError, "drop must be a list"),
-        (["decoder"], ValueError, "drop='decoder': choose of 'normalizer'"),
+        (["decoder"], ValueError, "drop='decoder': choose one of 'normalizer'"),
     ],
 )
 def test_part_that_cannot_be_dropped_is_refused(drop: Any, error: type, said: str, tmp_path: Path) -> None:

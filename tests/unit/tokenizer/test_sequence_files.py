@@ -152,7 +152,7 @@ def test_special_tokens_are_kept_and_stand_for_no_symbols(tokenizer: SequenceTok
     assert plain != tokenizer
     assert plain.fingerprint != tokenizer.fingerprint
     assert tokenizer.id_map(plain).new_to_old.tolist() == [0, 1, 2, 3, 4, 5, -1, -1]
-    assert "2 special tokens" in repr(tokenizer)
+    assert "(2 special)" in repr(tokenizer)
     with pytest.raises(InvalidTokenError, match=r"id 7 is the special token '<end>', which stands for no symbols"):
         tokenizer.decode([4, 7])
     with pytest.raises(InvalidTokenError, match="id 8 at position 1"):

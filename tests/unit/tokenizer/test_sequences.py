@@ -374,7 +374,7 @@ def test_report_tells_options_and_numbers() -> None:
     [
         ([(0, 4)], r"merge 0: \(0, 4\) -> 4 names an id that no earlier merge makes"),
         ([(0, 1), (-1, 0)], "merge 1"),
-        ([(0, 1), (1, 2), (0, 1)], r"merge 2: the pair \(0, 1\) stands twice"),
+        ([(0, 1), (1, 2), (0, 1)], r"merge 2: the pair \(0, 1\) appears twice"),
         ([(0, 0)] + [(i, i) for i in range(4, 40)], "is too long"),
     ],
 )
@@ -407,7 +407,7 @@ def test_tokens_of_many_merges_decode_in_linear_memory() -> None:
 def test_properties_tell_sizes_and_mode() -> None:
     assert (TOKENIZER.base_size, TOKENIZER.vocab_size, TOKENIZER.n_vocab, TOKENIZER.mode) == (4, 6, 6, "ids")
     assert TOKENIZER.merges == [(0, 1), (4, 2)]
-    assert repr(TOKENIZER) == f"<fastbpe.SequenceTokenizer 4 symbols, 2 merges, {TOKENIZER.fingerprint[:12]}>"
+    assert repr(TOKENIZER) == f"<fastbpe.SequenceTokenizer of 4 symbols, 6 tokens, {TOKENIZER.fingerprint[:12]}>"
 
 
 # Files and values
@@ -491,4 +491,4 @@ def test_commands_for_text_refuse_a_tokenizer_of_sequences(
     text = tmp_path / "text.txt"
     text.write_text("ab")
     assert main(["count", "-m", str(path), str(text)]) == 1
-    assert "a tokenizer of sequences of integers, and this command works on text" in capsys.readouterr().err
+    assert "it encodes sequences of integers, and this command reads text" in capsys.readouterr().err

@@ -198,7 +198,7 @@ def test_lone_surrogate_in_text_matches_the_replacement_character() -> None:
     ("special", "message"),
     [
         ({"": 256}, "a special token is empty"),
-        ({"\ud83d": 256}, "holds a surrogate"),
+        ({"\ud83d": 256}, "contains a surrogate"),
         ({5: 256}, "special token 5 is int, not str"),
         ({b"<s>": 256}, "is bytes, not str"),
         ({"<s>": 97}, "'<s>' has the id 97, which the vocabulary gives to another"),
@@ -308,7 +308,7 @@ def test_listed_special_tokens_get_the_next_ids(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a\ud83d"], "holds a surrogate"),
+        (["a\ud83d"], "contains a surrogate"),
         (["<x>", "<x>"], "'<x>' is given twice"),
         ([5], "special token 5 is int, not str"),
         (["ab"], "'ab' is also the ordinary token 256"),

@@ -166,7 +166,7 @@ def test_too_little_text_warns() -> None:
 
 def test_the_command_learns_superwords(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t.txt").write_text("".join(TEXTS))
-    common = ["train", str(tmp_path / "t.txt"), "-o", str(tmp_path / "t.fbpe"), "--vocab-size", "275"]
+    common = ["train", str(tmp_path / "t.txt"), "-o", str(tmp_path / "t.fbpe"), "--vocab-size", "275", "--force"]
     assert main([*common, "--superwords", "265", "--superwords-max-words", "2", "--superwords-forbid", "x"]) == 0
     expected = learned(max_words=2, forbid=["x"])
     assert fastbpe.load(tmp_path / "t.fbpe").vocab == expected.vocab

@@ -567,7 +567,7 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
         ({"special_tokens": ["<s>", "<s>"]}, SpecialTokenError, "special token '<s>' is given twice"),
         ({"special_tokens": [""]}, SpecialTokenError, "a special token is empty"),
         ({"special_tokens": [5]}, SpecialTokenError, "special token 5 is int, not str"),
-        ({"special_tokens": ["\ud83d"]}, SpecialTokenError, "holds a surrogate"),
+        ({"special_tokens": ["\ud83d"]}, SpecialTokenError, "contains a surrogate"),
         ({"special_tokens": ["a"]}, SpecialTokenError, "special token 'a' is also the ordinary token 97"),
         ({"pattern": "("}, ValueError, "split pattern"),
         ({"pattern": "a*"}, ValueError, "can match the empty string"),

@@ -27,7 +27,7 @@ from os import urandom
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.threads import CallPool, usable_threads
-from fastbpe.errors import note_place
+from fastbpe.errors import VocabularyError, note_place
 
 cdef enum:
     JOBS_PER_THREAD = 4  # more than one: texts differ in length, and a thread that finishes early takes another job
@@ -50,8 +50,8 @@ cdef class Dropping:
     def __cinit__(self, Pipeline pipeline not None):
         cdef uint32_t* makers
         if pipeline.vocabulary.segmenter is not None:
-            raise ValueError(
-                "dropout leaves out merges, and a model that is not BPE has none; encode without dropout"
+            raise VocabularyError(
+                "dropout skips merges, and this model has none: only BPE models merge; encode without dropout"
             )
         self._pipeline = pipeline
         self._makers = b""

@@ -33,7 +33,7 @@ cdef class SequenceVocabulary:
     base_size: number of base symbols, 1 or more.
     merges: bytes – uint32 pairs (left id, right id), best first.
 
-    Raises VocabularyError if a merge names an id that no earlier one makes, a pair stands twice, or there are too
+    Raises VocabularyError if a merge names an id that no earlier one makes, a pair appears twice, or there are too
     many ids.
     """
 
@@ -102,7 +102,7 @@ cdef class SequenceVocabulary:
             if is_far(at, pair_home(pair[0], pair[1], shift), (<size_t> 1 << bits) - 1):
                 raise colliding(f"merge {i}: the pair ({pair[0]}, {pair[1]})")
             if slots[at] != NO_PAIR:
-                raise VocabularyError(f"merge {i}: the pair ({pair[0]}, {pair[1]}) stands twice in the list of merges")
+                raise VocabularyError(f"merge {i}: the pair ({pair[0]}, {pair[1]}) appears twice in the list of merges")
             slots[at] = (
                 <uint64_t> pair[0] << 2 * RANKED_BITS | <uint64_t> pair[1] << RANKED_BITS | (self.base_size + i)
             )

@@ -481,7 +481,7 @@ cdef bytes _token(const Tables* t, uint32_t i):
 cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges, bint affixed):
     """Build a wide pair table whose priorities are places in a list of merges (see _triples).
 
-    Raises VocabularyError for a merge that does not make a token of two, or a pair that stands twice.
+    Raises VocabularyError for a merge that does not make a token of two, or a pair that appears twice.
     """
     cdef size_t n = <size_t> merges.shape[0] // 3, i
     cdef int bits = table_bits(n)
@@ -494,7 +494,7 @@ cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges
             raise _unsound(t, i, merge[0], merge[1], merge[2])
         if not _put_pair(pairs, 64 - bits, merge[0], merge[1], <uint32_t> i, merge[2]):
             raise VocabularyError(
-                f"merge {i}: the pair ({merge[0]}, {merge[1]}) stands twice in the merge list"
+                f"merge {i}: the pair ({merge[0]}, {merge[1]}) appears twice in the merge list"
             )
     return table
 

@@ -73,7 +73,9 @@ class Keys:
         """Fail if a token of type BYTE is too short to name one, as <0x0A> does. llama.cpp does not load it."""
         for i, (token, kind) in enumerate(zip(tokens, types, strict=True)):
             if kind == PieceType.BYTE and len(token) < len("<0x"):
-                self.fail("token_type", f"token {i}, {token!r:.80}, is of the type BYTE, and names none")
+                self.fail(
+                    "token_type", f"token {i}, {token!r:.80}, is of the type BYTE, but its text names no byte"
+                )
 
     def types(self, n: int) -> list[int]:
         types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)

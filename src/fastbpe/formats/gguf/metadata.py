@@ -90,7 +90,7 @@ class _Reader:
                 self._fail(f"a key of {len(raw)} bytes; the limit is {_MAX_KEY_BYTES}")
             key = raw.decode(errors="replace")
             if key in found:
-                self._fail(f"the key {key!r:.80} stands twice")
+                self._fail(f"the key {key!r:.80} appears twice")
             kind = self._number("I")
             if key.startswith(prefix):
                 found[key] = self._value(kind, key)

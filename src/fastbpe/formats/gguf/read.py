@@ -102,7 +102,7 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     if name is None:
         warnings.warn(
             f"{keys.where}: GGUF: {PREFIX}pre is missing: text is split as llama.cpp does then, which few models "
-            "were trained with; give the split pattern: load(path, pattern=...) (--pattern)",
+            "were trained with; give the split pattern by pattern=...",
             FormatWarning,
             stacklevel=2,
         )
@@ -110,8 +110,7 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     known = ", ".join(PRE_TOKENIZERS)
     keys.fail(
         "pre",
-        f"{name!r:.60} is not known: it names the split pattern; give it: load(path, pattern=...) (--pattern). "
-        f"Known are {known}",
+        f"{name!r:.60} is not known: it names the split pattern; give it by pattern=... Known are {known}",
     )
     raise AssertionError
 

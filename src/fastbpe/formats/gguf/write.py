@@ -19,8 +19,8 @@ _NEVER = -1e30  # score of a piece that is never on the best path
 _UNUSED = "[PAD{}]"  # text of an id without a token, as llama.cpp's converter writes it
 #: Options of a sentencepiece model that a GGUF file has no place for, with the values that need none.
 _OFF = {
-    "remove_extra_whitespaces": (False, "that extra white space is removed"),
-    "escape_whitespaces": (True, "that spaces stay spaces"),
+    "remove_extra_whitespaces": (False, "the removal of extra white space"),
+    "escape_whitespaces": (True, "spaces that are not escaped as U+2581"),
     "precompiled_charsmap": (b"", "the normalization of text"),
 }
 
@@ -113,11 +113,13 @@ def dump_code_points(model: CodePointModel) -> bytes:
     plain = model_file.parse(model_file.dump(model), "the model")  # without the conventions of a tokenizer.json
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:
-            drops = "; or leave it out, though ids of some texts change: drop=['normalizer']"
-            way_out = "" if name == "escape_whitespaces" else f"{drops}, convert --drop normalizer"
-            raise FormatError(f"a GGUF file cannot hold {what} of this tokenizer; export it as native{way_out}")
+            drops = "; or drop it with drop=['normalizer'], which changes the ids of some texts"
+            way_out = "" if name == "escape_whitespaces" else drops
+            raise FormatError(f"a GGUF file cannot hold {what}; export it as native{way_out}")
     if plain.trainer["treat_whitespace_as_suffix"]:
-        raise FormatError("a GGUF file cannot hold that spaces end words; export it as native")
+        raise FormatError(
+            "a GGUF file cannot hold spaces at the end of words (treat_whitespace_as_suffix); export it as native"
+        )
     if plain.trainer["model_type"] == "char" and any(
         kind == PieceType.NORMAL and len(piece.decode("utf-8", "replace")) > 1
         for piece, kind in zip(plain.pieces, plain.types, strict=True)
@@ -160,9 +162,9 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     if len(model.ids) < model.n_pieces:
         lost = "two pieces that are equal"
     elif not spec["escape_whitespaces"]:
-        lost = "that spaces stay spaces"
+        lost = "spaces that are not escaped as U+2581"
     elif model.trainer["treat_whitespace_as_suffix"]:
-        lost = "that spaces end words"
+        lost = "spaces at the end of words (treat_whitespace_as_suffix)"
     elif spec["add_dummy_prefix"] != spec["remove_extra_whitespaces"]:
         lost = "one of add_dummy_prefix and remove_extra_whitespaces without the other"
     elif PieceType.BYTE in model.types:

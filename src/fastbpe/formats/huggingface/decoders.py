@@ -105,7 +105,7 @@ def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
         _fail(f"{place}.str_rep", f"in Metaspace it must be text, not {described['str_rep']!r:.60}")
     scheme = described.get("prepend_scheme", "always")
     if adds is False and scheme != "never":
-        _fail(f"{place}.add_prefix_space", f"false is not what the prepend_scheme {scheme!r:.60} says")
+        _fail(f"{place}.add_prefix_space", f"false contradicts the prepend_scheme {scheme!r:.60}")
     split = described.get("split")
     given = {**described, "prepend_scheme": scheme, "split": True if split is None else split}
     return _checked("Metaspace", given, place)

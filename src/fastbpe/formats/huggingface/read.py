@@ -197,7 +197,7 @@ def read_json(data: bytes, where: str) -> Any:
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)
     except RecursionError:
-        raise FormatError(f"{where}: not a tokenizer.json: its JSON is nested too deep") from None
+        raise FormatError(f"{where}: not a tokenizer.json: its JSON is nested too deeply") from None
     except ValueError as error:
         raise FormatError(f"{where}: not JSON: {error}") from None
 

@@ -108,7 +108,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int], prefix: str) -> _LaidOu
         try:
             tokens[token_id] = token.encode()
         except UnicodeEncodeError:
-            model.fail(f"{token!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
+            model.fail(f"{token!r:.60} contains a surrogate, which UTF-8 cannot encode", "vocab")
     ends = array("I", accumulate(map(len, tokens)))
     return b"".join(tokens), ends.tobytes(), pack_merges(_merges(model, vocabulary, prefix.encode()))
 

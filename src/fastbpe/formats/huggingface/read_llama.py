@@ -103,7 +103,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         int.from_bytes(os.urandom(8), "little"),
     )
     if not (say_it or merges):
-        model.fail("there are no merges, so no text becomes a token of several characters", "merges")
+        model.fail("there are no merges, so no text gives a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
     around = templates.read(top.part("post_processor"))
     return CodePointModel(
@@ -153,7 +153,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
         "".join(pieces).encode()
     except UnicodeEncodeError as error:
         first = next(piece for piece in pieces if error.object[error.start] in piece)
-        model.fail(f"{first!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
+        model.fail(f"{first!r:.60} contains a surrogate, which UTF-8 cannot encode", "vocab")
     merges = pack_merges(read_merges(model, vocabulary))  # before the packing of pieces: this may fail
     piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
     return piece_bytes, piece_ends, merges
@@ -184,7 +184,7 @@ def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spac
     spaces = spaces or Spaces(dummy=False)
     prefix, is_split = marks or ("", False)
     if (spaces.trims or spaces.suffix) and (marks or finds_normalized):
-        top.fail("regexes for spaces do not go together with Metaspace or normalized added tokens", "normalizer")
+        top.fail("regexes for spaces cannot be combined with Metaspace or normalized added tokens", "normalizer")
     if spaces.dummy and prefix and finds_normalized:
         top.fail('with Prepend and normalized added tokens it must be "never"', "pre_tokenizer.prepend_scheme")
     decoder, strips = _decoder(top.part("decoder"), top)
@@ -250,7 +250,7 @@ def _scheme(part: Part) -> str:
     if scheme not in _SCHEMES:
         part.fail(f"{scheme!r:.60} is not one of {', '.join(_SCHEMES)}", "prepend_scheme")
     if not part.member("add_prefix_space", bool, True) and scheme != "never":
-        part.fail(f"false is not what the prepend_scheme {scheme!r} says", "add_prefix_space")
+        part.fail(f"false contradicts the prepend_scheme {scheme!r}", "add_prefix_space")
     return scheme
 
 

@@ -182,7 +182,7 @@ def _encoded(pieces: list[str], model: Part) -> Iterator[bytes]:
         try:
             yield piece.encode()
         except UnicodeEncodeError:
-            model.fail(f"{piece!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
+            model.fail(f"{piece!r:.60} contains a surrogate, which UTF-8 cannot encode", "vocab")
 
 
 def described(model: Model, texts: Sequence[str]) -> dict[str, Any]:

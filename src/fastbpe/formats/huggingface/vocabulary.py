@@ -40,7 +40,7 @@ def check_vocabulary(model: Part) -> dict[str, int]:
     """Return token → id as the file has it.
 
     Raises:
-        FormatError: too many tokens, or an id that is out of range or stands twice.
+        FormatError: too many tokens, or an id that is out of range or appears twice.
     """
     vocabulary: dict[str, int] = model.get("vocab", dict)
     if len(vocabulary) > MAX_TOKENS:
@@ -185,7 +185,7 @@ def _take(
     part, content = _added(top, number, value), value["content"]
     token_id: int = value["id"]
     if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
-        part.fail(f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content")
+        part.fail(f"{content!r:.60} contains a surrogate, which UTF-8 cannot encode", "content")
     expected = vocabulary.get(content, following)
     if not 0 <= token_id < 1 << 32:
         part.fail(f"must be an id of 0 to 2**32 - 1, not {token_id}", "id")
@@ -276,7 +276,7 @@ def lay_out(
         tokens[token_id] = token.encode() if data is None else data
     misses_bytes = check_missing_bytes(model, tokens.values(), whole_piece_first)
     if not tokens:
-        model.fail("it has no tokens that text becomes", "vocab")
+        model.fail("none of its tokens can result from a text", "vocab")
     listed = [b""] * (max(tokens) + 1)
     for token_id, data in tokens.items():
         listed[token_id] = data

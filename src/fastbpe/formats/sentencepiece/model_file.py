@@ -156,7 +156,7 @@ def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> Non
     if 0 in text:
         raise FormatError(f"{where}: piece {i}, {text[:40]!r}, holds a NUL; no piece may")
     if len(text) > _MAX_PIECE_BYTES:
-        raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} are the most")
+        raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} is the limit")
 
 
 def _check(
@@ -229,7 +229,7 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
         raise FormatError(f"{where}: {min(byte_pieces)!r} is of type BYTE, but byte_fallback is false")
     if byte_pieces - _BYTE_NAMES:
         name = min(byte_pieces - _BYTE_NAMES)
-        raise FormatError(f"{where}: {name!r} is of type BYTE, but no name of a byte, <0x00> to <0xFF>")
+        raise FormatError(f"{where}: {name!r} is of type BYTE, but its text is not <0x00> to <0xFF>")
     missing = {int(name[3:5], 16) for name in _BYTE_NAMES - byte_pieces} if has_fallback else set()
     if any_text and missing:
         pieces = {*model.pieces}

@@ -135,7 +135,7 @@ cdef inline bint _enter(const uint8_t* p, size_t* at, size_t n, size_t* end) noe
 
 
 def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
-    """Return the two ids of the first piece that stands twice, or None.
+    """Return the two ids of the first piece that appears twice, or None.
 
     Args:
         text: pieces end to end.

@@ -33,7 +33,7 @@ def checked(drop: Iterable[str]) -> tuple[str, ...]:
     parts = tuple(dict.fromkeys(drop))
     for part in parts:
         if part not in PARTS:
-            raise ValueError(f"drop={part!r:.60}: choose of {', '.join(map(repr, PARTS))}")
+            raise ValueError(f"drop={part!r:.60}: choose one of {', '.join(map(repr, PARTS))}")
     return parts
 
 

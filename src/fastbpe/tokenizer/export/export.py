@@ -137,8 +137,8 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     """Make the files of a byte-level tokenizer. Raises FormatError if the format is unknown or cannot hold it."""
     if format == "sentencepiece":
         raise FormatError(
-            f"format='sentencepiece' holds no bytes; choose one of {', '.join(map(repr, FORMATS))}, or train with "
-            "mode='codepoint'"
+            "format='sentencepiece' cannot hold a byte-level vocabulary; choose one of "
+            f"{', '.join(map(repr, FORMATS))}, or train with mode='codepoint'"
         )
     if format not in _EXPORTERS:
         raise FormatError(choose_one_of("format", format, FORMATS))
@@ -167,7 +167,7 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
     choices = ("native", "huggingface", *_MORE_FORMATS.get(kind, ()))
     if format not in (*FORMATS, "sentencepiece"):
         raise FormatError(choose_one_of("format", format, choices))
-    what = "base symbols that are characters with the spelling of a tokenizer.json"
+    what = "a vocabulary of characters"
     if kind != "BPE":
         what = f"a {kind} model, which does not merge"
     raise FormatError(f"format={format!r} cannot hold {what}; choose one of {', '.join(map(repr, choices))}")
@@ -187,7 +187,8 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
     if format not in FORMATS:
         raise FormatError(choose_one_of("format", format, _CODE_POINT_FORMATS))
     raise FormatError(
-        f"format={format!r} holds no code points; choose one of {', '.join(map(repr, _CODE_POINT_FORMATS))}"
+        f"format={format!r} cannot hold a vocabulary of code points; choose one of "
+        f"{', '.join(map(repr, _CODE_POINT_FORMATS))}"
     )
 
 

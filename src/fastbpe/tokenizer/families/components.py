@@ -221,9 +221,7 @@ def check_plain(model: Model, what: str) -> None:
     }
     named = next((name for name, value in lost.items() if value), None)
     if named is not None:
-        way_out = (
-            "; or leave it out, though ids of some texts change: drop=['normalizer'], convert --drop normalizer"
-        )
+        way_out = "; or drop it with drop=['normalizer'], which changes the ids of some texts"
         raise FormatError(
             f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface"
             + (way_out if model.normalizers else "")

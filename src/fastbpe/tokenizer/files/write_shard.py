@@ -42,7 +42,7 @@ def write_shard(
         errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": such a document is bad.
 
     Raises:
-        TypeError: a document is neither str nor bytes; the message has its number, and nothing is written.
+        TypeError: a document is not str or bytes; the message has its number, and nothing is written.
         FormatError: a document is not UTF-8; the message has its number, and nothing is written.
         SpecialTokenError, ValueError, OSError: as for `Tokenizer.encode_files`.
 

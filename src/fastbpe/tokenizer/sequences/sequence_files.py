@@ -36,7 +36,7 @@ def files_of(inputs: Any) -> list[Path]:
 
     Raises:
         FileNotFoundError: a path does not exist, or a folder or pattern names no file.
-        TypeError: an input is no path.
+        TypeError: an input is not a path.
     """
     items = (inputs,) if isinstance(inputs, (str, os.PathLike)) else inputs
     if isinstance(items, bytes) or not isinstance(items, Iterable):
@@ -117,7 +117,7 @@ def _json_lines(file: IO[bytes], path: Path, field: str) -> Iterator[tuple[str, 
             if field not in value:
                 raise FormatError(
                     f"{where}: no field {field!r}; its fields are {', '.join(map(repr, value))}; name the one "
-                    "that holds the sequence by field= (--text-field)"
+                    "that holds the sequence by field="
                 )
             value = value[field]
         if not isinstance(value, list):
@@ -138,7 +138,7 @@ def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
             if field not in schema.names:
                 raise FormatError(
                     f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; name the "
-                    "one that holds sequences by field= (--text-field)"
+                    "one that holds sequences by field="
                 )
             kind = schema.field(field).type
             if not hasattr(kind, "value_type") or not arrow.types.is_integer(kind.value_type):

@@ -82,7 +82,7 @@ class SequenceTokenizer:
             special_tokens: as for `with_special_tokens`.
 
         Raises:
-            VocabularyError: a merge names an id that no earlier merge makes, a pair stands twice, or base_size is
+            VocabularyError: a merge names an id that no earlier merge makes, a pair appears twice, or base_size is
                 out of range.
 
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).encode([0, 1, 2, 3, 0, 1])
@@ -137,8 +137,8 @@ class SequenceTokenizer:
 
         Args:
             sequence: the symbols.
-            num_threads: most threads to use, for a long sequence. None: the environment's FASTBPE_NUM_THREADS, or
-                one for each core.
+            num_threads: maximum number of threads, for a long sequence. None: the environment's
+                FASTBPE_NUM_THREADS, or one per core.
 
         Raises:
             ValueError: a symbol is negative, or not below base_size; the message has its position.
@@ -366,7 +366,7 @@ class SequenceTokenizer:
         return dict(self._special)
 
     def is_special_token(self, token_id: int) -> bool:
-        """Tell whether an id is that of a special token.
+        """Tell whether a special token has an id.
 
         >>> SequenceTokenizer.from_merges([], base_size=4, special_tokens=["<end>"]).is_special_token(4)
         True
@@ -380,7 +380,7 @@ class SequenceTokenizer:
             special_tokens: names, which get the next free ids; or a mapping of names to ids.
 
         Raises:
-            SpecialTokenError: a name is there already, or an id is taken or out of range (a ValueError).
+            SpecialTokenError: a name exists already, or an id is taken or out of range (a ValueError).
 
         >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4).with_special_tokens(["<end>"])
         >>> tokenizer.special_tokens, tokenizer.vocab_size, tokenizer.decode([4, 5], skip_special_tokens=True)
@@ -503,10 +503,10 @@ class SequenceTokenizer:
         The output appears whole or not at all; a run that was stopped begins again.
 
         Args:
-            inputs: a path, a folder, a pattern, or an iterable of these. .npy: a sequence, or one a row; .bin and
-                .npy of `encode_files`: a sequence a document; .jsonl (also .gz, .zst): a list of integers a line,
-                or an object with one; .parquet, .arrow: a column of lists; other files: integers separated by
-                spaces, a sequence a line.
+            inputs: a path, a folder, a pattern, or an iterable of these. .npy: a sequence, or one per row; .bin
+                and .npy of `encode_files`: a sequence per document; .jsonl (also .gz, .zst): a list of integers
+                per line, or an object with one; .parquet, .arrow: a column of lists; other files: integers
+                separated by spaces, a sequence per line.
             out, dtype, num_threads, progress, overwrite, header: as for `Tokenizer.encode_files`.
             field: field of a line of JSON, or column of a table, that holds the sequence.
             document_start, document_end: special tokens to put before and after each sequence.
@@ -596,9 +596,10 @@ class SequenceTokenizer:
         return self.base_size, self._model.merges, self._special
 
     def __repr__(self) -> str:
+        n_special = f" ({len(self._special)} special)" if self._special else ""
         return (
-            f"<fastbpe.SequenceTokenizer {self.base_size} symbols, {len(self._model.merges) // 8} merges, "
-            f"{f'{len(self._special)} special tokens, ' if self._special else ''}{self.fingerprint[:12]}>"
+            f"<fastbpe.SequenceTokenizer of {self.base_size:,} symbols, {self.vocab_size:,} tokens{n_special}, "
+            f"{self.fingerprint[:12]}>"
         )
 
 

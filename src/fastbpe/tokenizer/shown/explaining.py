@@ -90,7 +90,9 @@ class Explanation:
     pieces: tuple[Piece, ...]
     changes: tuple[Change, ...]
 
-    __repr__ = fields_repr
+    def __repr__(self) -> str:
+        n_ids = sum(len(piece.ids) for piece in self.pieces)
+        return f"<fastbpe.Explanation of {short_repr(self.text)}: {len(self.pieces):,} pieces, {n_ids:,} ids>"
 
     def _repr_html_(self) -> str:
         return html_text(str(self))

@@ -131,7 +131,7 @@ class Conversation:
         Raises:
             SpecialTokenError: the whole text would hold a disallowed special token (a ValueError).
             ValueError: the bytes are not UTF-8.
-            TypeError: the text is neither str nor bytes.
+            TypeError: the text is not str or bytes.
         """
         place, old, new = self._replace(self._n_characters, self._n_characters, text)
         n_same = _n_same(old, new)

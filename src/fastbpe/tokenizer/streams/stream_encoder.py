@@ -79,7 +79,7 @@ class StreamEncoder:
         Raises:
             SpecialTokenError: the text so far holds a disallowed special token (a ValueError).
             ValueError: the bytes are not UTF-8, or a str follows half a character.
-            TypeError: the text is neither str nor bytes.
+            TypeError: the text is not str or bytes.
             An error leaves the stream unchanged.
         """
         new, partial = self._decoded(text)

@@ -42,9 +42,9 @@ def new_tokens(
         special: all tokens are special.
 
     Raises:
-        SpecialTokenError: a token cannot be found in text, stands twice, clashes with another, has another id
+        SpecialTokenError: a token cannot be found in text, appears twice, clashes with another, has another id
             already, or its id is taken.
-        TypeError: tokens is neither a list, a tuple nor a mapping, or a flag is not a bool.
+        TypeError: tokens is not a list, a tuple or a mapping, or a flag is not a bool.
     """
     listed = _listed(tokens, argument, special)
     new = []
@@ -109,7 +109,7 @@ def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
 
 
 def _check_known(token: AddedToken, known: AddedToken) -> None:
-    """Raise an error if a token that is there already would have to change."""
+    """Raise an error if an existing token would have to change."""
     name = token.content
     if token.special and not known.special:
         raise SpecialTokenError(
@@ -262,14 +262,14 @@ def _piece_of(token: AddedToken, model: CodePointModel) -> bytes:
 
 
 def _check_flags(token: AddedToken, model: CodePointModel) -> None:
-    """Raise SpecialTokenError for flags that do not go together with the model."""
+    """Raise SpecialTokenError for flags that cannot be combined with the model."""
     if model.conventions is not None:
         trims = model.normalizer["remove_extra_whitespaces"] or model.trainer["treat_whitespace_as_suffix"]
         prefixes = model.normalizer["add_dummy_prefix"] and model.conventions.prefix
         strips = model.conventions.escapes and (token.lstrip or token.rstrip)
         if token.normalized and (trims or prefixes or strips):
             raise SpecialTokenError(
-                f"added token {token.content!r} is normalized, which does not go together with "
+                f"added token {token.content!r} is normalized, which cannot be combined with "
                 f"{'lstrip and rstrip' if strips else 'the normalizer'} of this tokenizer, whose spaces are "
                 "U+2581 by then; give normalized=False"
             )

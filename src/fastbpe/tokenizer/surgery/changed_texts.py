@@ -94,7 +94,12 @@ class TextChanges:
     n_aligned: int
     parts: tuple[ChangedPart, ...]
 
-    __repr__ = fields_repr
+    def __repr__(self) -> str:
+        n = len(self.texts)
+        return (
+            f"<fastbpe.TextChanges: {n:,} of {self.n_texts:,} texts get other ids, {self.n_old:,} ids before, "
+            f"{self.n_new:,} now>"
+        )
 
     def _repr_html_(self) -> str:
         return html_text(str(self))

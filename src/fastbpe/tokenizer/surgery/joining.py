@@ -58,14 +58,17 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         if not isinstance(tokenizer, Tokenizer):
             raise TypeError(f"{name} must be a Tokenizer, not {type(tokenizer).__name__}")
     if a.mode != b.mode:
-        raise VocabularyError(f"a is of {a.mode} mode and b of {b.mode} mode: only two of one mode can be merged")
+        raise VocabularyError(
+            f"a is of {a.mode} mode and b of {b.mode} mode: only two of one mode can be merged; "
+            "a.with_tokens([...]) adds tokens of b"
+        )
     if a.n_vocab + b.n_vocab > MAX_IDS:
         raise VocabularyError(f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: {MAX_IDS}")
     for name, tokenizer in (("a", a), ("b", b)):
         if tokenizer.model_type != "BPE":
             raise VocabularyError(
-                f"{name} is a {tokenizer.model_type} model, and only the merges of BPE vocabularies are joined; "
-                "with_tokens adds tokens to it"
+                f"{name} is a {tokenizer.model_type} model, and only BPE vocabularies can be merged; with_tokens "
+                "adds tokens to it"
             )
     names = _new_names(a, b)
     joining: ByteJoining | PieceJoining

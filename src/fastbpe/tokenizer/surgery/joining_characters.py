@@ -25,12 +25,12 @@ class CharacterJoining(ByteJoining):
         if self._spelling.prefix or other.prefix:
             raise VocabularyError(
                 f"continuing_subword_prefix {self._spelling.prefix or other.prefix!r:.40}: vocabularies with such "
-                "a prefix cannot be merged, since a token does not tell where in a piece it stands"
+                "a prefix cannot be merged, since merges depend on the place in the piece; with_tokens adds tokens"
             )
         if self._spelling.suffix != other.suffix:
             raise VocabularyError(
                 f"the ends of words are {self._spelling.suffix!r:.40} in a and {other.suffix!r:.40} in b "
-                "(end_of_word_suffix): only vocabularies that spell alike can be merged"
+                "(end_of_word_suffix): only vocabularies with the same one can be merged; with_tokens adds tokens"
             )
         super().__init__(a, b, make)
 

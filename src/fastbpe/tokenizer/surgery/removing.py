@@ -163,7 +163,7 @@ def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | 
         return integer("keep", keep), None
     least = 1 if min_count is None else integer("min_count", min_count)
     if least < 1:
-        raise ValueError(f"min_count={least}: the least count of a token that stays is at least 1")
+        raise ValueError(f"min_count={least}: give 1 or more")
     return None, least
 
 
@@ -185,5 +185,5 @@ def count_ids(
         for ids in encode_batch(batch):
             counts.update(ids)
     if not counts:
-        raise ValueError("the corpus is empty: every token would go")
+        raise ValueError("the corpus is empty, so every token would be removed")
     return counts

@@ -95,9 +95,7 @@ class PieceRemoval:
             kept = [merge for merge in merges or () if gone.isdisjoint(merge)]
             model = _built(self._model, renumber(gone), kept if merges is not None else None)
         if merges is not None and not model.merges:
-            raise VocabularyError(
-                "no merge would be left of this list of merges: keep a token of several characters"
-            )
+            raise VocabularyError("every merge would be removed: keep a token of several characters")
         _check_covered(self._model, {*drop, *lost})
         return model, lost, made
 

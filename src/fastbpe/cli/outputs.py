@@ -1,0 +1,73 @@
+"""Options and rules of the commands that write a file: --force, --json and --quiet, and the line of the result."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from fastbpe.cli import streams
+from fastbpe.formats.endings import is_huggingface_folder
+from fastbpe.formats.gpt2 import MERGES_FILE, VOCAB_FILE
+from fastbpe.patterns import Pattern
+from fastbpe.tokenizer.export.verify_export import arguments
+
+
+def add_arguments(parser: argparse.ArgumentParser, what: str = "OUT") -> argparse._ArgumentGroup:
+    """Add --force, --json and --quiet. Returns their group, for -o.
+
+    what: name of the written file in the help.
+    """
+    group = parser.add_argument_group("output")
+    add_force(group, what)
+    group.add_argument("--json", action="store_true", default=None, help="print the result as JSON, for programs")
+    group.add_argument("--quiet", action="store_true", default=None, help="no progress bar and no line of result")
+    return group
+
+
+def add_force(group: argparse._ActionsContainer, what: str = "OUT") -> None:
+    """Add --force alone, for a command whose output is text and which may write a file, too."""
+    group.add_argument("--force", action="store_true", default=None, help=f"replace {what} if it exists")
+
+
+def refuse_existing(args: argparse.Namespace, *names: str) -> None:
+    """Check that files can be written.
+
+    Raises:
+        FileExistsError: one exists, and --force is not given.
+        OSError: the folder of one does not exist or cannot be written to.
+    """
+    for name in names:
+        streams.check_output(name)
+        if not args.force and os.path.lexists(name):
+            raise FileExistsError(f"{name} exists; --force replaces it")
+
+
+def files_of(output: str, format: str) -> list[str]:
+    """List the files that a format writes for an output that may be a folder."""
+    if not os.path.exists(output):
+        return [output]
+    if format == "gpt2":
+        return [os.path.join(output, name) for name in (VOCAB_FILE, MERGES_FILE)]
+    if format == "huggingface" and is_huggingface_folder(output):
+        return [os.path.join(output, name) for name in ("tokenizer.json", "tokenizer_config.json")]
+    return [output]
+
+
+def lacking(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
+    """Return the options that a command needs to load a file of a format; "" if the file stores everything."""
+    needed = arguments(format, pattern, special_tokens)
+    options = [f"--pattern {shlex.quote(str(needed['pattern']))}"] if "pattern" in needed else []
+    special = needed.get("special_tokens", {})
+    options += [f"--special {shlex.quote(f'{token}={token_id}')}" for token, token_id in special.items()]
+    return " ".join(options)
+
+
+def report(args: argparse.Namespace, line: str, facts: Mapping[str, Any]) -> None:
+    """Tell the result: as JSON on standard output with --json, else a line on standard error unless --quiet."""
+    if args.json:
+        streams.say_json(facts)
+    elif not args.quiet:
+        streams.tell_result(line)

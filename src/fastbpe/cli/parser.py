@@ -1,0 +1,159 @@
+"""Parser of the command line: short usage, errors of two lines, and suggestions for misspelt words."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from typing import Any, NoReturn
+
+from fastbpe._utils.suggestions import did_you_mean
+from fastbpe.cli import streams
+from fastbpe.published.find import ENDINGS, KNOWN_NAMES
+
+WRONG_USAGE = 2  # exit status
+#: Words that people type → the command that does it.
+_SYNONYMS = {
+    "tokenize": "encode",
+    "tokenise": "encode",
+    "detokenize": "decode",
+    "detokenise": "decode",
+    "learn": "train",
+    "len": "count",
+    "wc": "count",
+    "print": "show",
+    "view": "show",
+    "diff": "compare",
+    "vocabulary": "vocab",
+    "inspect": "info",
+    "export": "convert",
+    "check": "verify",
+    "download": "fetch",
+    "pull": "fetch",
+    "serve": "web",
+}
+_REQUIRED = "the following arguments are required: "
+_UNKNOWN_INTEGER = re.compile(r"invalid (?:int|float) value: (.*)")
+_IDS = re.compile(r"[\[\],\d]+")
+
+
+class Parser(argparse.ArgumentParser):
+    """Parser that suggests the nearest option, command or choice for one that it does not know.
+
+    It refuses an option given twice, where argparse would take the last value. An error has two lines: the mistake
+    with its way out, and the usage.
+
+    Attributes:
+        summary: str – the command in a few words.
+    """
+
+    def __init__(self, summary: str = "", **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        self.summary = summary
+        self._positionals.title = "arguments"
+        self._given: list[str] = []
+        for action in (None, "store"):
+            self.register("action", action, _StoreOnce)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; the command, and not `fastbpe`, tells of arguments that are too many."""
+        found, left_over = self.parse_known_args(args, namespace)
+        if left_over:
+            command: Parser = getattr(found, "command", self)
+            command.error(command._too_many(left_over))
+        return found
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; an unknown option is an error before a missing argument is one."""
+        given = sys.argv[1:] if args is None else list(args)
+        self._given = given
+        for argument in given:
+            if argument == "--" or (self._subparsers and not argument.startswith("-")):
+                break  # values only, or the arguments of a command
+            flag = argument.partition("=")[0]
+            if flag.startswith("--") and " " not in argument and flag not in self._option_string_actions:
+                near = did_you_mean(flag, (known for known in self._option_string_actions if known[:2] == "--"))
+                self.error(f"there is no option {flag}; {near or f'`{self.prog} --help` lists them'}")
+        return super().parse_known_args(given, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Print a mistake and the usage, a line each, and end the program."""
+        if message.startswith(_REQUIRED):
+            message = self._missing(message.removeprefix(_REQUIRED).split(", "))
+        message = message.removeprefix("argument ").replace("expected one argument", "give it a value")
+        message = _UNKNOWN_INTEGER.sub(r"\1 is not a number", message)
+        streams.complain(message)
+        if sys.stderr is not None:
+            usage = self.format_usage().strip()
+            print(f"{usage}  (more: {self.prog} --help)", file=sys.stderr)
+        self.exit(WRONG_USAGE)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ArgumentError for a value that is none of the choices."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        near = did_you_mean(value, choices)
+        if isinstance(action, argparse._SubParsersAction):
+            if not near and (known := _SYNONYMS.get(str(value).lower())):
+                near = f"did you mean {known}?"
+            raise argparse.ArgumentError(
+                None, f"there is no command {value!r}; {near or f'`{self.prog} --help` lists them'}"
+            )
+        name = "/".join(action.option_strings) or str(action.metavar or action.dest)
+        ways = f"choose one of {', '.join(choices)}"
+        raise argparse.ArgumentError(None, f"{name} {value}: {f'{near} {ways}' if near else ways}")
+
+    def _missing(self, names: list[str]) -> str:
+        """Return the error for arguments that are not given."""
+        if names == ["-m/--model"]:
+            model = next(filter(_names_model, self._given), "gpt-4o")
+            guess = f"did you mean -m {model}?" if model in self._given else f"give one, as -m {model} or -m FILE"
+            return f"no tokenizer: {guess}"
+        if names == ["COMMAND"]:
+            return "no command"
+        return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} missing"
+
+    def _too_many(self, left_over: list[str]) -> str:
+        """Return the error for arguments that are left over."""
+        first = left_over[0]
+        if first in ("-m", "--model") and any(action.dest == "model" for action in self._actions):
+            return f"{self.prog} takes the tokenizer without -m"
+        if first.startswith("-") and first != "-":
+            return f"there is no option {first}; `{self.prog} --help` lists them"
+        if self.prog.endswith(" decode") and all(map(_IDS.fullmatch, left_over)):
+            return "ids come from a file or through a pipe: echo 1 2 3 | fastbpe decode -m MODEL"
+        return f"one argument too many: {first}" if len(left_over) == 1 else f"too many: {' '.join(left_over)}"
+
+
+def short_usage(parser: argparse.ArgumentParser) -> str:
+    """Return the usage of a command in one line: what it needs, and "[options]" for the rest."""
+    needed, values = [], []
+    for action in parser._actions:
+        name = str(action.metavar or action.dest.upper())
+        if action.option_strings:
+            if action.required:
+                needed.append(f"{action.option_strings[0]} {name}")
+        else:
+            several = {"*": f"[{name} ...]", "+": f"{name} ...", "?": f"[{name}]"}
+            values.append(several.get(str(action.nargs), name))
+    return " ".join(["%(prog)s", *needed, "[options]", *values])
+
+
+def _names_model(argument: str) -> bool:
+    """Tell whether an argument looks like a tokenizer: a file that ends as one, or a known name."""
+    if argument in KNOWN_NAMES:
+        return True
+    return argument.endswith(ENDINGS) and not argument.endswith(".txt") and os.path.exists(argument)
+
+
+class _StoreOnce(argparse._StoreAction):
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, flag: str | None = None
+    ) -> None:
+        given: set[str] = vars(namespace).setdefault("_given", set())
+        if flag is not None and self.dest in given:
+            parser.error(f"{'/'.join(self.option_strings)} is given twice, and takes one value")
+        given.add(self.dest)
+        super().__call__(parser, namespace, values, flag)

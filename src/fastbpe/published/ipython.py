@@ -1,0 +1,47 @@
+"""Completion of the names of vocabularies in IPython and Jupyter: fastbpe.load("gp<Tab>."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Any
+
+#: A call of load whose first argument, a string, is being typed: the name of its module, and the string so far.
+_LOAD = r".*?(?:\b(\w+)\.|\b)load\(\s*['\"]([^'\"]*)$"
+
+
+def complete_names() -> None:
+    """Let the running IPython, if there is one, complete names and files in `fastbpe.load("`."""
+    shell = sys.modules["IPython"].get_ipython()
+    if shell is not None:
+        shell.set_hook("complete_command", _names, re_key=_LOAD)
+
+
+def _names(shell: Any, event: Any) -> list[str]:
+    """List the known names, and the files and folders beside the path that is being typed.
+
+    Raises TryNext, which leaves the line to other completers, if `load` is not ours.
+    """
+    from fastbpe.published.find import ENDINGS, KNOWN_NAMES  # here: an import of fastbpe does not need it
+
+    called = re.match(_LOAD, event.text_until_cursor)
+    if called is None or not _is_ours(shell, called[1]):
+        from IPython.core.error import TryNext
+
+        raise TryNext
+    typed = called[2]
+    folder = os.path.dirname(typed)
+    try:
+        entries = [*os.scandir(folder or ".")]
+    except OSError:
+        entries = []
+    files = [os.path.join(folder, one.name) for one in entries if one.name.endswith(ENDINGS) or one.is_dir()]
+    return [name for name in (*KNOWN_NAMES, *files) if name.startswith(typed)]
+
+
+def _is_ours(shell: Any, owner: str | None) -> bool:
+    """Tell whether a module of the session is fastbpe; None: whether its name `load` is fastbpe.load."""
+    if owner is not None:
+        return shell.user_ns.get(owner) is sys.modules.get("fastbpe")
+    return getattr(shell.user_ns.get("load"), "__module__", "").startswith("fastbpe.")

@@ -1,0 +1,158 @@
+"""Natural mistakes at the command line, and the answers: two lines that say the way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe.cli import app
+
+
+@pytest.fixture
+def here(model: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.fbpe").write_bytes(model.read_bytes())
+    (tmp_path / "text.txt").write_bytes(text.read_bytes())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("cuont text.txt", "there is no command 'cuont'; did you mean count?"),
+        ("tokenize text.txt", "there is no command 'tokenize'; did you mean encode?"),
+        ("frobnicate", "there is no command 'frobnicate'; `fastbpe --help` lists them"),
+        ("count -m words.fbpe --jsno", "there is no option --jsno; did you mean --json?"),
+        ("train text.txt -o a.fbpe --vocabsize 300", "there is no option --vocabsize; did you mean --vocab-size?"),
+        ("count text.txt", "no tokenizer: give one, as -m gpt-4o or -m FILE"),
+        ("count words.fbpe text.txt", "no tokenizer: did you mean -m words.fbpe?"),
+        ("encode gpt-4o text.txt", "no tokenizer: did you mean -m gpt-4o?"),
+        ("info -m words.fbpe", "fastbpe info takes the tokenizer without -m"),
+        ("info", "MODEL is missing"),
+        ("train text.txt", "-o/--output and --vocab-size are missing"),
+        (
+            "decode -m words.fbpe 1 2 3",
+            "ids come from a file or through a pipe: echo 1 2 3 | fastbpe decode -m MODEL",
+        ),
+        ("encode -m words.fbpe -o a.bin text.txt --dtype unit16", "--dtype unit16: did you mean uint16?"),
+        ("encode -m words.fbpe text.txt -x", "there is no option -x; `fastbpe encode --help` lists them"),
+        ("train text.txt -o a.fbpe --vocab-size 300 --num-threads two", "--num-threads: 'two' is not a number"),
+        ("train text.txt -o", "-o/--output: give it a value"),
+    ],
+)
+def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here: Path) -> None:
+    done = run(*line.split())
+    assert (done.status, done.out) == (2, b"")
+    error, usage = done.err.splitlines()
+    assert error.startswith(f"fastbpe: error: {answer}")
+    assert usage.startswith("usage: fastbpe")
+
+
+@pytest.mark.parametrize(
+    ("line", "answers"),
+    [
+        ("count -m words.fpbe text.txt", ["words.fpbe: ", "did you mean words.fbpe?"]),
+        ("count -m gpt4o text.txt", ["gpt4o: ", "did you mean gpt-4o?"]),
+        ("count -m words.fbpe txet.txt", ["txet.txt: No such file or directory; did you mean text.txt?"]),
+        ("show -m words.fbpe hello", ["hello: ", "to see this text: fastbpe show --text hello"]),
+        ("encode -m words.fbpe 'a b'", ["a b: ", "to read this text: echo 'a b' | fastbpe encode ..."]),
+        ("train text.txt -o a.fbpe --vocab-size 9", ["--vocab-size 9 is too small"]),
+        ("train text.txt -o a.fbpe --vocab-size 300 --pattern cl100", ["did you mean 'cl100k'?"]),
+        ("train text.txt -o words.fbpe --vocab-size 300", ["words.fbpe exists; --force replaces it"]),
+    ],
+)
+def test_other_mistakes_are_answered_in_one_line(line: str, answers: list[str], run, here: Path) -> None:
+    import shlex
+
+    assert run(*shlex.split(line)).failed_with(*answers)
+
+
+def test_bare_command_and_help_command_show_help(run) -> None:
+    assert run() == run("--help") == run("help")
+    assert run().status == 0
+    assert b"usage: fastbpe COMMAND" in run().out
+    assert run("help", "count") == run("count", "--help")
+
+
+def test_help_lists_every_command_once_and_every_option_in_a_group(run) -> None:
+    shown = run("--help").out.decode()
+    for command in app.COMMANDS:
+        assert shown.count(f"  {command.SUMMARY}\n") == 1
+    for command in ("train", "encode", "vocab", "convert"):
+        helped = run(command, "--help").out.decode()
+        assert "\noutput:\n" in helped
+        assert "\noptions:\n  -h, --help" in helped
+        assert helped.startswith(f"usage: fastbpe {command} ")
+        assert helped.splitlines()[1] == "", "the usage is one line"
+
+
+def test_lists_of_ids_are_decoded_as_python_and_json_print_them(run, model) -> None:
+    tokenizer = fastbpe.load(model)
+    ids = tokenizer.encode("low lower")
+    for shown in (str(ids), json.dumps(ids), ",".join(map(str, ids)), f"[{' '.join(map(str, ids))}]\n"):
+        assert run("decode", "-m", model, stdin=shown.encode()).out == b"low lower"
+    lines = run("encode", "-m", model, "--lines", "--json", stdin=b"low\nlower\n").out
+    assert [json.loads(line) for line in lines.splitlines()] == [
+        tokenizer.encode("low"),
+        tokenizer.encode("lower"),
+    ]
+    assert run("decode", "-m", model, "--lines", stdin=lines).out == b"low\nlower\n"
+
+
+def test_results_of_writing_commands_are_a_line_or_json(run, here: Path) -> None:
+    lines = {
+        "train text.txt -o a.fbpe --vocab-size 260": {"vocab_size": 260, "format": "native"},
+        "encode -m words.fbpe text.txt -o a.bin": {"n_documents": 1},
+        "merge a.bin -o b.npy": {"n_documents": 1},
+        "count-pieces text.txt -o a.pieces": {"n_bytes": 800},
+        "count-pieces a.pieces -o b.pieces": {"n_bytes": 800, "n_files": 1},
+        "convert words.fbpe a.tiktoken": {"options": "--pattern cl100k --special '<|end|>=278' --special a=b=279"},
+    }
+    for line, facts in lines.items():
+        output = next(word for word in reversed(line.split()) if word.startswith(("a.", "b.")))
+        done = run(*line.split())
+        assert (done.status, done.out, done.err.count("\n")) == (0, b"", 1)
+        assert done.err.startswith(f"{output}: ")
+        assert run(*line.split()).failed_with(f"{output} exists", "--force")
+        assert run(*line.split(), "--force", "--quiet") == done.__class__(0, b"", "")
+        told = json.loads(run(*line.split(), "--force", "--json").out)
+        assert told["file"] == output
+        assert facts.items() <= told.items(), told
+
+
+def test_warnings_and_errors_name_options(run, here: Path) -> None:
+    (here / "a.jsonl").write_text('{"body": "low"}\n')
+    said = run("count", "-m", "words.fbpe", "a.jsonl").err
+    assert "by --text-field" in said
+    assert "text_field" not in said
+    run("convert", "words.fbpe", "a.tiktoken", "--quiet")
+    said = run("count", "-m", "a.tiktoken", "text.txt").err
+    assert "or as a regex: --pattern, and its special tokens by --special; " in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("command", ["count", "encode", "decode", "show", "compare", "train"])
+def test_one_end_of_file_ends_standard_input_of_a_terminal(command: str, here: Path) -> None:
+    import pty
+
+    main, terminal = pty.openpty()
+    flags = ["-o", "a.fbpe", "--vocab-size", "257"] if command == "train" else ["-m", "words.fbpe"]
+    env = {**os.environ, "PYTHONPATH": str(Path(fastbpe.__file__).parents[1])}
+    argv = [sys.executable, "-m", "fastbpe", command, *flags]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=terminal, stdout=pipe, stderr=pipe, env=env) as process:
+        os.close(terminal)
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline() == b"fastbpe: reading standard input; Ctrl-D ends it\n"
+            os.write(main, b"108 111\n\x04")
+            assert process.wait(60) == 0, process.stderr.read()
+        finally:
+            process.kill()
+            os.close(main)
