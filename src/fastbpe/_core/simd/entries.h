@@ -13,7 +13,7 @@
 
 #include "lines.h"
 
-#ifdef __GNUC__
+#if defined(__GNUC__) || defined(__clang__)
 #define FB_LIKELY(x) __builtin_expect(!!(x), 1)
 #else
 #define FB_LIKELY(x) (x)
