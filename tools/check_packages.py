@@ -139,7 +139,7 @@ def check_units(bin_: Path) -> None:
 def oldest_requirements() -> str:
     """Return the lines of a constraints file: the oldest versions that pyproject.toml allows for the build."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    required = re.search(r"^requires = \[(.*)\]$", text, flags=re.MULTILINE)
+    required = re.search(r"^requires = \[(.*)\]", text, flags=re.MULTILINE)
     assert required is not None
     found = re.findall(r'"(\w+)>=([\d.]+)', required[1])
     assert len(found) == 2, found

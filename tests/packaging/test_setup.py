@@ -41,3 +41,10 @@ def test_arguments_of_gcc_become_those_of_msvc_and_clang_cl() -> None:
     assert for_msvc(["-Os"], is_clang=False) == ["/O1"]
     with pytest.raises(SystemExit, match="unset them"):
         for_msvc(["-O1", "--coverage"], is_clang=True)
+
+
+def test_oldest_build_requirements_are_those_of_pyproject() -> None:
+    sys.path.insert(0, str(SETUP.parent / "tools"))
+    from check_packages import oldest_requirements
+
+    assert oldest_requirements() == "setuptools==77.0.1\ncython==3.1\n"
