@@ -9,12 +9,33 @@ from hypothesis import settings
 
 from fastbpe import Tokenizer, train
 from fastbpe._utils.threads import usable_cores
-from helpers import instruction_sets, processes, sampling
+from helpers import instruction_sets, missing_packages, processes, sampling
 from helpers.instruction_sets import Engine
 from helpers.shared_data import standard_library
 
 settings.register_profile("fastbpe", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("fastbpe")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "skip tests that need a package that is not installed, in place of failing"
+    parser.addoption("--skip-missing", action="store_true", help=told)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    report: pytest.CollectReport = yield
+    if report.failed and collector.config.getoption("--skip-missing"):
+        missing_packages.skip_collected(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+    report: pytest.TestReport = yield
+    if report.failed and call.excinfo is not None and item.config.getoption("--skip-missing"):
+        missing_packages.skip_run(report, call.excinfo)
+    return report
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
+from fastbpe._core.split.scanner import paths
 from fastbpe.cli import app, options, streams
 
 DAMAGED = b"caf\xe9 au lait\n"
@@ -393,7 +394,8 @@ class TestInfo:
     def test_info_prints_a_table(self, run, model):
         tokenizer = fastbpe.load(model)
         shown = run("info", model).out.decode()
-        for part in (str(model), "280 tokens, ids 0 to 279", "cl100k", tokenizer.fingerprint, "'<|end|>'"):
+        sets = f"runs on         {os.environ.get('FASTBPE_SIMD') or paths()[0]}\n"
+        for part in (str(model), "280 tokens, ids 0 to 279", "cl100k", tokenizer.fingerprint, "'<|end|>'", sets):
             assert part in shown
         assert "n_bytes: 800" in shown
 

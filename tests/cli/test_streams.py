@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe.cli import main
+from fastbpe.cli import main, streams
 from fastbpe.cli.app import COMMANDS
 
 WRITING = {
@@ -115,3 +115,14 @@ def test_full_disk_under_standard_error_changes_no_status(
     with contextlib.suppress(OSError):
         full.close()
     assert capfd.readouterr().out == "m.fbpe: a vocabulary of 260 ids\n", "the other paths are verified"
+
+
+def test_name_that_is_not_unicode_is_written_as_each_system_spells_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[bytes] = []
+    monkeypatch.setattr(streams, "write", written.append)
+    streams.say("a\udcff")
+    monkeypatch.setattr("sys.getfilesystemencodeerrors", lambda: "surrogatepass")  # Windows
+    streams.say("a\ud800")
+    assert written == [b"a\xff\n", b"a\xed\xa0\x80\n"]

@@ -1,17 +1,17 @@
 """Texts, vocabularies and peers. A test that asks for a file of the shared data skips where that is missing."""
 
+from __future__ import annotations
+
 import os
 import random
 import sysconfig
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
-import tiktoken
-import tiktoken_ext.openai_public
-from tiktoken.load import load_tiktoken_bpe
 
 import fastbpe
 from fastbpe import PATTERNS, Tokenizer
@@ -21,6 +21,9 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
 from reference import STAND_IN_ORDER
+
+if TYPE_CHECKING:
+    import tiktoken  # tests of a wheel have no peers
 
 DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[2] / "../shared/data"))
 
@@ -98,6 +101,10 @@ def published(name: str) -> Tokenizer:
 @lru_cache
 def published_peer(name: str) -> tiktoken.Encoding:
     """Load the same vocabulary with tiktoken; OpenAI's by its own constructors, without the download."""
+    import tiktoken
+    import tiktoken_ext.openai_public
+    from tiktoken.load import load_tiktoken_bpe
+
     if name in OPENAI:
         path = data_file("vocab", f"{name}.tiktoken")
         ranks = load_tiktoken_bpe(str(path))
@@ -120,6 +127,8 @@ def peer_of(tokenizer: Tokenizer) -> tiktoken.Encoding:
     tiktoken drops text that the pattern does not match, such as commas by BLOOM's. An alternative keeps it, which
     matches up to the next match of the pattern: Hugging Face's Split with "isolated", as ours.
     """
+    import tiktoken
+
     pattern = tokenizer.pattern if isinstance(tokenizer.pattern, str) else r"[\s\S]+"
     if pattern in (PATTERNS["bloom"], PATTERNS["superbpe_lines"]):
         pattern = rf"{pattern}|[\s\S]+?(?={pattern}|\z)"

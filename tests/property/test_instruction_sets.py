@@ -7,7 +7,6 @@ import re
 
 import pytest
 import regex
-import tiktoken
 
 import fastbpe
 from fastbpe.patterns import PATTERNS
@@ -38,6 +37,7 @@ def test_words_that_miss_the_cache_encode_as_in_tiktoken(
     ]
     expanded = PATTERNS[pattern]
     assert isinstance(expanded, str)
+    tiktoken = pytest.importorskip("tiktoken")
     peer = tiktoken.Encoding("peer", pat_str=expanded, mergeable_ranks=ranks, special_tokens={})
     assert engine.encode(ranks, pattern, texts) == [peer.encode_ordinary(text) for text in texts]
 
@@ -61,6 +61,7 @@ def test_full_cache_lines_of_pairs_overflow_into_the_next(engine: Engine, line: 
     text = " ".join(words) + " "
     expanded = PATTERNS["gpt2"]
     assert isinstance(expanded, str)
+    tiktoken = pytest.importorskip("tiktoken")
     peer = tiktoken.Encoding("peer", pat_str=expanded, mergeable_ranks=ranks, special_tokens={})
     assert engine.encode(ranks, "gpt2", [text, *words]) == [peer.encode_ordinary(t) for t in (text, *words)]
 

@@ -14,13 +14,13 @@ import pytest
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe._utils import own_places
+from fastbpe._utils import file_locks, own_places
 from fastbpe._utils.own_places import own_file, own_folder, remove_leftovers
 from fastbpe.formats import atomic_files
 from helpers.child_processes import run_python
 from helpers.sampling import rounds
 
-pytestmark = pytest.mark.skipif(own_places.fcntl is None, reason="this system has no locks of files")
+pytestmark = pytest.mark.skipif(file_locks.fcntl is None, reason="this system has no locks of files")
 
 # Run a piece of code that is killed before its n-th file operation, then run it whole, for each n.
 KILLED = """
@@ -174,7 +174,7 @@ def test_folder_that_cannot_be_listed_or_locked_is_written_to(
         raise OSError(95, "not supported")
 
     target = str(tmp_path / "a.bin")
-    monkeypatch.setattr(own_places.fcntl, "flock", fail)
+    monkeypatch.setattr(file_locks.fcntl, "flock", fail)
     with ExitStack() as own:
         own.enter_context(own_file(target))
         own.enter_context(own_folder(target))

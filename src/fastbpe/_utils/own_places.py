@@ -6,7 +6,9 @@ can lock has no writer any more. A file is locked itself, a folder by the file "
 
 No writer loses a place that is in use. A process that removes a place first locks it, and then checks that the
 locked file is still under its name. The owner does the same before it uses a place, and makes a new place if the
-check fails. Without such locks (some file systems, Windows), places have random names too, and are never removed.
+check fails. Windows renames no open file, so there a file is locked by another one, NAME.lock beside it, and
+nobody can remove a locked file. Where a file system has no locks, places have random names too, and are never
+removed.
 """
 
 from __future__ import annotations
@@ -16,13 +18,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from fastbpe._utils import file_locks
 
-_NAME = r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe"  # [1]: of the target
-_LOCK = "lock"
+_NAME = r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe(?:\.lock)?"  # [1]: of the target
+_LOCK = "lock"  # in a folder; on Windows also the ending beside a file
+_O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _PRIVATE = 0o700
 
 
@@ -40,19 +40,17 @@ def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
     remove_leftovers([target])
     while True:
         place = _place_beside(target)
-        held = os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        if _is_locked_as(held, place):
+        locked = f"{place}.{_LOCK}" if file_locks.keeps_open_files() else place
+        held = os.open(locked, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        if _is_locked_as(held, locked):
             break
         os.close(held)
     try:
-        if fcntl is None:
-            os.close(held)  # Windows renames no open file
+        if locked != place:
+            os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield place
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(place)
-        if fcntl is not None:
-            os.close(held)
+        _release(held, place, locked)
 
 
 @contextlib.contextmanager
@@ -81,12 +79,12 @@ def own_folder(target: str) -> Iterator[str]:
             break
         os.close(held)
     try:
-        if fcntl is None:
-            os.close(held)
         yield place
     finally:
+        if file_locks.keeps_open_files():
+            os.close(held)
         _remove_tree(place, ignore_errors=True)
-        if fcntl is not None:
+        if not file_locks.keeps_open_files():
             os.close(held)
 
 
@@ -96,7 +94,7 @@ def remove_leftovers(targets: Iterable[str | os.PathLike[str]]) -> None:
     Args:
         targets: paths of the files that were to be written; they need not exist.
     """
-    if fcntl is None:
+    if not file_locks.has_locks():
         return
     beginnings: dict[str, set[str]] = {}
     for path in targets:
@@ -115,21 +113,40 @@ def _remove(entry: os.DirEntry[str]) -> None:
     is_folder = entry.is_dir(follow_symlinks=False)
     if not is_folder and not entry.is_file(follow_symlinks=False):
         return
-    locked = os.path.join(entry.path, _LOCK) if is_folder else entry.path
-    held = os.open(locked, os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if is_folder else 0), 0o600)
+    locked, place = entry.path, entry.path
+    if is_folder:
+        locked = os.path.join(entry.path, _LOCK)
+    elif file_locks.keeps_open_files():
+        place = entry.path.removesuffix(f".{_LOCK}")
+        if place == entry.path:
+            return  # its lock is another entry
+    held = os.open(locked, os.O_RDWR | _O_NOFOLLOW | (os.O_CREAT if is_folder else 0), 0o600)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file_locks.lock(held)
         if not _is_at(held, locked):
+            os.close(held)
             return
         if is_folder:
-            for name in os.listdir(entry.path):
+            for name in os.listdir(place):
                 if name != _LOCK:
-                    _remove_whole(os.path.join(entry.path, name))
-        os.unlink(locked)
-        if is_folder:
-            os.rmdir(entry.path)
-    finally:
+                    _remove_whole(os.path.join(place, name))
+    except BaseException:
         os.close(held)
+        raise
+    _release(held, place if not is_folder else locked, locked)
+    if is_folder:
+        os.rmdir(place)
+
+
+def _release(held: int, place: str, locked: str) -> None:
+    """Remove a file, if it is there, and the file that locks it; then nobody holds the lock."""
+    with contextlib.suppress(OSError):
+        if place != locked or not file_locks.keeps_open_files():
+            os.unlink(place)
+    os.close(held)
+    if file_locks.keeps_open_files():
+        with contextlib.suppress(OSError):  # another process has found it unlocked, and removes it
+            os.unlink(locked)
 
 
 def _remove_tree(path: str, *, ignore_errors: bool = False) -> None:
@@ -147,10 +164,8 @@ def _remove_whole(path: str) -> None:
 
 def _is_locked_as(file: int, path: str) -> bool:
     """Lock a file of this process. Returns True if the file is still under its path."""
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file_locks.lock(file)
     except BlockingIOError:  # another process took it for a leftover, and is about to remove it
         return False
     except OSError:  # the file system has no locks: nobody removes it

@@ -11,6 +11,7 @@ Standard input: {"template", "runs": [variables…], "max_characters", "seconds"
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from datetime import datetime
@@ -47,13 +48,17 @@ def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, *
 
 
 def limit(seconds: int, max_bytes: int) -> None:
-    """Limit this process: seconds of processor time, bytes of memory. Windows has no such limits."""
+    """Limit this process: seconds of processor time, bytes of memory.
+
+    Windows has no such limits, and macOS refuses the limit of memory. A process whose limit is lower keeps it.
+    """
     try:
         import resource
     except ImportError:
         return
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
+    for what, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, max_bytes)):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(what, (most, most))
 
 
 def compiled(template: str) -> jinja2.Template:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from fastbpe._core.split.scanner import paths
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_any
 from fastbpe.patterns import resolve_pattern
@@ -48,6 +50,7 @@ def run(args: argparse.Namespace) -> None:
         facts = _facts_of_sequences(args.model, tokenizer)
     else:
         facts = _facts(args.model, tokenizer)
+    facts["instruction_set"] = os.environ.get("FASTBPE_SIMD") or paths()[0]
     if args.json:
         streams.say_json(facts)
         return
@@ -136,6 +139,7 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if facts["mode"] == "byte":
         yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
     yield "fingerprint", facts["fingerprint"]
+    yield "runs on", facts["instruction_set"]
     special = [f"{token_id} {token!r}" for token, token_id in facts["special_tokens"].items()]
     if len(special) > _N_SPECIAL:
         special[_N_SPECIAL:] = [f"… {len(special) - _N_SPECIAL:,} more"]

@@ -48,8 +48,11 @@ def write(data: bytes) -> None:
 
 
 def say(text: str = "") -> None:
-    """Write a line of UTF-8 to standard output. A file name that is not UTF-8 comes out as it came in."""
-    write(f"{text}\n".encode(errors="surrogateescape"))
+    """Write a line of UTF-8 to standard output. A file name that is not Unicode comes out as it came in.
+
+    Such names hold lone surrogates: for single bytes on Linux and macOS, any on Windows.
+    """
+    write(f"{text}\n".encode(errors=sys.getfilesystemencodeerrors()))
 
 
 def tell(text: str) -> None:

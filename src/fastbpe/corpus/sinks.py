@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe._utils import file_locks
 from fastbpe._utils.json_objects import Schema, check_object
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.id_headers import ID_BYTES, MAX_LLMC_IDS, header_of
@@ -45,12 +46,6 @@ ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]],
 
 _OFFSET_BYTES = 8  # bytes of an int64
 _AGAIN = "to begin again, give overwrite=True"
-
-
-try:
-    import fcntl
-except ImportError:  # Windows has no lock: callers must not run two writers of one output at once
-    fcntl = None  # type: ignore[assignment]
 
 
 def ids_path(out: P) -> P:
@@ -357,17 +352,17 @@ class Sink:
             if ids.exists():
                 write = write_parquet if out.suffix == ".parquet" else write_arrow
                 write(self.folder / "table", ids, offsets, about)
-                os.replace(self.folder / "table", out)
+                file_locks.replace(self.folder / "table", out)
                 ids.unlink()
         elif ids.exists():
             if self.out != out and offsets.exists():
                 write_megatron_index(self.folder / "idx", offsets, self._dtype)
-                os.replace(self.folder / "idx", self.out)
+                file_locks.replace(self.folder / "idx", self.out)
             if offsets.exists():
-                os.replace(offsets, out.with_name(out.name + ".offsets"))
+                file_locks.replace(offsets, out.with_name(out.name + ".offsets"))
             if (described := self.folder / "json").exists():
-                os.replace(described, out.with_name(out.name + ".json"))
-            os.replace(ids, out)
+                file_locks.replace(described, out.with_name(out.name + ".json"))
+            file_locks.replace(ids, out)
         # A run that restarts after this line finds no ids, calls at_end, and removes the folder.
         at_end()
         self._clear()
@@ -375,7 +370,7 @@ class Sink:
     def _clear(self) -> None:
         """Remove the folder. progress.json is removed last, since it identifies the run."""
         for path in list(self.folder.iterdir()):
-            if path.name != "progress.json":
+            if path.name != "progress.json" and not (path.name == "lock" and file_locks.keeps_open_files()):
                 path.unlink()
         (self.folder / "progress.json").unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # another run may have begun here since the lock file was removed
@@ -422,18 +417,32 @@ def _adding_filename(folder: Path) -> Iterator[None]:
 def _locked(folder: Path) -> Iterator[None]:
     """Make a folder, and lock it against other processes within the context."""
     folder.mkdir(exist_ok=True)
-    if fcntl is None:
+    if not file_locks.has_locks():
         yield
         return
-    with open(folder / "lock", "wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another run may have ended and removed the file between open and flock.
-            if not os.path.samestat(os.fstat(file.fileno()), os.stat(file.name)):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name)
-        except OSError as error:
-            raise BlockingIOError(error.errno, "another run is writing here; wait for it", str(folder)) from None
-        yield
+    try:
+        with open(folder / "lock", "wb") as file:
+            try:
+                file_locks.lock(file.fileno())
+                # Another run may have ended and removed the file between open and lock.
+                if not os.path.samestat(os.fstat(file.fileno()), os.stat(file.name)):
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name)
+            except OSError as error:
+                raise BlockingIOError(
+                    error.errno, "another run is writing here; wait for it", str(folder)
+                ) from None
+            yield
+    finally:
+        if file_locks.keeps_open_files():
+            _remove_lock_alone(folder)
+
+
+def _remove_lock_alone(folder: Path) -> None:
+    """Remove a folder that holds its lock and nothing else. If another run has the lock, the folder stays."""
+    with contextlib.suppress(OSError):
+        if [path.name for path in folder.iterdir()] == ["lock"]:
+            (folder / "lock").unlink()
+            folder.rmdir()
 
 
 def choose_dtype(dtype: str | None, n_vocab: int) -> str:

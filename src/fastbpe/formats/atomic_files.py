@@ -11,13 +11,19 @@ from functools import partial
 from operator import methodcaller
 from typing import IO
 
+from fastbpe._utils import file_locks
 from fastbpe._utils.own_places import own_file
 from fastbpe.model import Buffer
 
 
 def map_file(path: str | os.PathLike[str]) -> Buffer:
-    """Map a file for reading. Processes share its pages, which are read when they are used."""
+    """Map a file for reading. Processes share its pages, which are read when they are used.
+
+    Windows replaces no mapped file: there it is read whole, so that a tokenizer can be saved over its own file.
+    """
     with open(path, "rb") as file:
+        if file_locks.keeps_open_files():
+            return file.read()
         if os.fstat(file.fileno()).st_size == 0:
             return b""
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -108,7 +114,7 @@ def _write_all(places: Mapping[str, bytes]) -> None:
                     kept[target] = own.enter_context(own_file(target))
                     shutil.copyfile(target, kept[target])
             for target in places:
-                os.replace(beside[target], target)
+                file_locks.replace(beside[target], target)
                 undo.append(
                     partial(os.replace, kept[target], target) if target in kept else partial(os.unlink, target)
                 )
@@ -122,7 +128,7 @@ def _write_all(places: Mapping[str, bytes]) -> None:
 def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
     with own_file(target) as beside:
         _fill(beside, fill)
-        os.replace(beside, target)
+        file_locks.replace(beside, target)
 
 
 def _fill(path: str, fill: Callable[[IO[bytes]], object]) -> None:

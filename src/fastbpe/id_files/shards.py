@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._utils import file_locks
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.json_objects import read_object
 from fastbpe._utils.named_tuples import NamedTuple
@@ -296,7 +297,7 @@ def _put(source: AnyPath, path: AnyPath) -> None:
     ]
     for file, target in [*pairs[::-1], (manifest, former)]:
         if isinstance(target, Path):
-            os.replace(file, target)
+            file_locks.replace(file, target)
         elif isinstance(file, Path):
             target.upload(file)
         else:

@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from fastbpe._utils import file_locks
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_file
 from fastbpe.errors import DownloadError, FormatError
@@ -206,7 +207,7 @@ def _keep(path: str, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)  # replaces a symbolic link, and does not follow it
+        file_locks.replace(beside, path)  # replaces a symbolic link, and does not follow it
 
 
 def _make_private_folder(folder: str) -> None:

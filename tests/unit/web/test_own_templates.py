@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fastbpe import FormatError, Tokenizer
+from fastbpe.chats import rendering
 
 pytest.importorskip("jinja2", reason="needs the extra chat")
 pytest.importorskip("starlette", reason="needs the extra web")
@@ -171,3 +172,17 @@ def test_page_without_jinja_says_how_to_get_it(client: TestClient, monkeypatch: 
     answer = client.post("/api/chat?with=0&template=own", json=[])
     assert answer.status_code == 400
     assert "fastbpe-tokenizer[chat]" in answer.json()["error"]
+
+
+def test_limit_that_the_system_refuses_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    limits: dict[int, tuple[int, int]] = {}
+
+    def setrlimit(what: int, most: tuple[int, int]) -> None:
+        if what == resource.RLIMIT_AS:  # as macOS does
+            raise ValueError("current limit exceeds maximum limit")
+        limits[what] = most
+
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    rendering.limit(2, 1 << 29)
+    assert limits == {resource.RLIMIT_CPU: (2, 2)}

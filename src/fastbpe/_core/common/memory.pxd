@@ -85,7 +85,7 @@ cdef extern from *:
         return memset(memory, 0, n_bytes);
     }
 
-    #ifdef __GNUC__
+    #if defined(__GNUC__) || defined(__clang__)
     #define FASTBPE_PREFETCH(p) __builtin_prefetch(p)
     #define FASTBPE_LIKELY(x) __builtin_expect(!!(x), 1)
     #else

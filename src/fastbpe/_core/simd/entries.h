@@ -13,10 +13,17 @@
 
 #include "lines.h"
 
-#ifdef __GNUC__
+#if defined(__GNUC__) || defined(__clang__)
 #define FB_LIKELY(x) __builtin_expect(!!(x), 1)
 #else
 #define FB_LIKELY(x) (x)
+#endif
+
+/* Packed ids leave the most significant byte of their 16 free: these bits move the free byte to the end in memory. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define FB_FREE_BITS 8
+#else
+#define FB_FREE_BITS 0
 #endif
 
 enum {
@@ -48,7 +55,7 @@ static inline int fb_entry_pack(fb_entry *entry, const uint32_t *ids, size_t n) 
             if (ids[i] >> FB_ENTRY_ID_BITS) return 0;
             halves[i > 3] |= (uint64_t)ids[i] << (FB_ENTRY_ID_BITS * i & 63);
         }
-        halves[1] |= ids[3] >> 4;
+        halves[1] = (halves[1] | ids[3] >> 4) << FB_FREE_BITS;
         memcpy(entry->ids, halves, sizeof(entry->ids));
     }
     entry->n_ids = (uint8_t)n;
@@ -66,6 +73,7 @@ static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
     }
     memcpy(&low, entry->ids, 8);
     memcpy(&high, entry->ids + 8, 8);
+    high >>= FB_FREE_BITS;
     to[0] = (uint32_t)(low & mask);
     to[1] = (uint32_t)(low >> 20 & mask);
     to[2] = (uint32_t)(low >> 40 & mask);

@@ -6,8 +6,14 @@
 #include <string.h>
 
 /* By length n of a piece, up to 15: masks for the 16 bytes from its start on, and the length in the last byte. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define FB_FIRST(n) ((n) > 7 ? ~UINT64_C(0) : ~(~UINT64_C(0) >> (8 * (n) & 63)))
+#define FB_LAST_BYTE(n) UINT64_C(n)
+#else
 #define FB_FIRST(n) ((n) > 7 ? ~UINT64_C(0) : (UINT64_C(1) << (8 * (n) & 63)) - 1)
-#define FB_KEY_ROW(n) {{FB_FIRST(n), FB_FIRST((n) < 8 ? 0 : (n) - 8)}, {0, UINT64_C(n) << 56}}
+#define FB_LAST_BYTE(n) (UINT64_C(n) << 56)
+#endif
+#define FB_KEY_ROW(n) {{FB_FIRST(n), FB_FIRST((n) < 8 ? 0 : (n) - 8)}, {0, FB_LAST_BYTE(n)}}
 typedef struct {
     uint64_t kept[2], length[2];
 } fb_key_row;

@@ -114,10 +114,7 @@ static void fb_avx2_merge(const fb_merge_tables *tables, const fb_new_pieces *ne
 #undef FB_V
 FB_TARGET_END
 
-static int fb_has_avx512_to_merge(void) {
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2");
-}
+static int fb_has_avx512_to_merge(void) { return fb_processor_has(FB_AVX512BW | FB_AVX512VL | FB_AVX512DQ | FB_BMI2); }
 #endif
 
 /* Choose the kernel for this processor. path: SIMD path that the user asks for, "" for the best. Returns NULL if
@@ -125,8 +122,7 @@ static int fb_has_avx512_to_merge(void) {
 static fb_merge_fn fb_choose_merge(const char *path) {
 #ifdef FB_X86
     if (fb_is_path_of(path, "avx512") && fb_has_avx512_to_merge()) return fb_avx512_merge;
-    if (fb_is_path_of(path, "avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
-        return fb_avx2_merge;
+    if (fb_is_path_of(path, "avx2") && fb_processor_has(FB_AVX2 | FB_BMI2)) return fb_avx2_merge;
 #endif
     (void)path;
     return NULL;

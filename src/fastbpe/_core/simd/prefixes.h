@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "targets.h"
+
 #define FB_PREFIX 3 /* bytes of a string that are compared */
 
 /* Bit g of an entry: some string of group g may have a byte of this value, or with this nibble, at this offset. */
@@ -43,9 +45,7 @@ static inline size_t fb_next_begin_scalar(const fb_prefixes *p, const uint8_t *d
     return at;
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-
+#ifdef FB_X86
 __attribute__((target("avx2"))) static inline __m256i fb_groups_at(const fb_prefixes *p, int k, const uint8_t *at) {
     const __m256i half = _mm256_set1_epi8(15);
     __m256i v = _mm256_loadu_si256((const __m256i *)(at + k));
@@ -66,7 +66,7 @@ __attribute__((target("avx2"))) static inline size_t fb_next_begin_avx2(const fb
     return fb_next_begin_scalar(p, data, n, at);
 }
 
-static inline int fb_has_vectors(void) { return __builtin_cpu_supports("avx2"); }
+static inline int fb_has_vectors(void) { return fb_processor_has(FB_AVX2); }
 #else
 #define fb_next_begin_avx2 fb_next_begin_scalar
 static inline int fb_has_vectors(void) { return 0; }

@@ -34,6 +34,7 @@ FB_INLINE void fb_forget(fb_masks *m, size_t n) {
     m->graph &= known, m->east &= known;
 }
 
+#if defined(FB_X86) || defined(FB_NEON)
 /* Store base + i for each bit i, in order, and return their number. Always eight at a time: a loop over the bits would
  * end where the branch predictor cannot know. Requires: `out` has space for up to 7 more. */
 FB_INLINE size_t fb_put(size_t *out, size_t base, uint64_t bits) {
@@ -41,6 +42,7 @@ FB_INLINE size_t fb_put(size_t *out, size_t base, uint64_t bits) {
         for (int k = 0; k < 8; k++, rest &= rest - 1) out[k] = base + (size_t)__builtin_ctzll(rest | FB_TOP);
     return (size_t)__builtin_popcountll(bits);
 }
+#endif
 
 #include "runs.h"
 #include "words.h"
@@ -331,11 +333,9 @@ typedef struct {
 
 static int fb_always(void) { return 1; }
 #ifdef FB_X86
-static int fb_has_avx512(void) {
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
-}
-static int fb_has_avx512vbmi2(void) { return fb_has_avx512() && __builtin_cpu_supports("avx512vbmi2"); }
-static int fb_has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
+static int fb_has_avx512(void) { return fb_processor_has(FB_AVX512BW | FB_AVX512VL | FB_BMI2); }
+static int fb_has_avx512vbmi2(void) { return fb_processor_has(FB_AVX512BW | FB_AVX512VL | FB_BMI2 | FB_AVX512VBMI2); }
+static int fb_has_avx2(void) { return fb_processor_has(FB_AVX2 | FB_BMI2); }
 #endif
 
 /* All of them, best first. */

@@ -2,17 +2,27 @@
 #ifndef FASTBPE_TARGETS_H
 #define FASTBPE_TARGETS_H
 
+#include <stdint.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
+/* clang-cl defines _MSC_VER and __clang__, and neither __GNUC__ nor __x86_64__ for sure. MSVC itself has no attributes
+ * for single functions: its modules have the scalar code. */
+#if defined(__GNUC__) || defined(__clang__)
+#if defined(__x86_64__) || defined(_M_X64)
 #define FB_X86 1
-#elif defined(__aarch64__) && defined(__GNUC__)
-#include <arm_neon.h>
+#include <immintrin.h>
+#ifdef _MSC_VER
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#elif (defined(__aarch64__) || defined(_M_ARM64)) && !defined(__AARCH64EB__)
 #define FB_NEON 1
+#include <arm_neon.h>
+#endif
 #endif
 
-#ifdef __GNUC__
+#if defined(__GNUC__) || defined(__clang__)
 #define FB_INLINE static inline __attribute__((always_inline))
 #else
 #define FB_INLINE static inline
@@ -27,6 +37,50 @@
 #else
 #define FB_TARGET_BEGIN(sets) _Pragma("GCC push_options") FB_PRAGMA(GCC target(sets))
 #define FB_TARGET_END _Pragma("GCC pop_options")
+#endif
+
+#ifdef FB_X86
+/* Instruction sets, as bits. */
+enum {
+    FB_AVX2 = 1,
+    FB_BMI2 = 2,
+    FB_AVX512BW = 4,
+    FB_AVX512VL = 8,
+    FB_AVX512DQ = 16,
+    FB_AVX512VBMI2 = 32
+};
+
+static inline void fb_cpuid(unsigned leaf, unsigned part, unsigned registers[4]) {
+#ifdef _MSC_VER
+    __cpuidex((int *)registers, (int)leaf, (int)part);
+#else
+    __cpuid_count(leaf, part, registers[0], registers[1], registers[2], registers[3]);
+#endif
+}
+
+/* Registers whose contents the operating system keeps for each thread. Requires: the processor has OSXSAVE. */
+__attribute__((target("xsave"))) static inline uint64_t fb_kept_registers(void) { return (uint64_t)_xgetbv(0); }
+
+/* Return those of some instruction sets that the processor and the operating system have. Not by
+ * __builtin_cpu_supports: a program that clang-cl compiles and MSVC links has no library that knows it. */
+static inline unsigned fb_present(unsigned sets) {
+    unsigned r[4], found = 0;
+    fb_cpuid(0, 0, r);
+    if (r[0] < 7) return 0;
+    fb_cpuid(1, 0, r);
+    if (!(r[2] >> 27 & 1)) return 0; /* OSXSAVE */
+    uint64_t kept = fb_kept_registers();
+    fb_cpuid(7, 0, r);
+    if ((kept & 0x06) == 0x06) found |= (r[1] >> 5 & 1 ? FB_AVX2 : 0) | (r[1] >> 8 & 1 ? FB_BMI2 : 0);
+#ifndef __APPLE__ /* macOS keeps the registers of AVX-512 once a thread has used them, and does not say so before */
+    if ((kept & 0xE6) == 0xE6)
+#endif
+        found |= (r[1] >> 30 & 1 ? FB_AVX512BW : 0) | (r[1] >> 31 & 1 ? FB_AVX512VL : 0) |
+                 (r[1] >> 17 & 1 ? FB_AVX512DQ : 0) | (r[2] >> 6 & 1 ? FB_AVX512VBMI2 : 0);
+    return found & sets;
+}
+
+static inline int fb_processor_has(unsigned sets) { return fb_present(sets) == sets; }
 #endif
 
 /* Tell whether a SIMD path, as FASTBPE_SIMD names it (see scan.h), starts with an instruction set; "" matches all

@@ -204,9 +204,9 @@ FB_TARGET_END
    none. */
 static fb_transcode_fn fb_choose_transcode(const char *path) {
 #ifdef FB_X86
-    if (fb_is_path_of(path, "avx512") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2"))
+    if (fb_is_path_of(path, "avx512") && fb_processor_has(FB_AVX512BW | FB_AVX512VBMI2))
         return fb_avx512_transcode_blocks;
-    if (fb_is_path_of(path, "avx2") && __builtin_cpu_supports("avx2")) {
+    if (fb_is_path_of(path, "avx2") && fb_processor_has(FB_AVX2)) {
         fb_fill_used();
         return fb_avx2_transcode_blocks;
     }

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fastbpe._utils import file_locks
 from fastbpe._utils.own_places import own_folder
 from fastbpe.errors import FormatError
 from fastbpe.formats import chat_templates
@@ -147,7 +148,7 @@ def write_folder(
         write(beside / CONFIG, _config(roles, added))
         folder.mkdir(exist_ok=True)
         for name in (TOKENIZER, CONFIG):
-            os.replace(beside / name, folder / name)
+            file_locks.replace(beside / name, folder / name)
     return written
 
 

@@ -1,0 +1,74 @@
+"""Locks of files against other processes, and files that others have open, on POSIX and on Windows.
+
+Windows neither renames nor removes a file that a program has open or mapped. There, a file that will be renamed
+cannot be locked itself: its writer locks another file beside it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+msvcrt: Any
+try:
+    import msvcrt
+except ImportError:  # not Windows
+    msvcrt = None
+
+_BYTE = (1 << 31) - 2  # the byte that Windows locks, beyond all content: it lets nobody else read a locked one
+
+
+def has_locks() -> bool:
+    """Tell whether this system has locks of files."""
+    return fcntl is not None or msvcrt is not None
+
+
+def keeps_open_files() -> bool:
+    """Tell whether this system refuses to rename or remove a file that is open."""
+    return fcntl is None
+
+
+def lock(file: int) -> None:
+    """Lock an open file, until it is closed.
+
+    Raises:
+        BlockingIOError: another process has locked it.
+        OSError: the file system has no locks.
+    """
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    if msvcrt is None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    place = os.lseek(file, 0, os.SEEK_CUR)
+    os.lseek(file, _BYTE, os.SEEK_SET)
+    try:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    except PermissionError as error:
+        raise BlockingIOError(error.errno, error.strerror) from None
+    finally:
+        os.lseek(file, place, os.SEEK_SET)
+
+
+def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Rename a file to another name, whose file it replaces.
+
+    Raises:
+        PermissionError: the folder may not be written to, or on Windows a program has the target open or mapped.
+    """
+    try:
+        os.replace(source, target)
+    except PermissionError as error:
+        if not keeps_open_files() or not os.path.exists(target):
+            raise
+        told = (
+            f"{os.strerror(errno.EACCES)}: Windows replaces no file that a program has open or mapped; close it "
+            "there (for `open_ids`: drop the StoredIds and its views), then try again"
+        )
+        raise PermissionError(error.errno, told, os.fspath(target)) from error

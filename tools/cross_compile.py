@@ -1,0 +1,198 @@
+"""Parse the C of every module for the systems and processors that get wheels, and for FreeBSD.
+
+    python tools/cross_compile.py             all targets
+    python tools/cross_compile.py NAME…       only these (see TARGETS)
+
+It needs `ziglang` (in the [dev] extra), whose Clang comes with the C headers of all targets, and the C that
+`python setup.py build_ext` leaves in build/cython. Nothing is linked or run. The headers of Python are those of
+the running one, with a pyconfig.h made here: sizes of C types and the few facts that Python's headers ask for.
+
+Nobody gives the headers of MSVC away. So for clang-cl only the headers of `_core/simd` are parsed, without a C
+library: they hold all code that differs between compilers, but for a few lines in `_core/common`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import ziglang
+
+ROOT = Path(__file__).resolve().parent.parent
+ZIG = Path(ziglang.__file__).parent
+CORE = ROOT / "src/fastbpe/_core"
+C = ROOT / "build/cython"
+# Headers that others include in the middle of their code.
+PARTS = (
+    "abreast.h",
+    "blocks.h",
+    "columns_avx512.h",
+    "merging_avx2.h",
+    "merging_avx512.h",
+    "unicode_tables.h",
+    "words.h",
+)
+
+_SIZES = {"SHORT": 2, "INT": 4, "FLOAT": 4, "DOUBLE": 8, "LONG_LONG": 8, "VOID_P": 8, "SIZE_T": 8, "TIME_T": 8}
+_SIZES |= {"PID_T": 4, "FPOS_T": 16, "OFF_T": 8, "UINTPTR_T": 8}
+_FACTS = (
+    "STDINT_H",
+    "INTTYPES_H",
+    "SYS_TYPES_H",
+    "SYS_STAT_H",
+    "STDDEF_H",
+    "ERRNO_H",
+    "STDARG_H",
+    "WCHAR_H",
+    "LONG_LONG",
+)
+# Declarations of the functions of string.h that `_core/simd` uses.
+_STRING_H = """
+#include <stddef.h>
+void *memcpy(void *, const void *, size_t);
+void *memset(void *, int, size_t);
+void *memmove(void *, const void *, size_t);
+void *memchr(const void *, int, size_t);
+int memcmp(const void *, const void *, size_t);
+int strcmp(const char *, const char *);
+int strncmp(const char *, const char *, size_t);
+size_t strlen(const char *);
+"""
+_UNIX = ("UNISTD_H", "PTHREAD_H", "SYS_TIME_H", "SYS_SELECT_H", "CLOCK_GETTIME")
+
+
+class Target(NamedTuple):
+    """A system with a processor, and the folders of its headers in ziglang."""
+
+    triple: str
+    headers: tuple[str, ...]
+    long_bytes: int = 8
+    is_clang_cl: bool = False
+
+    @property
+    def is_windows(self) -> bool:
+        return "windows" in self.triple
+
+
+def _linux(processor: str) -> Target:
+    kernel = "x86" if processor == "x86_64" else processor
+    folders = (f"{processor}-linux-musl", "generic-musl", f"{kernel}-linux-any", "any-linux-any")
+    return Target(f"{processor}-unknown-linux-musl", folders)
+
+
+TARGETS = {
+    "windows-x64": Target("x86_64-w64-windows-gnu", ("any-windows-any",), 4),
+    "windows-arm64": Target("aarch64-w64-windows-gnu", ("any-windows-any",), 4),
+    "clang-cl-x64": Target("x86_64-pc-windows-msvc", (), 4, is_clang_cl=True),
+    "clang-cl-arm64": Target("aarch64-pc-windows-msvc", (), 4, is_clang_cl=True),
+    "macos-x64": Target("x86_64-apple-macos11", ("any-darwin-any",)),
+    "macos-arm64": Target("aarch64-apple-macos11", ("any-darwin-any",)),
+    "musl-x64": _linux("x86_64"),
+    "musl-arm64": _linux("aarch64"),
+    "freebsd-x64": Target("x86_64-unknown-freebsd14", ("x86_64-freebsd-none", "generic-freebsd")),
+}
+
+
+def pyconfig(target: Target) -> str:
+    """Write the pyconfig.h of a target."""
+    sizes = {**_SIZES, "LONG": target.long_bytes, "WCHAR_T": 2 if target.is_windows else 4}
+    lines = [f"#define SIZEOF_{name} {size}" for name, size in sizes.items()]
+    lines += [f"#define HAVE_{name} 1" for name in _FACTS + (() if target.is_windows else _UNIX)]
+    lines += ["#define STDC_HEADERS 1", "#define WITH_DOC_STRINGS 1", "#define WITH_THREAD 1"]
+    if target.is_windows:
+        lines += [
+            "#define MS_WINDOWS 1",
+            "#define MS_WIN64 1",
+            "#define NT_THREADS 1",
+            "#define Py_ENABLE_SHARED 1",
+        ]
+    else:
+        lines += ["#define SIZEOF_PTHREAD_T 8", "#define SIZEOF_PTHREAD_KEY_T 4"]
+    return "\n".join(lines) + "\n"
+
+
+def python_headers(folder: Path) -> Path:
+    """Copy the headers of the running Python, without its pyconfig.h, into a folder."""
+    place = folder / "python"
+    shutil.copytree(sysconfig.get_path("include"), place, ignore=shutil.ignore_patterns("pyconfig*.h"))
+    return place
+
+
+def command(target: Target, folder: Path) -> list[str]:
+    """Return the compiler's command for a target, without the name of the file."""
+    own = folder / target.triple
+    own.mkdir()
+    (own / "pyconfig.h").write_text(pyconfig(target), encoding="utf-8")
+    clang = [
+        str(ZIG / "zig"),
+        "clang",
+        f"--target={target.triple}",
+        "-fsyntax-only",
+        "-std=gnu11",
+        "-nostdinc",
+        "-w",
+    ]
+    system = [ZIG / "lib/include", *(ZIG / "lib/libc/include" / name for name in target.headers)]
+    clang += [f"-isystem{path}" for path in system]
+    if target.is_clang_cl:
+        (own / "string.h").write_text(_STRING_H, encoding="utf-8")
+        return [*clang, "-ffreestanding", "-fms-extensions", "-fms-compatibility", f"-I{own}", f"-I{CORE}"]
+    return [*clang, f"-I{own}", f"-I{folder / 'python'}", f"-I{CORE}"]
+
+
+def sources(target: Target, folder: Path) -> list[Path]:
+    """List the C of all modules; for clang-cl, files that include one header of `_core/simd` each."""
+    if not target.is_clang_cl:
+        return sorted(C.rglob("*.c"))
+    made = folder / f"{target.triple}-headers"
+    made.mkdir()
+    headers = sorted(path for path in (CORE / "simd").glob("*.h") if path.name not in PARTS)
+    for header in headers:
+        (made / f"{header.stem}.c").write_text(f'#include "simd/{header.name}"\n', encoding="utf-8")
+    return sorted(made.iterdir())
+
+
+def parse(arguments: list[str], file: Path) -> str:
+    """Parse a file. Returns the compiler's errors, "" if it finds none."""
+    done = subprocess.run([*arguments, str(file)], capture_output=True, text=True)
+    return done.stderr if done.returncode else ""
+
+
+def problems(names: list[str]) -> Iterator[str]:
+    """Parse all files for some targets. Prints a line for each target, and yields the errors."""
+    if not any(C.rglob("*.c")):
+        sys.exit("there is no C in build/cython: run python setup.py build_ext --inplace")
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(os.cpu_count()) as pool:
+        folder = Path(name)
+        python_headers(folder)
+        for title in names:
+            began = time.perf_counter()
+            target = TARGETS[title]
+            files, arguments = sources(target, folder), command(target, folder)
+            found = [text for text in pool.map(parse, [arguments] * len(files), files) if text]
+            seconds = time.perf_counter() - began
+            print(f"{title}: {len(files)} files, {len(found)} with errors, {seconds:.1f} s", flush=True)
+            yield from found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("targets", nargs="*", choices=[[], *TARGETS], metavar="NAME", help=", ".join(TARGETS))
+    names = parser.parse_args().targets or [*TARGETS]
+    found = list(problems(names))
+    print("".join(found), file=sys.stderr, end="")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
