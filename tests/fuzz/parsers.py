@@ -1,4 +1,4 @@
-"""Fuzz targets of all that reads files: a file is refused with a documented error, or works and is written back."""
+"""Fuzz targets of all that reads files: a file is refused with a documented error, or works and is saved."""
 
 from __future__ import annotations
 
