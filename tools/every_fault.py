@@ -3,10 +3,10 @@
 Prints the seed and a line for each check, and exits with 1 if any fails. The calls are those of all public methods
 (tests/helpers/every_call.py):
 
-- memory: malloc refuses at the nth call; each method raises MemoryError or gives the right answer, and works afterwards
+- memory: malloc refuses at the nth call; each method raises MemoryError or gives the right answer, and works later
 - disks: a full, a read-only and a vanishing disk: each writer raises OSError and leaves the old file
-- kills: SIGKILL at --moments random moments of each writer: each file is the old or the new one, and the next run ends
-  with the same bytes
+- kills: SIGKILL at --moments random moments of each writer: each file is the old or the new one, and the next run
+  ends with the same bytes
 - forks: children forked while threads are inside all methods give the right answers
 - soak: resident memory stays flat over --seconds of random calls
 
@@ -29,16 +29,17 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import fastbpe
 from fastbpe import PieceCounts
 from helpers import refusing_malloc
 from helpers.every_call import CALLS, World
 
+TESTS = str(Path(__file__).resolve().parent.parent / "tests")
 MAX_REFUSALS = 60  # numbers of allocations that are tried for each method
 MAX_GROWN_BYTES = 40 << 20
 ALARM_SECONDS = 300  # after which a child that hangs is killed
@@ -120,7 +121,7 @@ def memory(world: World, arguments: argparse.Namespace) -> list[str]:
     library = refusing_malloc.build(world.folder)
     if library is None:
         return ["memory: needs a C compiler and glibc"]
-    command = [sys.executable, "-c", REFUSED, library, ROOT / "tests", str(arguments.seed), str(MAX_REFUSALS)]
+    command = [sys.executable, "-c", REFUSED, str(library), TESTS, str(arguments.seed), str(MAX_REFUSALS)]
     environment = os.environ | refusing_malloc.loaded(library)
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     print(f"memory: {run.stdout.strip() or 'failed'}")
@@ -258,7 +259,7 @@ def kills(world: World, arguments: argparse.Namespace) -> list[str]:
             if moment % 20 == 0:  # with no file there, and over the file of an earlier run
                 shutil.rmtree(folder)
                 folder.mkdir()
-            n_killed += killed(lambda: write(folder / "out"), rng.uniform(0, 1.5) * took)
+            n_killed += killed(partial(write, folder / "out"), rng.uniform(0, 1.5) * took)
             wrong = {file: data for file, data in files_of(folder).items() if once.get(file) != data}
             if wrong:
                 failed.append(f"kills: {name}, moment {moment}: half a file: {sorted(wrong)}")
@@ -342,9 +343,8 @@ def soak(world: World, arguments: argparse.Namespace) -> list[str]:
                 shutil.rmtree(folder)
     quarter = len(at) // 4
     grown = max(at[-quarter:]) - max(at[quarter : 2 * quarter])
-    print(
-        f"soak: {n:,} calls in {arguments.seconds:.0f} s, {at[-1] >> 20} MiB, {grown / (1 << 20):+.1f} MiB over half"
-    )
+    told = f"{at[-1] >> 20} MiB, {grown / (1 << 20):+.1f} MiB over the last half"
+    print(f"soak: {n:,} calls in {arguments.seconds:.0f} s, {told}")
     return [f"soak: {grown >> 20} MiB more"] if grown > MAX_GROWN_BYTES else []
 
 

@@ -33,15 +33,16 @@ class World:
         self._numbers = itertools.count()
         learned = fastbpe.train([WORDS * 3], vocab_size=290, special_tokens=["<|end|>"], progress=False)
         self.tokenizer: Tokenizer = learned
-        self.fresh = lambda: Tokenizer.from_ranks(self.ranks, pattern="cl100k", special_tokens={"<|end|>": 289})
-        self.ranks = {token: i for i, token in enumerate(learned.vocab) if i != 289}
-        self.sequences = SequenceTokenizer.from_merges([(1, 2), (100, 3), (4, 4)], base_size=100)
+        self.ranks: dict[bytes, int] = {token: i for i, token in enumerate(learned.vocab) if i != 289}
+        self.sequences: SequenceTokenizer = SequenceTokenizer.from_merges(
+            [(1, 2), (100, 3), (4, 4)], base_size=100
+        )
         self.long = "".join(f"{WORDS}{i * 7919 % 10007} " for i in range(size // len(WORDS) + 1))[:size]
         self.texts = [self.long, "", WORDS, self.long[: size // 2], *[f"text {i}" for i in range(50)]]
         self.ids = learned.encode(self.long, disallowed_special=())
         self.numbers = [i * i % 100 for i in range(max(size // 100, 100))]
         self.batch = [self.numbers, [], [1, 2, 3]]
-        self.counts = fastbpe.count_pieces([self.long], progress=False, num_threads=1)
+        self.counts: PieceCounts = fastbpe.count_pieces([self.long], progress=False, num_threads=1)
         self.options: Mapping[str, Any] = {"disallowed_special": (), "num_threads": 2}
         self.input = self.folder / "input.txt"
         self.input.write_text(self.long[:20_000])
@@ -53,6 +54,10 @@ class World:
         self.shards.mkdir()
         for shard in ((0, 2), (1, 2)):
             fastbpe.write_shard(learned, ["a text"] * 9, self.shards / "a.bin", shard)
+
+    def fresh(self) -> Tokenizer:
+        """Return a tokenizer that has made none of its tables yet."""
+        return Tokenizer.from_ranks(self.ranks, pattern="cl100k", special_tokens={"<|end|>": 289})
 
     def path(self, name: str) -> Path:
         """Return a path that no other call has; its folder exists."""
