@@ -21,7 +21,7 @@ LONG = 300_000  # characters that calls share among threads
 
 
 class World:
-    """What the calls work on.
+    """Tokenizers, counts, texts and files that the calls work on.
 
     Args:
         folder: an existing folder of their own.

@@ -14,13 +14,16 @@ REFUSING = """
 #include <string.h>
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 static long left;
+static int only_own; /* refuse allocations of our extensions alone */
+void refuse_only_own(int yes) { only_own = yes; }
 void arm(long n) { __atomic_store_n(&left, n, __ATOMIC_SEQ_CST); }
 long still_left(void) { return __atomic_load_n(&left, __ATOMIC_SEQ_CST); }
 static int refused(void *caller, size_t n_bytes) {
     Dl_info info;
+    int is_own;
     if (still_left() <= 0) return 0;
-    if (n_bytes < 1 << 16 && !(dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "fastbpe/_core")))
-        return 0;
+    is_own = dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "fastbpe/_core");
+    if (!is_own && (only_own || n_bytes < 1 << 16)) return 0;
     return __atomic_fetch_sub(&left, 1, __ATOMIC_SEQ_CST) == 1;
 }
 void *malloc(size_t n) { return refused(__builtin_return_address(0), n) ? NULL : __libc_malloc(n); }
