@@ -46,3 +46,7 @@ bench *args:
 # the core under AddressSanitizer and UBSan
 sanitize:
     FASTBPE_SANITIZE=1 python setup.py build_ext --inplace --force && LD_PRELOAD=$(gcc -print-file-name=libasan.so) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 pytest -q -p no:cacheprovider
+
+# the fuzz targets, with the core under AddressSanitizer: an hour (needs clang, and `pip install atheris`)
+fuzz seconds="3600" *targets:
+    CC=clang FASTBPE_SANITIZE=fuzzer python setup.py build_ext --inplace --force && python tests/fuzz/run.py --preload --corpus build/corpus --seconds {{seconds}} {{targets}}

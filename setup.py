@@ -1,7 +1,8 @@
 """Build the extensions of fastbpe: one for each `.pyx` below `src/fastbpe`.
 
 Switches, read from the environment:
-    FASTBPE_SANITIZE=1: build under ASan and UBSan.
+    FASTBPE_SANITIZE=1: build under ASan and UBSan. "thread": under ThreadSanitizer. "fuzzer": under ASan, with the
+        counters of branches that libFuzzer reads (needs CC=clang).
     FASTBPE_COVERAGE=1: let gcov count the runs of each line of C. `.ci/coverage` builds so in a copy of the tree.
     FASTBPE_FAST_BUILD=1: compile with -O1, in about half the time. CI tests other Pythons and the sdist so.
     FASTBPE_CLANG_CL=1: on Windows, compile with clang-cl, as wheels are: it knows the SIMD paths. MSVC does not;
@@ -45,10 +46,15 @@ FOR_SIZE = {
 # for cache and merge, too, a first `encode` took 3 % more. (GCC 12, x86-64, callgrind, 2026-11-27.)
 FOR_SPEED = {"cache", "count_limits", "formats", "merge", "segment", "split", "text", "train"}
 COVERAGE = bool(os.environ.get("FASTBPE_COVERAGE"))
+SANITIZERS = {"1": "address,undefined", "thread": "thread", "fuzzer": "address,fuzzer-no-link"}
+sanitize = os.environ.get("FASTBPE_SANITIZE")
+if sanitize and sanitize not in SANITIZERS:
+    raise SystemExit(f"FASTBPE_SANITIZE={sanitize}: unset it, or choose one of {', '.join(SANITIZERS)}")
 
-if os.environ.get("FASTBPE_SANITIZE"):
-    compile_args = ["-std=gnu11", "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
-    link_args = ["-fsanitize=address,undefined"]
+if sanitize:
+    link_args = [f"-fsanitize={SANITIZERS[sanitize]}"]
+    compile_args = ["-std=gnu11", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-strict-aliasing"]
+    compile_args += ["-ffp-contract=off", *link_args]
 elif COVERAGE:
     compile_args = ["-std=gnu11", "-O1", "-fno-strict-aliasing", "--coverage"]
     link_args = ["--coverage"]

@@ -161,8 +161,8 @@ def _never_gives_back(repeat: Repeat, rest: list[Node]) -> bool:
 
 
 def _set_of(node: Node) -> CharSet | None:
-    (part, *more) = _parts(node)
-    return part.characters if isinstance(part, Chars) and not more else None
+    parts = list(_parts(node))
+    return parts[0].characters if len(parts) == 1 and isinstance(parts[0], Chars) else None
 
 
 def _strings(node: Node) -> frozenset[tuple[int, ...]] | None:

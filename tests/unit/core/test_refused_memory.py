@@ -1,37 +1,12 @@
 """Allocations that fail, and memory that must not grow."""
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from helpers import refusing_malloc
 from helpers.child_processes import run_python
-
-#: A malloc that fails once: at the nth call after arm(n), counting calls from our extensions and large ones.
-REFUSING = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-static long left;
-void arm(long n) { __atomic_store_n(&left, n, __ATOMIC_SEQ_CST); }
-long still_left(void) { return __atomic_load_n(&left, __ATOMIC_SEQ_CST); }
-static int refused(void *caller, size_t n_bytes) {
-    Dl_info info;
-    if (still_left() <= 0) return 0;
-    if (n_bytes < 1 << 16 && !(dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "fastbpe/_core")))
-        return 0;
-    return __atomic_fetch_sub(&left, 1, __ATOMIC_SEQ_CST) == 1;
-}
-void *malloc(size_t n) { return refused(__builtin_return_address(0), n) ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t of) {
-    return refused(__builtin_return_address(0), n * of) ? NULL : __libc_calloc(n, of);
-}
-void *realloc(void *p, size_t n) { return refused(__builtin_return_address(0), n) ? NULL : __libc_realloc(p, n); }
-"""
 
 REFUSED = """
 import ctypes, resource, sys
@@ -111,15 +86,10 @@ print("done")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is replaced as glibc lets one")
 def test_refused_allocation_raises_memory_error_and_leaks_nothing(tmp_path: Path) -> None:
     """Each call raises MemoryError or gives the right answer; later calls work as before, and nothing leaks."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    (tmp_path / "refusing.c").write_text(REFUSING)
-    library = tmp_path / "refusing.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(tmp_path / "refusing.c"), "-ldl"]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("the allocator does not compile: no glibc")
-    assert run_python(REFUSED, str(library), LD_PRELOAD=str(library), PYTHONMALLOC="malloc") == "done\n"
+    library = refusing_malloc.build(tmp_path)
+    if library is None:
+        pytest.skip("needs a C compiler and glibc")
+    assert run_python(REFUSED, str(library), **refusing_malloc.loaded(library)) == "done\n"
 
 
 FLAT = """

@@ -106,3 +106,9 @@ def test_drop_unmatched_uses_a_scanner_only_if_it_matches_all_text() -> None:
 def test_invalid_pattern_is_not_recognised() -> None:
     assert recognise("(") is None
     assert recognise((DEEPSEEK[0], DEEPSEEK[1], "(")) is None
+
+
+@pytest.mark.parametrize("pattern", ["a(?:)*+b", "(?:)++a|b", "a*+(?:)b", "a*+(?:){2}b"])
+def test_pattern_that_repeats_nothing_is_not_recognised(pattern: str) -> None:
+    assert recognise(pattern) is None
+    assert make_splitter(pattern).ends("aab")[-1] == 3

@@ -1,0 +1,191 @@
+"""Write docs/reference/contract.md, which says what each public call does beside threads, forks and long texts.
+
+`--check` compares only. The table is below; `tests/unit/test_contract.py` compares its names with the public ones,
+and tries what it says of threads, forks and the GIL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "contract.md"
+
+RELEASES, FILES, TURNS, SHORT = "yes", "for files", "in turns", "short"
+LINEAR, TABLES, ONE, AHEAD = "the text's length", "the vocabulary", "one look-up", "as much text as it needs"
+RESULT, KEPT, CORPUS = "the result", "the result; tables are kept", "a bounded part of the files"
+
+
+class Row(NamedTuple):
+    """Calls with one contract.
+
+    names: the calls, without their class or module, between spaces.
+    threads: "" or what is not shared.
+    gil: RELEASES, FILES, TURNS or SHORT.
+    time: what the time grows with, at most in proportion and by a logarithm.
+    memory: what the memory of a call grows with.
+    """
+
+    names: str
+    gil: str
+    time: str
+    memory: str
+    threads: str = ""
+
+
+STREAM = "; the object it returns is one thread's"
+ROWS: dict[str, list[Row]] = {
+    "Tokenizer": [
+        Row("encode encode_ordinary encode_to_numpy count is_lossless pieces", RELEASES, LINEAR, RESULT),
+        Row(
+            "encode_batch encode_ordinary_batch encode_batch_to_numpy count_batch to_arrow",
+            RELEASES,
+            LINEAR,
+            RESULT,
+        ),
+        Row("decode decode_batch decode_bytes", RELEASES, "the number of ids", RESULT),
+        Row("encode_with_offsets encode_batch_with_offsets", RELEASES, LINEAR, RESULT),
+        Row("encode_parts encode_with_template", TURNS, LINEAR, RESULT),
+        Row("decode_tokens_bytes", TURNS, "the number of ids", RESULT),
+        Row("fits truncate truncate_batch", TURNS, AHEAD, "the text that it reads"),
+        Row("chunk", TURNS, LINEAR, "one chunk at a time"),
+        Row("encoder decoder conversation", SHORT, "what is pushed", "an unfinished piece", STREAM),
+        Row("interval_counter", TURNS, LINEAR, RESULT),
+        Row("count_messages", TURNS, "the prompt's length", "the prompt"),
+        Row("explain", TURNS, LINEAR, RESULT),
+        Row("completions", TURNS, TABLES, KEPT),
+        Row("token_to_id id_to_token", SHORT, ONE, KEPT),
+        Row(
+            "added_tokens bos_token_id eos_token_id pad_token_id unk_token_id mode model_type n_vocab name "
+            "pattern roles special_tokens template training_options training_report vocab_size",
+            *(SHORT, "one look-up; special tokens", RESULT),
+        ),
+        Row("vocab merges fingerprint", TURNS, TABLES, KEPT),
+        Row(
+            "from_merges from_ranks id_map with_tokens with_special_tokens without_tokens prune",
+            TURNS,
+            TABLES,
+            RESULT,
+        ),
+        Row("save", FILES, TABLES, "a copy of the vocabulary"),
+        Row("export", RELEASES, "the vocabulary; the text that verifies", "a copy of the vocabulary"),
+        Row("encode_files", RELEASES, "the files", CORPUS),
+    ],
+    "SequenceTokenizer": [
+        Row(
+            "encode encode_batch encode_batch_to_numpy encode_to_numpy count",
+            TURNS,
+            "the sequence's length",
+            RESULT,
+        ),
+        Row("decode decode_batch decode_to_numpy", TURNS, "the number of ids", RESULT),
+        Row("token_to_id id_to_token is_special_token", SHORT, ONE, KEPT),
+        Row(
+            "base_size fingerprint merges mode n_vocab special_tokens training_options training_report vocab_size",
+            *(SHORT, TABLES, RESULT),
+        ),
+        Row("from_merges id_map with_special_tokens", TURNS, TABLES, RESULT),
+        Row("load save", FILES, TABLES, "a copy of the vocabulary"),
+        Row("export", RELEASES, TABLES, "a copy of the vocabulary"),
+        Row("encode_files", RELEASES, "the files", CORPUS),
+    ],
+    "PieceCounts": [
+        Row("get mode n_bytes n_pieces n_pruned n_skipped options pattern special_tokens", SHORT, ONE, RESULT),
+        Row("items keys values pruned check_made_by", TURNS, "the number of pieces", RESULT),
+        Row("load", FILES, "the number of pieces", "pages of the file"),
+        Row("save to_parquet", RELEASES, "the number of pieces", "a copy of the counts"),
+        Row("merge", RELEASES, "the files", "max_memory_bytes"),
+    ],
+    "fastbpe": [
+        Row(
+            "train count_pieces", RELEASES, "the source; merges", "distinct pieces; counts up to max_memory_bytes"
+        ),
+        Row("aencode aencode_batch", RELEASES, LINEAR, RESULT),
+        Row("align show", TURNS, LINEAR, RESULT),
+        Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT),
+        Row("load", FILES, "the file", "pages of the file; the vocabulary"),
+        Row("merge_vocabularies", TURNS, "both vocabularies", RESULT),
+        Row("changed_texts", TURNS, "the source", "the texts that change"),
+        Row("vocabulary_report", RELEASES, "the vocabulary; the source", RESULT),
+        Row("write_shard merge_shards", RELEASES, "the texts or the files", CORPUS),
+        Row("open_ids", FILES, "the number of files", "pages of the files", "; the object it returns, too"),
+        Row("release_memory", TURNS, "what is kept", "less than before"),
+        Row("install uninstall", SHORT, "the number of modules", "nothing"),
+    ],
+}
+
+HEAD = """\
+# The contract of each call
+
+<!-- Written by tools/draw_contract.py. -->
+
+Any number of threads may make every call at the same time, on shared tokenizers, sequence tokenizers and counts.
+A child that was forked at any moment may make it, too, whatever the parent's threads were doing. A row names what
+is an exception.
+
+| column | means |
+|---|---|
+| GIL: yes | a long call works without the GIL, so that other threads run beside it |
+| GIL: in turns | the call holds the GIL and gives it up every few milliseconds, as any Python code |
+| GIL: for files | held, but given up while the system reads or writes |
+| GIL: short | held, for microseconds, or for what makes the table at its first use |
+| time grows with | at most in proportion and by a logarithm: no text, file or pattern makes it quadratic |
+| memory grows with | beside [buffers kept between calls](../threads-and-servers.md#memory-kept-between-calls) |
+
+A call raises `MemoryError` where the system refuses memory and `OSError` where a disk does, and works again
+afterwards. A file is written whole or not at all. `tests/unit/test_contract.py` tries what this page says of
+threads, forks and the GIL; `tools/every_fault.py` refuses memory, fills disks and kills writers; `tools/faults.py`
+tries that time grows as said.
+"""
+
+TAIL = """\
+
+## Free threading and subinterpreters
+
+On a free-threaded CPython (3.13t and later) fastbpe works with the GIL: importing it turns the GIL on, and Python
+warns of it. The GIL guards what all threads share (pools of buffers, memory of dropped arrays, lists that are read
+while another thread changes them), so do not force it off with `PYTHON_GIL=0`.
+
+One interpreter of a process uses fastbpe. Another one gets an `ImportError`, with a GIL of its own or without.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [HEAD]
+    for owner, rows in ROWS.items():
+        parts.append(f"## {owner if owner != 'fastbpe' else 'Functions'}\n")
+        parts.append(
+            "| calls | threads, forks | GIL | time grows with | memory grows with |\n|---|---|---|---|---|"
+        )
+        for row in rows:
+            names = ", ".join(f"`{name}`" for name in row.names.split())
+            parts.append(f"| {names} | yes{row.threads} | {row.gil} | {row.time} | {row.memory} |")
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n" + TAIL
+
+
+def names(*kinds: str) -> list[str]:
+    """List the calls, with their class or module; only those of these kinds of GIL, if any is given."""
+    return [
+        f"{owner}.{name}"
+        for owner, rows in ROWS.items()
+        for row in rows
+        if not kinds or row.gil in kinds
+        for name in row.names.split()
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare the page with what would be written")
+    if parser.parse_args().check:
+        return 0 if PAGE.read_text(encoding="utf-8") == page() else 1
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
