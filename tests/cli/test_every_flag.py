@@ -159,6 +159,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "format": "count-pieces a.jsonl -o out.pieces | ... --format text",
             "on_error": "count-pieces holes.jsonl -o out.pieces | ... --on-error skip",
             "errors": "count-pieces latin.txt -o out.pieces | ... --errors replace",
+            "superwords": f"{PIECES} | ... --superwords w.fbpe",
             "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
             "force": "count-pieces a.txt -o there.pieces | ... --force",
             "json": "--json",
@@ -196,6 +197,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "format": "compare -m m.fbpe a.jsonl | ... --format text",
             "by": "--by ending",
             "parity": "compare -m m.fbpe -m m.fbpe a.txt | ... --parity",
+            "judge": "--judge",
+            "parallel": "compare -m m.fbpe a.txt a.txt | ... --parallel",
             "json": "--json",
             "csv": "--csv",
             "plot": "--plot out.svg",
@@ -292,6 +295,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tokenizer.save("m.fbpe")
     tokenizer.export("m.tiktoken", format="tiktoken")
     fastbpe.Tokenizer.from_ranks(BYTES | {b"ba": 256}, pattern=None).save("n.fbpe")
+    fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False).save("w.fbpe")
     return tmp_path
 
 

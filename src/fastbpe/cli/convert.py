@@ -7,9 +7,9 @@ import argparse
 from fastbpe.cli import outputs, streams
 from fastbpe.cli.options import add_model, add_roles, load_model, roles_of
 from fastbpe.errors import FormatError
-from fastbpe.formats.endings import ENDINGS, format_of, has_ending
+from fastbpe.formats.endings import ENDINGS, has_ending
 from fastbpe.tokenizer.export.dropping import PARTS
-from fastbpe.tokenizer.export.export import FORMATS
+from fastbpe.tokenizer.export.export import FORMATS, format_for
 from fastbpe.tokenizer.export.verify_export import Verification
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         choices=_CHOICES,
         help=f"{', '.join(_CHOICES)} (default: by the ending of OUT: {endings}; .model of a sentencepiece model: "
-        "sentencepiece; a folder: gpt2)",
+        "sentencepiece, of a BoundlessBPE model: boundless; a folder: gpt2)",
     )
     parser.add_argument(
         "--verify",
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> None:
             f"{args.out}: its name has no ending that tells the format; give --to {', '.join(_CHOICES)}"
         )
     tokenizer = load_model(args)
-    format = args.to or format_of(args.out, tokenizer.mode, tokenizer.model_type)
+    format = args.to or format_for(args.out, tokenizer)
     outputs.refuse_existing(args, *outputs.files_of(args.out, format))
     text = None if args.verify_text is None else _read_text(args.verify_text)
     verified = tokenizer.export(

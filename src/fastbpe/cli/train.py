@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 from fastbpe._utils.choices import Format
 from fastbpe.cli import counting, documents, encode_files, named_sources, outputs, sequences, streams
@@ -13,7 +13,7 @@ from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, TIES
-from fastbpe.training.superwords import DOCUMENTS, Superwords
+from fastbpe.training.superwords import BOUNDLESS, DOCUMENTS, WORDS, Superwords
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
@@ -57,8 +57,9 @@ examples:
   longer.fbpe: 7 tokens, learned from 11 symbols in 2 sequences
 """
 _OUTPUT_HELP = (
-    "file to write, in the format of its ending: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's, or "
-    "sentencepiece's with --mode codepoint or unigram), or a folder for GPT-2's two files"
+    "file to write, in the format of its ending: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; "
+    "sentencepiece's with --mode codepoint or unigram; BoundlessBPE's with --superwords boundless), or a folder "
+    "for GPT-2's two files"
 )
 _OPTIONS = (
     "pattern",
@@ -118,7 +119,8 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_superwords_start,
         help="learn tokens of several words from id N on, or from a share of the ids (0.9); auto: 0.9, or "
-        "all new ids with --base",
+        "all new ids with --base; boundless: as BoundlessBPE, where words and superwords share the ids; words: "
+        "its words alone, for count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add("--superwords-max-words", metavar="N", type=int, help="maximum words per token (default: 4; 0: no limit)")
@@ -145,7 +147,9 @@ def run(args: argparse.Namespace) -> None:
         args.mode = counts.mode
     of_pieces = args.mode in ("codepoint", "unigram")
     # This raises an error for a bad ending before hours of training.
-    format = format_of(args.output, "codepoint" if of_pieces else "byte")
+    format = format_of(
+        args.output, "codepoint" if of_pieces else "byte", of_whole_words=args.superwords == BOUNDLESS
+    )
     outputs.refuse_existing(args, *outputs.files_of(args.output, format))
     separator = documents.separator_of(args)
     source: Any = counts
@@ -213,7 +217,7 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
         streams.complain(f"{output}: {format} does not store everything; load it with {lost}", "warning")
 
 
-def _superwords_of(args: argparse.Namespace) -> Superwords | None:
+def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless", "words"] | None:
     """Make the options of superwords; None: none are learned.
 
     Raises:
@@ -226,19 +230,25 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | None:
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
             raise TrainingError(f"{option} goes with --superwords N")
         return None
+    if args.superwords in (BOUNDLESS, WORDS):
+        if given:
+            option = f"--superwords-{next(iter(given)).replace('_', '-')}"
+            raise TrainingError(f"{option} is not an option of --superwords {args.superwords}; leave it out")
+        return BOUNDLESS if args.superwords == BOUNDLESS else WORDS
     if given.get("max_words") == 0:
         given["max_words"] = None
     return Superwords(None if args.superwords == "auto" else args.superwords, **given)
 
 
 def _superwords_start(text: str) -> float | str:
-    if text == "auto":
+    if text in ("auto", BOUNDLESS, WORDS):
         return text
     try:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"invalid start {text!r}: give a number of ids (180000), a share of them (0.9), or the word auto"
+            f"invalid start {text!r}: give a number of ids (180000), a share of them (0.9), or the word auto or "
+            "boundless"
         ) from None
 
 

@@ -113,6 +113,12 @@ def _with_options_of_counts(
         raise TrainingError(
             f'these PieceCounts were counted with mode="{other}"; give mode="{other}", or leave mode= out'
         )
+    if any(counts.runs_of is not None for counts in found):
+        raise TrainingError(
+            'these PieceCounts are runs of words, of which only superwords="boundless" with base=, the '
+            "tokenizer of the "
+            "words, learns"
+        )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]
     return {"pattern": found[0].pattern, "special_tokens": new, **options}
@@ -130,12 +136,12 @@ def _all_counted(
     for name, source in sources.items():
         resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
         named = "the source" if name is None else f"{what or 'the source '}{name!r}"
-        counted[name] = _counted(resolved, start, options, run, named)
+        counted[name] = counted_pieces(resolved, start, options, run, named)
         n_left_out += resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
     return counted, n_left_out
 
 
-def _counted(
+def counted_pieces(
     source: Source | ResolvedSource | PieceCounts,
     start: BaseVocabulary,
     options: ByteOptions,

@@ -41,9 +41,9 @@ from fastbpe.training.base_vocabulary import (
     vocabulary_of_base,
 )
 from fastbpe.training.bytes import byte_level_ranks, train_bytes
+from fastbpe.training.document_counting import count_documents, texts_of_pattern
 from fastbpe.training.documents_again import read_again
 from fastbpe.training.options import ByteOptions, ReadingOptions, Run, whole_number_of_ids
-from fastbpe.training.piece_counting import count_documents, texts_of_pattern
 from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.superwords import Superwords, n_first_ids
 
@@ -60,7 +60,7 @@ def train_superwords(source: Source | PieceCounts, base: Tokenizer | None, run: 
     keywords = dict(run.options)
     superwords = keywords.pop("superwords")
     if not isinstance(superwords, Superwords):
-        raise TypeError(f"superwords must be a Superwords, not {type(superwords).__name__}")
+        raise TypeError(f"superwords must be a Superwords or 'boundless', not {superwords!r:.60}")
     if isinstance(source, (PieceCounts, Mapping)):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
     if keywords.get("ties") == "first":

@@ -1,0 +1,305 @@
+"""Training of BoundlessBPE, `train(superwords="boundless")`: superwords share the ids with words, by their counts.
+
+The rules are those of the second version of its reference (arXiv 2604.05192), without deletions. First words are
+learned, with the count of each merge. Then the source is read twice more. Superwords are learned from runs of two
+or more neighbouring pieces that are each one token with a letter in it. A merge of superwords is done while its
+count is greater than that of the next merge of words, until the ids are full; the other words are left out.
+
+So no superword is as rare as the last word, c times. A merge across the border of two words happens at most as
+often as these are neighbours, now and later: runs are cut between neighbours that occur c times or less.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._core.train.token_limits import TokenLimits
+from fastbpe._utils.progress import Reporter
+from fastbpe._version import __version__
+from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.errors import TrainingError, TrainingWarning
+from fastbpe.model import N_BYTES, Model, Supermerges, pack_merges
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.base_vocabulary import byte_vocabulary
+from fastbpe.training.bytes import counted_pieces
+from fastbpe.training.documents_again import read_again
+from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
+from fastbpe.training.piece_counts import PieceCounts, table_of
+from fastbpe.training.superwords import BOUNDLESS, WORDS
+from fastbpe.training.word_runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
+
+_CALLER = 3  # stacklevel of warnings from `train_boundless`: the line that calls `train`
+
+
+def train_boundless(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
+    """Learn words and superwords together, or one of both. See `train`."""
+    keywords = {name: value for name, value in run.options.items() if name != "superwords"}
+    if isinstance(source, PieceCounts) and source.runs_of is not None:
+        return _train_on_runs(source, base, run, keywords)
+    learns_words_alone = run.options["superwords"] == WORDS
+    _check(source, base, keywords, learns_words_alone=learns_words_alone)
+    if isinstance(source, PieceCounts):
+        keywords = {"pattern": source.pattern, "special_tokens": source.special_tokens, **keywords}
+    options = ByteOptions(vocab_size=whole_number_of_ids(run.vocab_size, None), **keywords)
+    if isinstance(source, PieceCounts):
+        run.reading.check_unused()
+        return _train_words(source, 0, options, run)[0]
+    with read_again(source, run.reading) as (texts, reading):
+        resolved = reading.resolve(texts)
+        words, merges = _train_words(resolved, resolved.left_out.n, options, run._replace(reading=reading))
+        if learns_words_alone:
+            return words
+        count = partial(count_cut_runs, texts, words, options, reading, run.reporter)
+        return _finished(words, merges, options, run.reporter, count)
+
+
+def _train_on_runs(
+    runs: PieceCounts, words: Tokenizer | None, run: Run, keywords: Mapping[str, object]
+) -> Tokenizer:
+    """Learn superwords from runs that were counted before.
+
+    Raises TrainingError: the tokenizer is not that of their words, or an option differs from its options.
+    """
+    if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
+        raise TrainingError(
+            'these PieceCounts are runs of the words of a tokenizer: give superwords="boundless", and the '
+            "tokenizer as "
+            "base="
+        )
+    options, merges = words_of(words)
+    size = whole_number_of_ids(run.vocab_size, words.vocab_size)
+    if size != options.vocab_size:
+        raise TrainingError(f"vocab_size={size}: the words were learned for {options.vocab_size} ids; give that")
+    if keywords:
+        raise TrainingError(f"{next(iter(keywords))}= was decided when the words were learned; leave it out")
+    run.reading.check_unused()
+
+    count = partial(runs_of_sum, runs, len(tokens_of(merges)))
+    return _finished(words, merges, options, run.reporter, count)
+
+
+def _check(source: object, base: object, keywords: Collection[str], *, learns_words_alone: bool) -> None:
+    """Raise TrainingError if an argument does not go with superwords="boundless"."""
+    if base is not None:
+        raise TrainingError(
+            'superwords="boundless" learns words and superwords together, and base= has its words; leave '
+            "base= out, or give superwords=Superwords(), which learns superwords on top of a base"
+        )
+    if hasattr(source, "items") and not (learns_words_alone and isinstance(source, PieceCounts)):
+        raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
+    if "ties" in keywords:
+        raise TrainingError(
+            'superwords="boundless" has an order of its own: of two equally frequent pairs it merges the one '
+            "whose left token, then right token, is less as bytes; leave ties= out"
+        )
+
+
+def _train_words(
+    source: ResolvedSource | PieceCounts, n_left_out: int, options: ByteOptions, run: Run
+) -> tuple[Tokenizer, list[Merge]]:
+    """Learn words. The report of the tokenizer has the count of each merge.
+
+    n_left_out: files of folders that were left out.
+    """
+    start = byte_vocabulary(options)
+    counts = counted_pieces(source, start, options, run, "the source")
+    n_merges = options.vocab_size - start.n_known
+    merges = _learn_words(counts, n_merges, options, run.reporter)
+    if n_missing := n_merges - len(merges):
+        warnings.warn(
+            f"no pair is left to merge that min_count={options.min_count} and "
+            f"max_token_bytes={options.max_token_bytes} allow: the vocabulary has "
+            f"{options.vocab_size - n_missing} entries, not the {options.vocab_size} "
+            "asked for; change a limit, give more text, or ask for fewer",
+            TrainingWarning,
+            stacklevel=_CALLER,
+        )
+    report = asdict(options) | {
+        "ties": "bytes",
+        "special_tokens": list(options.special_tokens),
+        "superwords": WORDS,
+        "library": __version__,
+        "n_bytes": counts.n_bytes,
+        "n_pieces": counts.n_pieces,
+        "n_distinct_pieces": len(counts),
+        "n_skipped": counts.n_skipped,
+        "n_files_left_out": n_left_out,
+        "n_merges": len(merges),
+        "word_counts": [merge.n for merge in merges],
+    }
+    run.reporter.summarise({"counting": f"{counts.n_bytes:,} bytes, {len(counts):,} distinct pieces"})
+    tokens = tokens_of(merges)
+    special = {name: len(tokens) + i for i, name in enumerate(options.special_tokens)}
+    return Tokenizer(
+        Model(tokens=tokens, pattern=options.pattern, special_tokens=special, training=report)
+    ), merges
+
+
+def _finished(
+    words: Tokenizer,
+    merges: Sequence[Merge],
+    options: ByteOptions,
+    reporter: Reporter,
+    count: Callable[[int], Sequences],
+) -> Tokenizer:
+    """Learn superwords, and mix them with words.
+
+    Args:
+        words: the tokenizer of words.
+        merges: its merges.
+        options: the options of the run.
+        reporter: gets the summary.
+        count: counts runs, cut for merges of a least count.
+    """
+    tokens = tokens_of(merges)
+    superwords = _learn_superwords(count, merges, tokens, options) if merges else []
+    kept_words, kept_superwords = mixed(merges, superwords)
+    report = {name: value for name, value in words.training_report.items() if name != "word_counts"} | {
+        "superwords": BOUNDLESS,
+        "n_merges": len(kept_words) + len(kept_superwords),
+        "n_superword_merges": len(kept_superwords),
+        "least_count": merges[-1].n if merges else None,
+    }
+    reporter.summarise(
+        {
+            "learning superwords": f"{len(kept_words):,} merges of words, {len(kept_superwords):,} of superwords",
+        }
+    )
+    return Tokenizer(_model(kept_words, kept_superwords, options)._replace(training=report))
+
+
+# Words
+
+
+def _learn_words(counts: PieceCounts, n_merges: int, options: ByteOptions, reporter: Reporter) -> list[Merge]:
+    """Learn merges of bytes in pieces."""
+    with reporter.phase("learning words", n_merges, unit=" merges") as phase:
+        learner = Learner(
+            table_of(counts),
+            max_ids=N_BYTES + n_merges,
+            min_count=options.min_count,
+            limits=TokenLimits([bytes([byte]) for byte in range(N_BYTES)], max_bytes=options.max_token_bytes),
+            ties_bytes=True,
+            overlaps=False,
+        )
+        learner.learn(lambda n_ids: phase.update(n_ids - N_BYTES - phase.n))
+    return [Merge(*merge, N_BYTES + i) for i, merge in enumerate(learner.merges())]
+
+
+# Superwords
+
+
+def _learn_superwords(
+    count_runs: Callable[[int], Sequences], words: Sequence[Merge], tokens: list[bytes], options: ByteOptions
+) -> list[Merge]:
+    """Learn merges of superwords. Their tokens are appended to `tokens`.
+
+    Args:
+        count_runs: counts the runs of words, cut for merges of a least count.
+        words: the merges of words.
+        tokens: token of each id of the words.
+        options: the options of the run.
+    """
+    least = words[-1].n + 1
+    learner = _learner(
+        count_runs(least), tokens, options, n_new=len(words), least=least, shares=[word.n for word in words]
+    )
+    learner.learn()
+    if learner.known_pair is not None:
+        return _learn_spelled_alike(count_runs(1), len(words), tokens, options)
+    return _numbered(learner, tokens)
+
+
+def _learn_spelled_alike(runs: Sequences, n_new: int, tokens: list[bytes], options: ByteOptions) -> list[Merge]:
+    """Do the work of `_learn_superwords` where a superword has the bytes of a word, or another superword.
+
+    Such a merge makes the token that exists, so counts of pairs may rise, and more borders than one lie between
+    the parts of a pair: the runs are not cut, and after such a merge learning begins anew.
+    """
+    merges: list[Merge] = []
+    while len(merges) < n_new:
+        learner = _learner(runs, tokens, options, n_new=n_new - len(merges), least=options.min_count)
+        learner.learn()
+        merges += _numbered(learner, tokens)
+        if learner.known_pair is None:
+            break
+        left, right, count = learner.known_pair
+        merged = tokens.index(tokens[left] + tokens[right])
+        merges.append(Merge(left, right, count, merged))
+        n_new += 1
+        runs = learner.sequences(left, right, merged)
+    return merges
+
+
+def _numbered(learner: Learner, tokens: list[bytes]) -> list[Merge]:
+    """List the merges of a learner, and append their tokens."""
+    merges = []
+    for left, right, count in learner.merges():
+        merges.append(Merge(left, right, count, len(tokens)))
+        tokens.append(tokens[left] + tokens[right])
+    return merges
+
+
+def _learner(
+    runs: Sequences,
+    tokens: list[bytes],
+    options: ByteOptions,
+    *,
+    n_new: int,
+    least: int,
+    shares: Sequence[int] = (),
+) -> Learner:
+    return Learner(
+        runs,
+        max_ids=len(tokens) + n_new,
+        min_count=least,
+        n_base=len(tokens),
+        limits=TokenLimits(tokens, max_bytes=options.max_token_bytes),
+        ties_bytes=True,
+        overlaps=False,
+        shares=shares,
+        stops_at_known=True,
+    )
+
+
+def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Merge], list[Merge]]:
+    """Choose the merges whose tokens fill as many ids as the words would, by their counts.
+
+    A merge of superwords is done before one of words that is rarer.
+
+    Returns:
+        Merges of words, and of superwords, in the order in which ids are given: `merged` of each is the id then.
+    """
+    places = {i: i for i in range(N_BYTES)}
+    kept: tuple[list[Merge], list[Merge]] = ([], [])
+    n_ids = N_BYTES + len(words)
+    i = k = 0
+    while len(places) < n_ids and (i < len(words) or k < len(superwords)):
+        is_superword = k < len(superwords) and (i == len(words) or superwords[k].n > words[i].n)
+        merge = superwords[k] if is_superword else words[i]
+        i, k = i + (not is_superword), k + is_superword
+        places.setdefault(merge.merged, len(places))
+        kept[is_superword].append(Merge(places[merge.left], places[merge.right], merge.n, places[merge.merged]))
+    return kept
+
+
+def _model(words: Sequence[Merge], superwords: Sequence[Merge], options: ByteOptions) -> Model:
+    """Make the model of words and superwords that were chosen."""
+    made = [bytes([byte]) for byte in range(N_BYTES)]
+    for merge in sorted((*words, *superwords), key=lambda merge: merge.merged):
+        if merge.merged == len(made):
+            made.append(made[merge.left] + made[merge.right])
+    return Model(
+        tokens=made,
+        pattern=options.pattern,
+        special_tokens={name: len(made) + i for i, name in enumerate(options.special_tokens)},
+        merges=pack_merges((left, right, merged) for left, right, _, merged in words),
+        merges_rule="merges",
+        whole_piece_first=False,
+        supermerges=Supermerges(pack_merges((left, right, merged) for left, right, _, merged in superwords)),
+    )
