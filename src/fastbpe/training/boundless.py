@@ -33,7 +33,7 @@ from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.superwords import BOUNDLESS, WORDS
 from fastbpe.training.word_runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
 
-_CALLER = 3  # stacklevel of warnings from `train_boundless`: the line that calls `train`
+_CALLER = 4  # stacklevel of warnings from `_train_words`: the line that calls `train`
 
 
 def train_boundless(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
@@ -68,8 +68,7 @@ def _train_on_runs(
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(
             'these PieceCounts are runs of the words of a tokenizer: give superwords="boundless", and the '
-            "tokenizer as "
-            "base="
+            "tokenizer as base="
         )
     options, merges = words_of(words)
     size = whole_number_of_ids(run.vocab_size, words.vocab_size)
@@ -78,7 +77,6 @@ def _train_on_runs(
     if keywords:
         raise TrainingError(f"{next(iter(keywords))}= was decided when the words were learned; leave it out")
     run.reading.check_unused()
-
     count = partial(runs_of_sum, runs, len(tokens_of(merges)))
     return _finished(words, merges, options, run.reporter, count)
 

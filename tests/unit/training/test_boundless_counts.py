@@ -56,6 +56,14 @@ def test_counts_of_parts_train_the_bytes_of_the_whole(tmp_path: Path) -> None:
         assert (folder / "made.fbpe").read_bytes() == (folder / "whole.fbpe").read_bytes(), number
 
 
+def test_multiplied_counts_are_weights() -> None:
+    a, b = TEXTS[:2], TEXTS[2:]
+    words = words_of(3 * count_pieces(a) + count_pieces(b))
+    runs = 3 * count_pieces(a, superwords=words) + count_pieces(b, superwords=words)
+    made = train(runs, vocab_size=300, superwords="boundless", base=words)
+    assert made == train([*a, *a, *a, *b], vocab_size=300, superwords="boundless")
+
+
 def test_runs_say_whose_words_they_are(words: Tokenizer) -> None:
     runs = count_pieces(TEXTS, superwords=words)
     assert runs.runs_of == words.fingerprint
@@ -138,7 +146,9 @@ def test_damaged_header_is_a_format_error(words: Tokenizer, tmp_path: Path) -> N
         PieceCounts.load(tmp_path / "a.pieces")
 
 
-def test_the_commands_count_runs_and_learn_from_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_count_runs_and_learn_from_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     names = []
     for i, text in enumerate(TEXTS):
@@ -149,6 +159,9 @@ def test_the_commands_count_runs_and_learn_from_them(tmp_path: Path, monkeypatch
     assert main(["train", *names, "-o", "words.fbpe", "--superwords", "words", *size]) == 0
     assert main(["count-pieces", "0.txt", "1.txt", "-o", "a.runs", "--superwords", "words.fbpe", "--quiet"]) == 0
     assert main(["count-pieces", "2.txt", "3.txt", "-o", "b.runs", "--superwords", "words.fbpe", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["info", "words.fbpe"]) == 0
+    assert "word_counts" not in capsys.readouterr().out
     base = ["--base", "words.fbpe", "--superwords", "boundless"]
     assert main(["train", "a.runs", "b.runs", "-o", "made.fbpe", *base, *size]) == 0
     assert fastbpe.load("made.fbpe") == train(TEXTS, vocab_size=300, superwords="boundless")

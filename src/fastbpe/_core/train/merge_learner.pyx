@@ -134,7 +134,7 @@ cdef class MergeLearner:
         cdef Cell* cells = self._state.cells
         cdef uint32_t pair, at, left, right, piece, last = <uint32_t> (self._n_cells - 1)
         cdef size_t slot
-        cdef bint skips = False  # the pair that ends here counts, of a run of equal symbols
+        cdef bint is_counted = False  # of a run of equal symbols: every second pair is
         index.slots = NULL
         try:
             index_grow(&index, &self._state, 1 << 14)
@@ -156,12 +156,12 @@ cdef class MergeLearner:
                         if 4 * <size_t> self._state.n_pairs > index.mask:
                             index_grow(&index, &self._state, 2 * (index.mask + 1))
                     self._state.pairs[pair].n += 1
-                    skips = self._state.no_overlaps and right == left and not skips
-                    if skips or right != left or not self._state.no_overlaps:
+                    is_counted = self._state.no_overlaps and right == left and not is_counted
+                    if is_counted or right != left or not self._state.no_overlaps:
                         self._state.counts[pair] += self._state.weights[piece]
                     cells[at].pair = pair
                 else:
-                    skips = False
+                    is_counted = False
                 at += self._state.length[left]
             self._give_slices(0)
             at, piece = 1, 0
