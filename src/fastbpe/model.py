@@ -27,6 +27,8 @@ PAIR = -2  # in a template: position of the second text
 
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in the order in which transformers adds their tokens
 
+SUPERMERGES_KINDS = ("boundless", "superbpe")
+
 METASPACE = "\u2581"  # sentencepiece's character for a space
 
 N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary that fastbpe makes
@@ -124,6 +126,26 @@ class Spelling(NamedTuple):
     longest: int = 0
 
 
+class Supermerges(NamedTuple):
+    """Merges of whole words, which are done after all others, as BoundlessBPE does them.
+
+    Neighbouring pieces that the other merges have made one token each are a run, if the tokens are parts of these
+    merges. These merges are done in the runs; they join no other tokens.
+
+    merges: bytes – as `Model.merges`.
+    kind: str – "boundless" or "superbpe": how they were learned, as a .model file says it; decides no ids.
+    pattern: str – regex that finds a match in each word that they were learned from; decides no ids.
+    """
+
+    merges: Buffer
+    kind: str = "boundless"
+    pattern: str = r"\p{L}"
+
+    def merge_list(self) -> list[tuple[int, int, int]]:
+        """Return the merges, (left id, right id, merged id), best first."""
+        return list(_MERGE.iter_unpack(self.merges))
+
+
 class Model(NamedTuple):
     """Byte-level vocabulary, or one of characters, with everything that decides ids.
 
@@ -153,6 +175,7 @@ class Model(NamedTuple):
         training: the training report; {}: not trained here.
         spelling: base symbols are characters, spelled so; None: they are bytes.
         scores: bytes – score of each id, float64, of a spelling of the kind "Unigram".
+        supermerges: merges of whole words after `merges`, whose merges_rule is "merges"; None: there are none.
     """
 
     tokens: list[bytes] | None
@@ -177,6 +200,7 @@ class Model(NamedTuple):
     training: Mapping[str, Any] = _NONE
     spelling: Spelling | None = None
     scores: Buffer = b""
+    supermerges: Supermerges | None = None
 
     def __repr__(self) -> str:
         return fields_repr(self)

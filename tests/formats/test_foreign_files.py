@@ -60,9 +60,8 @@ FILES = {
     "safetensors": (safetensors(), f"a safetensors file, no vocabulary: {WEIGHTS}"),
     "BoundlessBPE 1": (
         b'word v1\n"\\\\w+"\n256\n',
-        "a model of BoundlessBPE ('word v1'), which fastbpe does",
+        "a model of the first version of BoundlessBPE ('word v1'), which fastbpe does not run",
     ),
-    "BoundlessBPE 2": (b"BoundlessBPE v2 boundless\n", "'BoundlessBPE v2 boundless'), which fastbpe does not run"),
     "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, no vocabulary: {WEIGHTS}"),
     "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and give the vocabulary in it"),
     "pickle": (pickle.dumps({"a": 1}), f"a pickle, no vocabulary: as older PyTorch files are: {WEIGHTS}"),

@@ -26,5 +26,5 @@ Header: TypeAlias = Literal["llm.c"]
 #: Format of files of documents.
 DocumentFormat: TypeAlias = Literal["text", "jsonl", "parquet", "arrow"]
 Format: TypeAlias = Literal[
-    "native", "tiktoken", "huggingface", "gpt2", "sentencepiece", "minbpe", "tekken", "gguf"
+    "native", "tiktoken", "huggingface", "gpt2", "sentencepiece", "minbpe", "tekken", "gguf", "boundless"
 ]

@@ -8,9 +8,9 @@ from fastbpe._utils.progress import shows_bars
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, add_roles, load_model, roles_of
 from fastbpe.errors import FormatError
-from fastbpe.formats.endings import ENDINGS, format_of, has_ending
+from fastbpe.formats.endings import ENDINGS, has_ending
 from fastbpe.tokenizer.export.dropping import PARTS
-from fastbpe.tokenizer.export.export import FORMATS, left_out
+from fastbpe.tokenizer.export.export import FORMATS, format_for, left_out
 from fastbpe.tokenizer.export.verify_export import Verification
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         choices=_CHOICES,
         help=f"one of {', '.join(_CHOICES)} (default: by OUT: {endings}, of code points "
-        "sentencepiece, a folder gpt2)",
+        "sentencepiece, of BoundlessBPE boundless, a folder gpt2)",
     )
     parser.add_argument(
         "--verify",
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> None:
     if not args.to and not has_ending(args.out):
         raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(_CHOICES)}")
     tokenizer = load_model(args)
-    format = args.to or format_of(args.out, tokenizer.mode, tokenizer.model_type)
+    format = args.to or format_for(args.out, tokenizer)
     text = None if args.verify_text is None else _read_text(args.verify_text)
     verified = tokenizer.export(
         args.out, format=format, verify=args.verify, verify_text=text, drop=args.drop, roles=roles_of(args)

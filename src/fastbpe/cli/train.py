@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import Any, Literal
 
 from fastbpe._utils.choices import Format
 from fastbpe.cli import counting, documents, encode_files, named_sources, sequences, streams
@@ -15,7 +15,7 @@ from fastbpe.tokenizer.export.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, TIES
-from fastbpe.training.superwords import DOCUMENTS, Superwords
+from fastbpe.training.superwords import BOUNDLESS, DOCUMENTS, Superwords
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
@@ -60,7 +60,7 @@ examples:
 """
 _OUTPUT_HELP = (
     "file to write; its ending says the format: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; of code "
-    "points sentencepiece's), a folder for GPT-2's two files"
+    "points sentencepiece's; of --superwords boundless BoundlessBPE's), a folder for GPT-2's two files"
 )
 _OPTIONS = (
     "pattern",
@@ -112,7 +112,7 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_superwords_start,
         help="then learn tokens of several words, from id N on, or from a share of the ids (0.9); auto: 0.9, or "
-        "all ids of the base",
+        "all ids of the base; boundless: as BoundlessBPE, where words and superwords share the ids",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add("--superwords-max-words", metavar="N", type=int, help="most words of one (default: 4; 0: no limit)")
@@ -134,7 +134,9 @@ def run(args: argparse.Namespace) -> None:
         args.mode = counts.mode
     of_pieces = args.mode in ("codepoint", "unigram")
     # This raises an error for a bad ending before hours of training.
-    format = format_of(args.output, "codepoint" if of_pieces else "byte")
+    format = format_of(
+        args.output, "codepoint" if of_pieces else "byte", of_whole_words=args.superwords == BOUNDLESS
+    )
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
     source: Any = counts
@@ -200,7 +202,7 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
         streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
 
 
-def _superwords_of(args: argparse.Namespace) -> Superwords | None:
+def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"] | None:
     """Make the options of superwords; None: none are learned.
 
     Raises:
@@ -213,19 +215,25 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | None:
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
             raise TrainingError(f"{option} is an option of superwords: give --superwords N, too, or leave it out")
         return None
+    if args.superwords == BOUNDLESS:
+        if given:
+            option = f"--superwords-{next(iter(given)).replace('_', '-')}"
+            raise TrainingError(f"{option} is not an option of --superwords boundless; leave it out")
+        return BOUNDLESS
     if given.get("max_words") == 0:
         given["max_words"] = None
     return Superwords(None if args.superwords == "auto" else args.superwords, **given)
 
 
 def _superwords_start(text: str) -> float | str:
-    if text == "auto":
+    if text in ("auto", BOUNDLESS):
         return text
     try:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"invalid start {text!r}: give a number of ids (180000), a share of them (0.9), or the word auto"
+            f"invalid start {text!r}: give a number of ids (180000), a share of them (0.9), or the word auto or "
+            "boundless"
         ) from None
 
 

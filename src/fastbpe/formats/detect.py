@@ -17,10 +17,11 @@ if TYPE_CHECKING:  # imported at run time where a folder is read
     from fastbpe.formats.huggingface.classes import Settings
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
+_BOUNDLESS = b"BoundlessBPE v2 "  # its .model file begins so; `boundless` is imported for such files only
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
 _READABLE = (
-    ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, .gguf, sentencepiece's .model and "
-    "minbpe's .model"
+    ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, .gguf, and .model of "
+    "sentencepiece, minbpe and BoundlessBPE"
 )
 
 
@@ -158,6 +159,11 @@ def _parse(
 
         if gguf.recognise(data):
             return gguf.parse(data, where, pattern=pattern, special_tokens=special_tokens)
+    if bytes(data[: len(_BOUNDLESS)]) == _BOUNDLESS:
+        from fastbpe.formats import boundless  # here: other files do not need it
+
+        _check_no_pattern(pattern, where)
+        return boundless.parse(data, where, special_tokens=special_tokens)
     foreign.check(data, where)
     if _is_object(data):
         from fastbpe.formats import tekken  # here: other files do not need it

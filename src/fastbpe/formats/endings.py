@@ -47,13 +47,16 @@ def has_ending(path: str | os.PathLike[str]) -> bool:
     return is_folder(path) or bool(Path(path).suffix)
 
 
-def format_of(path: str | os.PathLike[str], mode: str, model_type: str = "BPE") -> Format:
+def format_of(
+    path: str | os.PathLike[str], mode: str, model_type: str = "BPE", *, of_whole_words: bool = False
+) -> Format:
     """Return the format that a path asks for; native if the name has no ending.
 
     Args:
         path: where a tokenizer will be written.
         mode: "byte", "codepoint" or "character".
         model_type: type of its model.
+        of_whole_words: its superwords are made of whole words, so that .model is BoundlessBPE's.
 
     >>> format_of("tokenizer.json", "byte"), format_of("a.model", "codepoint"), format_of("gpt2/", "byte")
     ('huggingface', 'sentencepiece', 'gpt2')
@@ -67,6 +70,8 @@ def format_of(path: str | os.PathLike[str], mode: str, model_type: str = "BPE") 
     formats = {**ENDINGS[mode], **({_FOLDER: _FOLDERS[mode]} if mode in _FOLDERS else {})}
     if mode == "character":
         formats |= _OF_TYPES.get(model_type, {})
+    if of_whole_words:
+        formats[".model"] = "boundless"
     if ending not in formats:
         choices = ", ".join(f"{known} ({format})" for known, format in formats.items())
         what = f"{mode}-mode" if model_type == "BPE" or mode != "character" else model_type

@@ -19,7 +19,7 @@ _MAGIC = (
     (b"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it first: zstd -d"),
     (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
 )
-_OF_BOUNDLESS = (b"word v1\n", b"BoundlessBPE v2 ")
+_OF_BOUNDLESS = b"word v1\n"
 _WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
 _PICKLED = (
     "fastbpe unpickles nothing, since a pickle can run any program. If you trust the file, read it in Python as "
@@ -36,8 +36,10 @@ def check(data: Buffer, where: str) -> None:
     if head.startswith(_OF_BOUNDLESS):
         name = head.partition(b"\n")[0].decode(errors="replace")
         raise FormatError(
-            f"{where}: a model of BoundlessBPE ({name!r}), which fastbpe does not run: it joins whole words, and "
-            "may delete tokens; train(superwords=) learns tokens of several words"
+            f"{where}: a model of the first version of BoundlessBPE ({name!r}), which fastbpe does not run, "
+            "since it joins words while they are made, and may delete tokens; give a model of the second "
+            "version, or train one: "
+            'train(superwords="boundless")'
         )
     found = _name(head, data)
     if found is not None:

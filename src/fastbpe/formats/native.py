@@ -53,6 +53,8 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
     parts["merges"] = model.merges
     if model.scores:
         parts["scores"] = model.scores
+    if model.supermerges is not None:
+        parts["supermerges"] = model.supermerges.merges
     if look_ups:
         parts |= {name: model.tables[name] for name in _LOOK_UPS if name in model.tables}
     header = {
@@ -68,6 +70,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         **native_extras.describe_own(model.roles, model.pair_template),
         **native_extras.describe_chat(model.chat),
         **native_extras.describe_spelling(model.spelling),
+        **native_extras.describe_supermerges(model.supermerges),
     }
     return b"".join(pack(KIND, header, parts))
 
@@ -102,13 +105,13 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         FormatError: a damaged file, or one from a newer fastbpe.
     """
     header, sections = unpack(KIND, data, where, {"byte": _BYTE, "codepoint": _CODEPOINT})
+    extras: dict[str, Any] = {}
     if header["mode"] == "codepoint":
         from fastbpe.formats import native_extras
         from fastbpe.formats.sentencepiece import model_file
 
         check_sections(sections, {"model"}, where, ("merges",))
         model = model_file.parse(sections["model"], where, any_text="extras" in header)
-        extras: dict[str, Any] = {}
         if "extras" in header:
             extras = native_extras.read_code_points(header["extras"], model.n_pieces, where)
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
@@ -121,7 +124,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: {n_special} special tokens: the limit is {limits.MAX_SPECIAL_TOKENS}")
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
-    check_sections(sections, {*_TOKENS, "merges"}, where, ("scores", *_LOOK_UPS, _FORMER))
+    check_sections(sections, {*_TOKENS, "merges"}, where, ("scores", "supermerges", *_LOOK_UPS, _FORMER))
     if header["merges_rule"] == "ranks" and len(sections["merges"]):
         raise FormatError(f"{where}: it has merges that its merges_rule 'ranks' does not use")
     if header["merges_rule"] == "merges":
@@ -133,9 +136,9 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
     if "spelling" not in header:
         _check_merges(sections, where)
-    extras = {}
+    supermerges = sections.pop("supermerges", None)
     scores = sections.pop("scores", None)
-    if {"extras", "own_tokens", "chat", "spelling"} & header.keys():
+    if {"extras", "own_tokens", "chat", "spelling", "supermerges"} & header.keys():
         from fastbpe.formats import native_extras
 
         spelling = native_extras.read_spelling(header, where)
@@ -146,6 +149,10 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
             extras["scores"] = _checked_scores(scores, sections, where)
             scores = None
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
+        extras |= native_extras.read_supermerges(header, supermerges, where)
+        supermerges = None
+    if supermerges is not None:
+        raise FormatError(f"{where}: it has a section 'supermerges' that its header does not name")
     if scores is not None:
         raise FormatError(f"{where}: it has a section 'scores' that its model does not use")
     return Model(

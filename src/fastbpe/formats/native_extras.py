@@ -13,7 +13,19 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.huggingface import parts, read_segmented, templates
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.model import PAIR, ROLES, TEXT, AddedToken, Chat, Model, Spelling
+from fastbpe.model import (
+    BYTES_PER_MERGE,
+    PAIR,
+    ROLES,
+    SUPERMERGES_KINDS,
+    TEXT,
+    AddedToken,
+    Buffer,
+    Chat,
+    Model,
+    Spelling,
+    Supermerges,
+)
 
 if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel, Conventions
@@ -23,7 +35,8 @@ _FLAGS = AddedToken._fields[2:]
 # Keys of the extras, by mode.
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
-_OWN, _CHAT, _SPELLING = "own_tokens", "chat", "spelling"  # keys of the header, beside the extras
+# Keys of the header, beside the extras.
+_OWN, _CHAT, _SPELLING, _SUPERMERGES = "own_tokens", "chat", "spelling", "supermerges"
 # Keys of "huggingface".
 _OBJECTS = (
     "truncation",
@@ -179,6 +192,31 @@ def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not all(type(item) is int and PAIR <= item < _MAX_IDS for item in pair):
         top.fail("it must be a list of ids", "pair_template")
     return {"roles": roles, **({"pair_template": pair} if pair else {})}
+
+
+def describe_supermerges(supermerges: Supermerges | None) -> dict[str, Any]:
+    """Return what a header says of merges of whole words; {} for a vocabulary without them."""
+    if supermerges is None:
+        return {}
+    return {_SUPERMERGES: {"kind": supermerges.kind, "pattern": supermerges.pattern}}
+
+
+def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: str) -> dict[str, Any]:
+    """Read what `describe_supermerges` wrote. Returns arguments of `Model`.
+
+    merges: the section of the file with the merges; None: it has none.
+    """
+    if _SUPERMERGES not in header:
+        if merges is not None:
+            raise FormatError(f"{where}: it has a section 'supermerges' that its header does not name")
+        return {}
+    top = Part(header[_SUPERMERGES], where, _SUPERMERGES)
+    kind, pattern = top.get("kind", str), top.get("pattern", str)
+    if kind not in SUPERMERGES_KINDS:
+        top.fail(f"{kind!r:.60} is not known to this fastbpe", "kind")
+    if merges is None or len(merges) % BYTES_PER_MERGE:
+        raise FormatError(f"{where}: its section 'supermerges' does not hold whole merges")
+    return {_SUPERMERGES: Supermerges(bytes(merges), kind, pattern)}
 
 
 def describe_chat(chat: Chat | None) -> dict[str, Any]:

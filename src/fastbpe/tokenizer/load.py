@@ -36,8 +36,8 @@ def load(
             - a `.fbpe` or `.tiktoken` file, a tokenizer.json, or Mistral's tekken.json;
             - one of GPT-2's two files (`vocab.json` and `merges.txt`, or `encoder.json` and `vocab.bpe`), with
               the other beside it;
-            - a `.model` of sentencepiece (type BPE, unigram or char) or of minbpe; a `.gguf` file of llama.cpp, or
-              all of a model;
+            - a `.model` of sentencepiece (type BPE, unigram or char), of minbpe or of BoundlessBPE (v2); a
+              `.gguf` file of llama.cpp, or all of a model;
             - a folder: the first that it has of tokenizer.json, tokenizer.model, tekken.json, tiktoken.model,
               spiece.model, sentencepiece.bpe.model, GPT-2's two, BERT's vocab.txt, tokenizer.model.v*, *.tiktoken,
               *.fbpe, *.gguf, with the tokens that tokenizer_config.json, special_tokens_map.json and

@@ -1844,14 +1844,16 @@ class Tokenizer(Encoder):
         - "tekken": Mistral's tekken.json: the special tokens have the first ids. Byte level only.
         - "sentencepiece": a .model. Code points and Unigram only.
         - "gguf": llama.cpp's GGUF, metadata without tensors.
+        - "boundless": a .model of BoundlessBPE's second version, without roles. Byte level only; with superwords
+          of whole words, only this format and "native" hold the tokenizer.
 
         Args:
             path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", a
                 path without `.json` is a folder for transformers, with a tokenizer_config.json beside the
                 tokenizer.json. The folder above must exist.
             format: one of the formats. None: by the ending of path: `.fbpe` native, `.json` huggingface,
-                `.tiktoken`, `.gguf`, a folder gpt2, `.model` minbpe or, for code points, sentencepiece; native if
-                path has no ending.
+                `.tiktoken`, `.gguf`, a folder gpt2, `.model` minbpe, for code points sentencepiece, or with
+                superwords of whole words boundless; native if path has no ending.
             verify: before writing, read the new files back and compare ids on the text of every token and on many
                 pairs of tokens: up to a second for the largest vocabularies. If the format lacks the split pattern
                 or the special tokens, the comparison supplies them.

@@ -223,6 +223,11 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
     """
     check_mode(base, "byte")
     assert isinstance(base, Tokenizer)
+    if model_of(base).supermerges is not None:
+        raise TrainingError(
+            "base= has superwords of whole words (BoundlessBPE), whose merges come after all others: none can be "
+            "learned after them; give a tokenizer without them, or train anew"
+        )
     if "pattern" in keywords:
         pattern = resolve_pattern(keywords["pattern"])[1]
         if pattern != base.pattern:

@@ -130,12 +130,12 @@ def _all_counted(
     for name, source in sources.items():
         resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
         named = "the source" if name is None else f"{what or 'the source '}{name!r}"
-        counted[name] = _counted(resolved, start, options, run, named)
+        counted[name] = counted_pieces(resolved, start, options, run, named)
         n_left_out += resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
     return counted, n_left_out
 
 
-def _counted(
+def counted_pieces(
     source: Source | ResolvedSource | PieceCounts,
     start: BaseVocabulary,
     options: ByteOptions,

@@ -43,7 +43,7 @@ class ByteKeywords(TypedDict, total=False):
     ties: Ties
     min_count: int
     max_token_bytes: int | None
-    superwords: Superwords | None
+    superwords: Superwords | Literal["boundless"] | None
 
 
 class CodePointKeywords(TypedDict, total=False):

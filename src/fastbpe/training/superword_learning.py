@@ -60,7 +60,7 @@ def train_superwords(source: Source | PieceCounts, base: Tokenizer | None, run: 
     keywords = dict(run.options)
     superwords = keywords.pop("superwords")
     if not isinstance(superwords, Superwords):
-        raise TypeError(f"superwords must be a Superwords, not {type(superwords).__name__}")
+        raise TypeError(f"superwords must be a Superwords or 'boundless', not {superwords!r:.60}")
     if isinstance(source, (PieceCounts, Mapping)):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
     if keywords.get("ties") == "first":

@@ -10,6 +10,7 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 
+BOUNDLESS: Literal["boundless"] = "boundless"  # in place of options: words and superwords are learned together
 Documents = Literal["lines", "whole"]
 DOCUMENTS = ("lines", "whole")
 

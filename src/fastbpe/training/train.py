@@ -183,8 +183,9 @@ def train(
             minbpe.
             min_count: int – least number of occurrences of a pair that is merged. Default: 1.
             max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
-            superwords: `Superwords` – learn tokens of several words, too, after words, or on top of a base. The
-            source is read several times. Default: None.
+            superwords: `Superwords` – learn tokens of several words, too, after words, or on top of a base.
+            "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
+            only a .fbpe file or BoundlessBPE's .model holds them. The source is read several times. Default: None.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="unigram" these, and seed_sentencepiece_size, seed_sentencepieces_file, shrinking_factor and
@@ -266,6 +267,10 @@ def train(
         from fastbpe.training.codepoints import train_code_points
 
         made = train_code_points(source, base, run)
+    elif options.get("superwords") == "boundless":
+        from fastbpe.training.boundless import train_boundless
+
+        made = train_boundless(source, base, run)
     elif "superwords" in options:
         from fastbpe.training.superword_learning import train_superwords
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -44,6 +44,7 @@ class Material:
     pattern: the split pattern. Its pieces hold whole characters.
     is_split_otherwise: bool – steps that no pattern expresses split text; then `pattern` is None.
     always_found: tokens of kind NAME that are found wherever their bytes stand in a text as it is merged.
+    superwords: ids of tokens that are made of whole pieces.
     make_keeps: function that makes `keeps`.
     """
 
@@ -64,6 +65,7 @@ class Material:
     pattern: Pattern = None
     is_split_otherwise: bool = False
     always_found: Sequence[bytes] = ()
+    superwords: Collection[int] = ()
     make_keeps: Callable[[], Callable[[str], bool] | None] = lambda: None
 
     @cached_property

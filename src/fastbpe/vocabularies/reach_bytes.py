@@ -78,6 +78,10 @@ class ByteSearch:
         keeps = self._material.keeps
         if keeps is not None and not self._material.drops_bytes and not keeps(token.decode(errors="ignore")):
             return Reason.NORMALIZER
+        if token_id in self._material.superwords:
+            if text is not None:
+                self._trial.one(token_id, _in_contexts(text))
+            return None  # the proofs are about merges within a piece
         if merge_alone(self._material.vocabulary, token) != [token_id]:
             return self._judge_whole(token_id, text)
         if self._knows_pieces and not self._may_be_inside(token):

@@ -23,20 +23,27 @@ cdef struct WordId:
 cdef struct Phases:
     # Views of memory that a TwoPhases owns.
     const Tables* words  # tokens of the first phase
+    const Tables* superwords  # merges of the second phase; NULL: the merges of the whole vocabulary, within pieces
     const uint8_t* inside  # by first byte << 8 | second byte: a token of the first phase has them side by side
     const WordId* ids
     const uint64_t* joins  # hash table: left id << 32 | right id, of neighbours that a superword has inside
     uint32_t shift  # 64 - log2 of the number of its slots
+    bint joins_all  # any two ids with followers may stand side by side
+    const uint8_t* borders  # by border_of(): 0: no superword has its border between pieces there
 
 
 cdef class TwoPhases:
     cdef readonly Vocabulary words
+    cdef readonly Vocabulary superwords
     cdef Phases phases
     cdef uint8_t* _inside
+    cdef uint8_t* _borders
     cdef WordId* _ids
     cdef uint64_t* _joins
     cdef int _find_inside(self) except -1
     cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1
+    cdef int _add_members(self, members) except -1
+    cdef int _add_border(self, uint32_t left, uint32_t right) except -1
 
 
 cdef int encode_words(
@@ -59,8 +66,15 @@ cdef inline bint may_join(const Phases* phases, uint32_t left, uint32_t right) n
     cdef uint64_t key
     if not phases.ids[left].followers >> phases.ids[right].bit & 1:
         return False
+    if phases.joins_all:
+        return phases.ids[right].followers != 0
     key = <uint64_t> left << 32 | right
     return phases.joins[join_slot(phases, key)] == key
+
+
+cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
+    """Index in Phases.borders of a border by the bytes or characters beside it. All beyond ASCII are alike."""
+    return min(before, <uint32_t> 0x80) << 8 | min(behind, <uint32_t> 0x80)
 
 
 cdef inline size_t stretch_end(

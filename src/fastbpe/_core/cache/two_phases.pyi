@@ -9,11 +9,23 @@ class TwoPhases:
 
     words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
     joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
+    superwords: Vocabulary – the merges of the second phase, which join whole pieces; None: those of the whole
+        vocabulary, within pieces.
+    members: sequence of int – ids, any two of which a superword may have inside.
     """
 
-    def __new__(cls, words: Vocabulary, joins: Sequence[int]) -> TwoPhases: ...
+    def __new__(
+        cls,
+        words: Vocabulary,
+        joins: Sequence[int],
+        *,
+        superwords: Vocabulary | None = None,
+        members: Sequence[int] = (),
+    ) -> TwoPhases: ...
     @property
     def words(self) -> Vocabulary: ...
+    @property
+    def superwords(self) -> Vocabulary | None: ...
 
 def superword_ids(vocabulary: Vocabulary) -> list[int]:
     """List the ids of the tokens that have a letter of English right before a space: they span words."""

@@ -11,6 +11,10 @@ between cuts are words, which the piece cache knows.
 The second phase merges ids of the first. A superword is made of ids of the first phase in one way only. Two
 neighbours that no superword has side by side stay apart, so the ids are cut between them, into stretches of a few
 ids.
+
+In a vocabulary of BoundlessBPE the second phase has merges of its own, and joins whole pieces: runs of pieces that the
+first phase has made one id each. The piece cache knows the pieces, which are words. Runs are cut in the same way; a text
+is cut between two characters where no superword has a border of pieces.
 """
 
 cimport cython
@@ -33,25 +37,38 @@ cdef class TwoPhases:
 
     words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
     joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
+    superwords: Vocabulary – the merges of the second phase, which join whole pieces; None: those of the whole
+        vocabulary, within pieces.
+    members: sequence of int – ids, any two of which a superword may have inside.
     """
 
-    def __cinit__(self, Vocabulary words not None, const uint64_t[::1] joins not None):
+    def __cinit__(
+        self, Vocabulary words not None, const uint64_t[::1] joins not None, *, Vocabulary superwords=None, members=(),
+    ):
         cdef Tables* tables = &words.tables
         cdef size_t i, n_ids = tables.n_ids
         self.words = words
         self._inside = <uint8_t*> calloc(1 << 16, 1)
+        self._borders = <uint8_t*> calloc(1 << 16, 1)
         self._ids = <WordId*> calloc(max(n_ids, <size_t> 1), sizeof(WordId))
-        if self._inside == NULL or self._ids == NULL:
+        if self._inside == NULL or self._borders == NULL or self._ids == NULL:
             raise MemoryError(f"no memory for the words of {n_ids} ids")
         for i in range(n_ids):
             self._ids[i].n_bytes = token_length(tables, <uint32_t> i)
             self._ids[i].bit = <uint32_t> (i * <uint64_t> GOLDEN_RATIO >> (64 - FOLLOWER_BITS))
         self._find_inside()
         self._fill_joins(&joins[0] if joins.shape[0] else NULL, <size_t> joins.shape[0])
-        self.phases = Phases(tables, self._inside, self._ids, self._joins, self.phases.shift)
+        self._add_members(members)
+        self.phases = Phases(
+            tables, NULL, self._inside, self._ids, self._joins, self.phases.shift, len(members) > 0, self._borders
+        )
+        self.superwords = superwords
+        if superwords is not None:
+            self.phases.superwords = &superwords.tables
 
     def __dealloc__(self):
         free(self._inside)
+        free(self._borders)
         free(self._ids)
         free(self._joins)
 
@@ -82,6 +99,35 @@ cdef class TwoPhases:
                 raise ValueError(f"neighbours {left} and {right} of a superword: there are {self.words.n_ids} ids")
             self._ids[left].followers |= <uint64_t> 1 << self._ids[right].bit
             self._joins[join_slot(&self.phases, joins[i])] = joins[i]
+            self._add_border(left, right)
+        return 0
+
+    cdef int _add_members(self, members) except -1:
+        cdef const Tables* tables = &self.words.tables
+        cdef uint32_t i
+        cdef const uint8_t* token
+        cdef set first = set(), last = set()
+        for i in members:
+            if i >= tables.n_ids:
+                raise ValueError(f"part {i} of a superword: there are {tables.n_ids} ids")
+            self._ids[i].followers = ~<uint64_t> 0
+            if token_length(tables, i):
+                token = tables.token_bytes + token_start(tables, i)
+                first.add(token[0])
+                last.add(token[token_length(tables, i) - 1])
+        for before in last:
+            for behind in first:
+                self._borders[border_of(before, behind)] = 1
+        return 0
+
+    cdef int _add_border(self, uint32_t left, uint32_t right) except -1:
+        """Note the bytes beside the border of two ids."""
+        cdef const Tables* tables = &self.words.tables
+        cdef size_t n = token_length(tables, left)
+        if n and token_length(tables, right):
+            self._borders[border_of(
+                tables.token_bytes[token_start(tables, left) + n - 1], tables.token_bytes[token_start(tables, right)]
+            )] = 1
         return 0
 
 

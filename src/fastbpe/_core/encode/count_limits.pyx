@@ -451,9 +451,13 @@ cdef size_t _cut_within(
 ) noexcept nogil:
     """Find the last cut in (start, near], or else the first in (near, end), or else return end."""
     cdef Text bounded
+    cdef size_t position
     if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:
-        # No tokens are looked for and nothing is normalized: every safe cut will do.
-        return safe_cut(text, start, near, end, ANY_SAFE_CUT)
+        # No tokens are looked for and nothing is normalized: every safe cut will do that no superword crosses.
+        position = safe_cut(text, start, near, end, ANY_SAFE_CUT)
+        while position < end and not pipeline.keeps_cut(text, position):
+            position = safe_cut(text, position, position + 1, end, ANY_SAFE_CUT)
+        return position
     bounded = text[0]
     bounded.n = end
     return pipeline.cut(&bounded, start, near)

@@ -53,6 +53,11 @@ cdef class Dropping:
             raise ValueError(
                 "dropout leaves out merges, and a model that is not BPE has none; encode without dropout"
             )
+        if pipeline.joins_pieces:
+            raise ValueError(
+                "dropout leaves out merges of a piece, and superwords of this tokenizer (BoundlessBPE) join whole "
+                "pieces, which are then no tokens; encode without dropout"
+            )
         self._pipeline = pipeline
         self._makers = b""
         if pipeline.vocabulary.tables.characters != NULL or pipeline.vocabulary.tables.pairs.ranked == NULL:

@@ -171,9 +171,9 @@ cdef int _note_words(
     """Append to words the number of ids up to the end of each piece.
 
     Requires: ids i and following belong to the pieces `ends`; the first piece begins at data[at]. Bytes
-    without a token have no ids.
+    without a token have no ids. An id of several pieces belongs to the first.
     """
-    cdef size_t k, end, n_left
+    cdef size_t k, end, n_left, length, n_over = 0  # bytes that the last id has of later pieces
     cdef uint32_t token
     with gil:
         for k in range(ends.n):
@@ -186,9 +186,14 @@ cdef int _note_words(
             while at < end:
                 n_left += tables.byte_ids[data[at]] != NONE
                 at += 1
+            length = min(n_left, n_over)
+            n_left -= length
+            n_over -= length
             while n_left and i < ids.n:
                 token = ids.items[i]
-                n_left -= min(n_left, tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0))
+                length = tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
+                n_over = length - min(n_left, length)
+                n_left -= min(n_left, length)
                 i += 1
             (<list> words).append(i)
     return 0
@@ -207,6 +212,8 @@ cdef int _add_spans_of_ids(
         return 0
     for k in range(ends.n):
         end = ends.items[k] & ~UNMATCHED
+        if k + 1 < ends.n and not (ends.items[k] | ends.items[k + 1]) & UNMATCHED:
+            continue  # an id may be of both pieces
         while begin < end and not ends.items[k] & UNMATCHED and i < ids.n:
             token = ids.items[i]
             i += 1

@@ -24,6 +24,7 @@ cdef class Pipeline:
     cdef readonly Stage stages  # that change the pieces of the splitter; None: nothing does
     cdef Stage cut_stages  # the same, with pieces cut where no merge crosses
     cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has none
+    cdef bint joins_pieces  # superwords join whole pieces
     cdef Widths widths  # of ids, if spans of code points were asked for; see widths_of_ids()
     cdef Tables traced  # tables of the vocabulary, whose merging gives traces; of characters only
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
@@ -37,6 +38,7 @@ cdef class Pipeline:
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil
     cdef size_t cut(self, const Text* text, size_t start, size_t near) noexcept nogil
+    cdef bint keeps_cut(self, const Text* text, size_t position) noexcept nogil
 
     cdef int encode(
         self,
@@ -123,6 +125,7 @@ cdef class Pipeline:
     cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
+    cdef int _pre_tokenize_runs(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _merge(
         self, const uint8_t* data, size_t n, size_t start, size_t end, Scratch* scratch
     ) except -1 nogil

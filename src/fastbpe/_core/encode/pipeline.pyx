@@ -29,9 +29,9 @@ files like Llama 2's) they are code points, and the pipeline has a `Normalizing`
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp, memmove, memset
 
-from fastbpe._core.cache.two_phases cimport TwoPhases
+from fastbpe._core.cache.two_phases cimport TwoPhases, border_of
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
@@ -46,6 +46,7 @@ from fastbpe._core.encode.piece_spans cimport (
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, note_token, put_space_before
 from fastbpe._core.encode.sentence_totals cimport encode_words
 from fastbpe._core.encode.spans cimport add_span_of_id
+from fastbpe._core.encode.superwords cimport n_complete
 from fastbpe._core.encode.widths cimport Widths
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
 from fastbpe._core.merge.codepoint_symbols cimport Characters
@@ -59,7 +60,7 @@ from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_add
 from fastbpe._core.split.stages cimport Stage
 from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, safe_cut, safe_cut_near
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.text.utf8_text cimport Text, text_utf8, utf8_capacity
+from fastbpe._core.text.utf8_text cimport Text, text_unit, text_utf8, utf8_capacity
 
 from fastbpe.errors import SpecialTokenError
 
@@ -113,6 +114,7 @@ cdef class Pipeline:
             self.traced.spelling = &vocabulary.spelled.tracing
         self.is_sentence = vocabulary.segmenter is not None and vocabulary.segmenter.segmenting.kind == SENTENCE
         self.phases = phases
+        self.joins_pieces = phases is not None and phases.superwords is not None
         self.pool = ScratchPool(vocabulary, cache_bytes, phases=phases) if pool is None else pool
         self.is_plain = (
             front is None and always is None and normalizing is None and stages is None and not vocabulary.drops_bytes
@@ -175,7 +177,7 @@ cdef class Pipeline:
         """Find the last safe cut in (start, near], or else the next one, or else the end.
 
         In code-point mode it lies before a space, where each piece of a vocabulary ends; else no Unicode form of
-        the front changes what stands before it.
+        the front changes what stands before it, and no superword crosses it.
 
         Requires: may_cut().
         """
@@ -183,10 +185,19 @@ cdef class Pipeline:
         if self.normalizing is not None:
             return safe_cut(text, start, near, text.n, BEFORE_SPACE)
         position = safe_cut_near(text, start, near)
-        if self.form is not None:
-            while position < text.n and not self.form.keeps_before(text, position):
+        if self.form is not None or self.joins_pieces:
+            while position < text.n and not self.keeps_cut(text, position):
                 position = safe_cut_near(text, position, position + 1)
         return position
+
+    cdef bint keeps_cut(self, const Text* text, size_t position) noexcept nogil:
+        """Tell whether the front and superwords leave a cut of the splitter one."""
+        if self.form is not None and not self.form.keeps_before(text, position):
+            return False
+        return not (
+            self.joins_pieces
+            and self.phases.phases.borders[border_of(text_unit(text, position - 1), text_unit(text, position))]
+        )
 
     # The steps of a text
 
@@ -576,6 +587,8 @@ cdef class Pipeline:
         """Split a text into pieces and encode them, a group at a time while caches hold it."""
         cdef size_t start = 0, end, first
         cdef bint whole = scratch.spans != NULL and scratch.words != NULL  # pieces are not cut: each is a word
+        if self.joins_pieces:
+            return self._pre_tokenize_runs(data, n, scratch)
         while start < n:
             scratch.ends.n = 0
             end = self.splitter.split(data, n, start, &scratch.ends)
@@ -595,6 +608,26 @@ cdef class Pipeline:
             start = end
             if start < n:
                 check_signals(&scratch.watch)
+        return 0
+
+    cdef int _pre_tokenize_runs(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """Do the work of _pre_tokenize() where superwords join pieces: no group ends where one may lie."""
+        cdef size_t start = 0, at = 0, end, n_done, n_left = 0
+        scratch.ends.n = 0
+        while at < n:
+            at = self.splitter.split(data, n, at, &scratch.ends)
+            n_done = scratch.ends.n
+            if at < n:
+                n_done = n_complete(&self.phases.phases, data, &scratch.ends, n_left)
+            n_left = scratch.ends.n - n_done
+            if n_done:
+                end = scratch.ends.items[n_done - 1] & ~UNMATCHED
+                scratch.ends.n = n_done
+                self._merge(data, n, start, end, scratch)
+                memmove(scratch.ends.items, scratch.ends.items + n_done, n_left * sizeof(size_t))
+                scratch.ends.n = n_left
+                start = end
+            check_signals(&scratch.watch)
         return 0
 
     cdef int _merge(

@@ -15,6 +15,14 @@ class Sequence(Splitter):
     def second(self) -> Splitter: ...
 
 @final
+class Uncut(Splitter):
+    """Splitter that cuts text as another does, for work that does not allow a text to be divided at safe cuts."""
+
+    def __new__(cls, splitter: Splitter) -> Self: ...
+    @property
+    def splitter(self) -> Splitter: ...
+
+@final
 class Regrouped(Splitter):
     """Splitter that regroups the matches and gaps of another splitter, as `Split` of tokenizers does.
 

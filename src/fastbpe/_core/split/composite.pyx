@@ -93,6 +93,23 @@ cdef inline bint _is_quiet(const uint8_t* quiet, const uint8_t* piece, size_t n)
 
 
 @cython.final
+cdef class Uncut(Splitter):
+    """Splitter that cuts text as another does, for work that does not allow a text to be divided at safe cuts."""
+
+    cdef readonly Splitter splitter
+
+    def __cinit__(self, Splitter splitter not None):
+        self.splitter = splitter
+        self.holds_gil = splitter.holds_gil
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        return self.splitter.split(data, n, at, ends)
+
+    def __repr__(self):
+        return repr(self.splitter)
+
+
+@cython.final
 cdef class Regrouped(Splitter):
     """Splitter that regroups the matches and gaps of another splitter, as `Split` of tokenizers does.
 

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 
 cdef struct Text:
@@ -32,3 +32,12 @@ cdef int utf8_of(object text, Utf8* view) except -1
 cdef void utf8_release(Utf8* view) noexcept nogil
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil
 cdef void character_starts(const uint8_t* data, size_t n, uint8_t* starts) noexcept nogil
+
+
+cdef inline uint32_t text_unit(const Text* text, size_t i) noexcept nogil:
+    """Unit i of a text."""
+    if text.unit == 1:
+        return (<const uint8_t*> text.data)[i]
+    if text.unit == 2:
+        return (<const uint16_t*> text.data)[i]
+    return (<const uint32_t*> text.data)[i]

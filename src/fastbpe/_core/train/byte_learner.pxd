@@ -13,7 +13,10 @@ cdef class Learner(MergeLearner):
     cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
     cdef uint32_t* _rank  # rank of each id, for ties
     cdef uint32_t _max_token_length
-    cdef bint _ties_first
+    cdef bint _ties_first, _ties_bytes, _stops_at_known
+    cdef list _shares  # counts of other merges, each with its sign changed
+    cdef tuple _known_pair  # see known_pair
+    cdef size_t _shared_ids  # ids that these and the merges learned make together, and those of the base
     cdef list _tokens  # bytes of each id, if there is a base of bytes; else None
     cdef set _known  # the same as a set
     cdef dict _ids_of_known  # `known`, if there are names

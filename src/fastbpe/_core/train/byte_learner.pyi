@@ -33,6 +33,12 @@ class Learner(MergeLearner):
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would make the bytes of a token is then passed over.
     more_symbols: int – symbols of other sources whose merges share the ids.
+    ties_bytes: bool – with limits: of pairs with equal counts, merge the one whose left token is less as bytes; of
+        equal ones, whose right token is.
+    overlaps: bool – count n - 1 pairs in a run of n equal symbols; False: n // 2, as many as merging makes of it.
+    shares: sequence of int – counts of other merges, falling, that make ids up to max_ids, too, and go before
+        merges of an equal count. Learning ends when there is no more need of merges.
+    stops_at_known: bool – a pair that would make the bytes of a token ends learning: see known_pair.
     """
 
     def __init__(
@@ -52,13 +58,26 @@ class Learner(MergeLearner):
         prefix: bytes = b"",
         limits: TokenLimits | None = None,
         more_symbols: int = 0,
+        ties_bytes: bool = False,
+        overlaps: bool = True,
+        shares: Sequence[int] = (),
+        stops_at_known: bool = False,
     ) -> None: ...
+    def sequences(self, left: int, right: int, merged: int) -> Sequences:
+        """Return the pieces as they are after the merges, with another pair replaced by an id.
+
+        left, right: int – the pair, which becomes `merged` from left to right.
+        """
     def limits_met(self) -> tuple[bool, bool]:
         """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being
         merged.
 
         A pair that both limits exclude counts only if no pair is excluded by one alone; then both are True.
         """
+
+    @property
+    def known_pair(self) -> tuple[int, int, int] | None:
+        """(left id, right id, count) of the pair that ended learning, since it makes a token; None: none did."""
 
     @property
     def n_pieces(self) -> int:

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated
-from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.ids.sequences cimport Sequences, sequence_start
 from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.merge_piece cimport encode_piece
@@ -22,6 +22,8 @@ from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, Pair, stands
 from fastbpe._core.train.token_limits cimport TokenLimits
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
+
+from bisect import bisect_right
 
 cdef enum:
     N_BYTES = 256
@@ -50,12 +52,19 @@ cdef class Learner(MergeLearner):
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would make the bytes of a token is then passed over.
     more_symbols: int – symbols of other sources whose merges share the ids.
+    ties_bytes: bool – with limits: of pairs with equal counts, merge the one whose left token is less as bytes; of
+        equal ones, whose right token is.
+    overlaps: bool – count n - 1 pairs in a run of n equal symbols; False: n // 2, as many as merging makes of it.
+    shares: sequence of int – counts of other merges, falling, that make ids up to max_ids, too, and go before merges
+        of an equal count. Learning ends when there is no more need of merges.
+    stops_at_known: bool – a pair that would make the bytes of a token ends learning: see known_pair.
     """
 
     def __init__(
         self, source not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
         max_token_length=None, base_ranks=None, base=None, uint32_t n_base=N_BYTES, taken=(),
         names=None, known=None, bytes prefix=b"", TokenLimits limits=None, size_t more_symbols=0,
+        bint ties_bytes=False, bint overlaps=True, shares=(), bint stops_at_known=False,
     ):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
@@ -63,6 +72,10 @@ cdef class Learner(MergeLearner):
         self._min_count = max(min_count, 1)
         self._max_token_length = NONE if max_token_length is None else min(max_token_length, NONE)
         self._ties_first = self._keys_change = ties_first
+        self._ties_bytes, self._stops_at_known = ties_bytes, stops_at_known
+        self._state.no_overlaps = not overlaps
+        self._shares = [-count for count in shares]
+        self._shared_ids = max_ids
         cdef PieceCounter counter = None
         cdef Sequences sequences = None
         cdef Vocabulary of_bytes = None
@@ -218,6 +231,8 @@ cdef class Learner(MergeLearner):
         """Return the key that decides between equal counts: the ranks, or the cell of the first occurrence left.
         """
         cdef Pair* pair = &self._state.pairs[index]
+        if self._ties_bytes:
+            return self._limits.head(pair.left)
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
         # An occurrence that is gone never comes back, so the pair drops it for good.
@@ -225,6 +240,15 @@ cdef class Learner(MergeLearner):
             pair.occurrences += 1
             pair.n -= 1
         return pair.occurrences[0].at if pair.n else NONE
+
+    cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil:
+        cdef const Pair* a = &self._state.pairs[pair]
+        cdef const Pair* b = &self._state.pairs[other]
+        cdef int order
+        if not self._ties_bytes:
+            return False
+        order = self._limits.compare(a.left, b.left)
+        return order < 0 or (order == 0 and self._limits.compare(a.right, b.right) < 0)
 
     cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
         if self._limits is not None:
@@ -240,7 +264,12 @@ cdef class Learner(MergeLearner):
             return self._note_name(it.left, it.right)
         with gil:
             token = <bytes> self._tokens[it.left] + <bytes> self._tokens[it.right]
+            if self._shares and self._n_ids + bisect_right(self._shares, -self._state.counts[pair]) >= self._shared_ids:
+                self._max_ids = self._n_ids + 1
             if token in self._known:
+                if self._stops_at_known:
+                    self._known_pair = it.left, it.right, self._state.counts[pair]
+                    self._max_ids = self._n_ids
                 return False
             self._known.add(token)
             self._tokens.append(token)
@@ -257,6 +286,36 @@ cdef class Learner(MergeLearner):
             self._rank[self._n_ids] = known
             self._max_ids = min(self._max_ids + 1, self._most_ids)
         return True
+
+    def sequences(self, uint32_t left, uint32_t right, uint32_t merged):
+        """Return the pieces as they are after the merges, with another pair replaced by an id.
+
+        left, right: int – the pair, which becomes `merged` from left to right.
+        """
+        cdef Sequences out = Sequences(max(self._n_ids, merged + 1))
+        cdef const Cell* cells = self._state.cells
+        cdef size_t at = 1, piece = 0
+        cdef uint32_t symbol
+        cdef Ids ids = Ids(NULL, 0, 0)
+        try:
+            while at < self._n_cells:
+                symbol = cells[at].symbol
+                if symbol == NONE:
+                    out.add_ids(ids.items, ids.n, self._state.weights[piece])
+                    piece += 1
+                    ids.n = 0
+                    at += 1
+                    continue
+                at += self._state.length[symbol]
+                if symbol == left and cells[at].symbol == right:
+                    at += self._state.length[right]
+                    symbol = merged
+                ids_reserve(&ids, 1)
+                ids.items[ids.n] = symbol
+                ids.n += 1
+        finally:
+            ids_free(&ids)
+        return out
 
     def limits_met(self):
         """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being
@@ -276,6 +335,11 @@ cdef class Learner(MergeLearner):
                     both = both or (is_rare and is_long)
         both = both and not rare and not long
         return rare or both, long or both
+
+    @property
+    def known_pair(self):
+        """(left id, right id, count) of the pair that ended learning, since it makes a token; None: none did."""
+        return self._known_pair
 
     @property
     def n_pieces(self):

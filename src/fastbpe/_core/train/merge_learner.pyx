@@ -134,6 +134,7 @@ cdef class MergeLearner:
         cdef Cell* cells = self._state.cells
         cdef uint32_t pair, at, left, right, piece, last = <uint32_t> (self._n_cells - 1)
         cdef size_t slot
+        cdef bint is_counted = False  # of a run of equal symbols: every second pair is
         index.slots = NULL
         try:
             index_grow(&index, &self._state, 1 << 14)
@@ -155,8 +156,12 @@ cdef class MergeLearner:
                         if 4 * <size_t> self._state.n_pairs > index.mask:
                             index_grow(&index, &self._state, 2 * (index.mask + 1))
                     self._state.pairs[pair].n += 1
-                    self._state.counts[pair] += self._state.weights[piece]
+                    is_counted = self._state.no_overlaps and right == left and not is_counted
+                    if is_counted or right != left or not self._state.no_overlaps:
+                        self._state.counts[pair] += self._state.weights[piece]
                     cells[at].pair = pair
+                else:
+                    is_counted = False
                 at += self._state.length[left]
             self._give_slices(0)
             at, piece = 1, 0
@@ -288,6 +293,8 @@ cdef class MergeLearner:
                     self._offer(top.pair)
                 elif self._is_new(top.pair):
                     return top.pair
+                elif self._n_ids >= self._max_ids:  # _is_new() has ended learning
+                    return NONE
             if self._level <= self._min_count:
                 return NONE
             self._level -= 1

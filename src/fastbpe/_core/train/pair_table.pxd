@@ -60,6 +60,8 @@ cdef struct State:
     uint32_t* right_pair  # by id R: the same for the pair (new id, R)
     NewOccurrence* new_occurrences
     size_t n_new
+    bint no_overlaps  # of a run of n equal symbols, count n // 2 pairs of two, not n - 1
+    uint32_t n_in_run  # new symbols side by side at the place that the present merge has reached
 
 
 cdef inline bint stands(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
@@ -92,6 +94,19 @@ cdef inline void add_occurrence(State* s, uint32_t index, uint32_t at, uint32_t 
     pair.occurrences[pair.n_placed].at = at
     pair.occurrences[pair.n_placed].piece = piece
     pair.n_placed += 1
+
+
+cdef inline bint _loses_pair(const State* s, uint32_t at, uint32_t symbol, bint is_last) noexcept nogil:
+    """Tell whether a run of equal symbols has a pair of two less when it loses its last or its first symbol.
+
+    at: where that symbol begins.
+    """
+    cdef const Cell* cell = s.cells + at
+    cdef uint32_t n = 1, length = s.length[symbol]
+    while (cell - 1).symbol & ~TAIL == symbol if is_last else (cell + length).symbol == symbol:
+        cell = cell - length if is_last else cell + length
+        n += 1
+    return n % 2 == 0
 
 
 cdef inline void _note_occurrence(
@@ -140,8 +155,11 @@ cdef inline void merge_some(
         if left != NONE:
             left &= ~TAIL
             left_at = at - length[left]
-            s.counts[cells[left_at].pair] -= weight
-        if right != NONE:
+            if not s.no_overlaps or left != pair.left or _loses_pair(s, at, left, True):
+                s.counts[cells[left_at].pair] -= weight
+        if right != NONE and (
+            not s.no_overlaps or right != pair.right or _loses_pair(s, right_at, right, False)
+        ):
             s.counts[cells[right_at].pair] -= weight
         cells[right_at].symbol = DEAD
         cells[at].symbol = merged
@@ -149,7 +167,13 @@ cdef inline void merge_some(
         if left != NONE:
             if s.left_pair[left] == NONE:
                 s.left_pair[left] = new_pair(s, left, merged)
-            _note_occurrence(s, s.left_pair[left], left_at, occurrences[i].piece, weight)
+            s.n_in_run = s.n_in_run + 1 if left == merged else 1
+            _note_occurrence(
+                s, s.left_pair[left], left_at, occurrences[i].piece,
+                0 if s.no_overlaps and left == merged and s.n_in_run % 2 else weight,
+            )
+        else:
+            s.n_in_run = 1
         if right != NONE:  # `right` is never the new id: symbols to the right are merged later
             if s.right_pair[right] == NONE:
                 s.right_pair[right] = new_pair(s, merged, right)

@@ -18,7 +18,6 @@ from fastbpe._core.cache.piece_cache cimport cache_free, cache_start
 from fastbpe._core.cache.two_phases cimport Phases, encode_words
 from fastbpe._core.common.atomics cimport add
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
-from fastbpe._core.common.hash_tables cimport mix
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.ids.sequences cimport Sequences
@@ -26,18 +25,10 @@ from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_add, ends_fr
 from fastbpe._core.train.piece_table cimport PieceTable
 
 cdef enum:
-    ID_BYTES = 3  # bytes of an id in the key of a run: a run of five ids is a short piece of the table
-    IDS_AHEAD = 16  # distance, in ids, at which counts are prefetched
-    CACHE_BYTES = 64 << 20  # of each counter's words
     MIN_BITS = 12  # log2 of the number of counts
     MAX_BITS = 25
     TEXT_BYTES_PER_COUNT = 16
     MAX_RANKED = 1 << 14  # greatest count that nth_largest() tells apart
-
-
-cdef inline size_t slot_of(const uint32_t* pair, uint32_t shift) noexcept nogil:
-    """Position of the count of two neighbours."""
-    return <size_t> (mix(<uint64_t> pair[0] << 32 | pair[1]) >> shift)
 
 
 @cython.final

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
 cdef enum:
@@ -30,4 +30,6 @@ cdef class TokenLimits:
     cdef int _append(self, const uint8_t* token, size_t n) except -1
     cdef bint _crosses(self, const TokenFacts* left, const TokenFacts* right) noexcept nogil
     cdef bint allows(self, uint32_t left, uint32_t right) noexcept nogil
+    cdef uint64_t head(self, uint32_t token) noexcept nogil
+    cdef int compare(self, uint32_t left, uint32_t right) noexcept nogil
     cdef int add(self, uint32_t left, uint32_t right) except -1

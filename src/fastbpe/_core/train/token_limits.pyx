@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
@@ -93,6 +93,22 @@ cdef class TokenLimits:
                 ):
                     return True
         return False
+
+    cdef uint64_t head(self, uint32_t token) noexcept nogil:
+        """First eight bytes of a token as a number: tokens with other numbers are in their order."""
+        cdef const TokenFacts* facts = &self._facts[token]
+        cdef uint64_t head = 0
+        cdef size_t i
+        for i in range(8):
+            head = head << 8 | (self._bytes[facts.start + i] if i < facts.n_bytes else 0)
+        return head
+
+    cdef int compare(self, uint32_t left, uint32_t right) noexcept nogil:
+        """Compare two tokens as bytes: below 0, 0, or above 0."""
+        cdef const TokenFacts* a = &self._facts[left]
+        cdef const TokenFacts* b = &self._facts[right]
+        cdef int order = memcmp(self._bytes + a.start, self._bytes + b.start, min(a.n_bytes, b.n_bytes))
+        return order if order else (a.n_bytes > b.n_bytes) - (a.n_bytes < b.n_bytes)
 
     cdef int add(self, uint32_t left, uint32_t right) except -1:
         """Append the token that two tokens make."""

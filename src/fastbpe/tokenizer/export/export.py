@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from fastbpe._utils.choices import Format
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
@@ -53,7 +54,7 @@ def export(
     whole, normalize = tokenizer, None
     if dropping.checked(drop):
         tokenizer, normalize = dropping.without_normalizer(whole)
-    chosen = format_of(path, tokenizer.mode, tokenizer.model_type) if format is None else format
+    chosen = format_for(path, tokenizer) if format is None else format
     is_folder = chosen == "huggingface" and is_huggingface_folder(path)
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
@@ -81,6 +82,13 @@ def export(
     if is_folder:
         return tokenizer_config.write_folder(path, tokenizer._roles, write_to)
     return write_to(path)
+
+
+def format_for(path: str | os.PathLike[str], tokenizer: Exportable) -> Format:
+    """Return the format that a path asks for. Raises FormatError as `format_of` does."""
+    model = tokenizer._family.model
+    of_whole_words = isinstance(model, Model) and model.supermerges is not None
+    return format_of(path, tokenizer.mode, tokenizer.model_type, of_whole_words=of_whole_words)
 
 
 def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
@@ -142,6 +150,11 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
         )
     if format not in _EXPORTERS:
         raise FormatError(choose_one_of("format", format, FORMATS))
+    if model_of(tokenizer).supermerges is not None and format not in ("native", "boundless"):
+        raise FormatError(
+            f"format={format!r} has no place for merges of whole words (BoundlessBPE): its libraries merge "
+            "within the pieces of the split pattern only; export it as native or boundless"
+        )
     return _EXPORTERS[format](tokenizer)
 
 
@@ -298,6 +311,40 @@ def _gguf(tokenizer: Exportable) -> Files:
     )
 
 
+def _boundless(tokenizer: Exportable) -> Files:
+    from fastbpe.formats import boundless  # here: few tokenizers are written so
+
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+    components.check_plain(model, "a .model of BoundlessBPE")
+    if isinstance(model.pattern, (list, tuple)):
+        raise FormatError("a .model of BoundlessBPE holds one split pattern, and this tokenizer has several")
+    _, pattern = resolve_pattern(model.pattern)
+    assert pattern is None or isinstance(pattern, str)
+    if pattern is not None and (left := _left_out_by(pattern)):
+        raise FormatError(
+            "a .model of BoundlessBPE leaves out text that the split pattern does not match, which is a piece "
+            f"here: {left!r} is such a text; train with a pattern that matches all text"
+        )
+    listed = None if vocabulary.whole_piece_first else model.merge_list()
+    words = _made_by_merging(tokenizer) if listed is None else listed
+    special = model.special_tokens
+    return boundless.dump(vocabulary.tokens(), words, model.supermerges, pattern or r"(?s:.+)", special)
+
+
+def _left_out_by(pattern: str) -> str:
+    """Give a character that a split pattern leaves out of a text of all characters; "" if it has none."""
+    from fastbpe.splitting import make_splitter
+
+    text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    splitter = make_splitter(pattern, drop_unmatched=True)
+    data, at = text.encode(), 0
+    for start, end in splitter.pieces(text):
+        if start > at:
+            break
+        at = end
+    return data[at : at + 4].decode(errors="ignore")[:1]
+
+
 _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
     "native": _native,
     "tiktoken": _tiktoken,
@@ -306,6 +353,7 @@ _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
     "tekken": _tekken,
     "huggingface": _huggingface,
     "gguf": _gguf,
+    "boundless": _boundless,
 }
 
 #: Formats of byte-level tokenizers.

@@ -15,6 +15,7 @@ from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
+from fastbpe.errors import VocabularyError
 from fastbpe.model import TEXT, AddedToken, Model, Templates
 from fastbpe.patterns import shown_pattern
 from fastbpe.tokenizer import own_tokens
@@ -63,6 +64,8 @@ class ByteFamily(Family):
             model, self._vocabulary
         )
         self._own = model._replace(tokens=None, tables=None)
+        if model.supermerges is not None and (model.normalizers or model.pre_tokenizers or model.prefix_space):
+            raise VocabularyError("supermerges join the pieces of a split pattern, without normalizer or steps")
         self._front, normalize = components.front(model)
         self.special = SpecialTokens(
             model.special_tokens,
@@ -108,6 +111,8 @@ class ByteFamily(Family):
         from fastbpe.splitting.cutting import make_cutter  # here, as the others: few programs need them
 
         finder, _ = self.special.choose(special, ())
+        if self._own.supermerges is not None:
+            return None  # superwords cross the cuts of the splitter
         if self._front is not None or (finder is not None and not finder.cuttable):
             return None
         added = [token.content for token in self.special.added if not token.special]
@@ -173,13 +178,19 @@ class ByteFamily(Family):
     def merges(self) -> list[tuple[int, int]]:
         listed = self._own.merge_list()
         if listed is not None:
+            supermerges = self._own.supermerges
+            listed += [] if supermerges is None else supermerges.merge_list()
             return [(left, right) for left, right, _ in listed]
         return list(recover_merges(self._vocabulary).values())
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
         from fastbpe.tokenizer.families.merged_tokens import of_bytes
 
-        return of_bytes(self._vocabulary, self.splitter, self._named)
+        phases = encoder._pipeline.phases
+        superwords = None if self._own.supermerges is None or phases is None else phases.superwords
+        return of_bytes(
+            self._vocabulary, self.splitter, self._named, superwords, len(self._own.merge_list() or ())
+        )
 
     def sorted_tokens(self) -> SortedTokens:
         from fastbpe._core.encode import completions
@@ -232,6 +243,9 @@ class ByteFamily(Family):
         if model.merges_rule == "merges":
             digest.update(model.merges)
         digest.update(model.scores)
+        if model.supermerges is not None:
+            digest.update(b"supermerges")
+            digest.update(model.supermerges.merges)
         return digest.hexdigest()
 
     def normalizers(self) -> list[dict[str, Any]]:
@@ -274,6 +288,11 @@ class ByteFamily(Family):
     def removal(self, encoder: Encoder) -> ByteRemoval:
         from fastbpe.tokenizer.surgery.makers import is_whole_piece
 
+        if self._own.supermerges is not None:
+            raise VocabularyError(
+                "this tokenizer has merges of whole words (BoundlessBPE), which need all words that they were "
+                "learned with: no token can be removed; train one of fewer ids"
+            )
         is_whole = is_whole_piece(self._own, encoder.encode_ordinary)
         return self._removal_class()(self._own, self._vocabulary, self.special, is_whole)
 

@@ -43,15 +43,26 @@ def byte_material(
         kinds=[Kind.NAME if i in names else Kind.TEXT if token else Kind.NONE for i, token in enumerate(tokens)],
         names=names,
         vocabulary=vocabulary,
-        halves=partial(made_by, vocabulary, model),
+        halves=partial(_made_by, vocabulary, model),
         whole_piece_first=vocabulary.whole_piece_first,
         drops_bytes=vocabulary.drops_bytes
         and any(vocabulary.find(bytes((byte,))) is None for byte in _UTF8_BYTES),
         pattern=pattern,
         is_split_otherwise=bool(model.pre_tokenizers),
         always_found=[] if model.normalizers else [token.content.encode() for token in added if _is_found(token)],
+        superwords={merged for _, _, merged in _supermerges(model)},
         make_keeps=partial(_keeps_form, model),
     )
+
+
+def _supermerges(model: Model) -> list[tuple[int, int, int]]:
+    return [] if model.supermerges is None else model.supermerges.merge_list()
+
+
+def _made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
+    """Map each token's id to the two ids of the merge that makes it."""
+    made = made_by(vocabulary, model)
+    return {merged: (left, right) for left, right, merged in reversed(_supermerges(model))} | made
 
 
 def _is_found(token: AddedToken) -> bool:

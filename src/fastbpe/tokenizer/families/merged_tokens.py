@@ -23,6 +23,7 @@ class MergedTokens(NamedTuple):
     splitter: splitter of normalized text.
     in_characters: symbols are characters, not bytes.
     spelling: spelling of symbols by a tokenizer.json; None: they are their own text.
+    superwords: merges of whole pieces, after n_merges others; None: there are none.
     words: with a spelling, a function of a text and its allowed special tokens: the number of the word of each id.
     """
 
@@ -34,6 +35,8 @@ class MergedTokens(NamedTuple):
     in_characters: bool
     spelling: Spelling | None = None
     words: Callable[[str, str | Collection[str]], Sequence[int]] | None = None
+    superwords: Vocabulary | None = None
+    n_merges: int = 0
 
     def symbols_of(self, data: bytes) -> list[bytes]:
         """List the symbols with which merging of a piece, or with a spelling of one of its tokens, begins."""
@@ -49,9 +52,16 @@ class MergedTokens(NamedTuple):
         return b"".join([tokens[0], *[one.removeprefix(prefix) for one in tokens[1:]]]).removesuffix(suffix)
 
 
-def of_bytes(vocabulary: Vocabulary, splitter: Splitter, named: Collection[int]) -> MergedTokens:
+def of_bytes(
+    vocabulary: Vocabulary,
+    splitter: Splitter,
+    named: Collection[int],
+    superwords: Vocabulary | None = None,
+    n_merges: int = 0,
+) -> MergedTokens:
     """Make the tokens of byte mode. named: ids of special and added tokens."""
-    return MergedTokens(vocabulary.tokens(), named, (), vocabulary, splitter, in_characters=False)
+    made = MergedTokens(vocabulary.tokens(), named, (), vocabulary, splitter, in_characters=False)
+    return made._replace(superwords=superwords, n_merges=n_merges)
 
 
 def of_spelled(

@@ -18,7 +18,9 @@ def by_ranks(model: Model) -> Model:
     Nearly always every text does: if merges were learned one after another and ids count them, or if the list was
     made from ranks.
     """
-    if model.merges_rule == "ranks" or "pieces" in (model.tables or ()):  # a model with tables is ready
+    if model.merges_rule == "ranks" or model.supermerges is not None:
+        return model
+    if "pieces" in (model.tables or ()):  # a model with tables is ready
         return model
     if model.drops_bytes or model.spelling is not None or not _may_follow(model):
         return model

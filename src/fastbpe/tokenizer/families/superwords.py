@@ -9,7 +9,8 @@ from fastbpe._core.cache.two_phases import TwoPhases, superword_ids
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.model import Model, pack_merges
+from fastbpe.errors import VocabularyError
+from fastbpe.model import Model, Supermerges, pack_merges
 
 _LEAST_SHARE = 8  # the first phase has at least 1/8 of the merges; with fewer it saves nothing
 
@@ -22,6 +23,8 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     Returns:
         None: there are no superwords, or few merges before the first, or some token is not made in one way alone.
     """
+    if model.supermerges is not None:
+        return _of_whole_words(vocabulary, model, model.supermerges)
     if model.spelling is not None or not (spanning := {*superword_ids(vocabulary)}):
         return None
     merges = _merges(vocabulary, model)
@@ -32,6 +35,41 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
         return None
     joins = _joins(merges, start)
     return None if joins is None else TwoPhases(_words(vocabulary, model, merges[:start]), joins)
+
+
+def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerges) -> TwoPhases:
+    """Make the two phases of a vocabulary whose superwords are whole words, of BoundlessBPE's kind.
+
+    Raises VocabularyError: a merge does not make the token of its two parts, or is listed twice; or ranks decide
+    the other merges, which would join whole words, too.
+    """
+    if model.merges_rule != "merges" or model.whole_piece_first:
+        raise VocabularyError("supermerges need a list of the other merges, and no look-up of whole pieces")
+    tokens, merges = vocabulary.tokens(), supermerges.merge_list()
+    for merge in merges:
+        left, right, merged = merge
+        if max(merge) >= len(tokens) or not tokens[left] or not tokens[right]:
+            raise VocabularyError(f"supermerge {merge} names an id without a token")
+        if tokens[left] + tokens[right] != tokens[merged]:
+            raise VocabularyError(f"supermerge {merge} does not make {tokens[merged]!r}")
+    if len({merge[:2] for merge in merges}) < len(merges):
+        raise VocabularyError("two supermerges join the same two tokens")
+    superwords = Vocabulary(
+        **build_tables(tokens, supermerges.merges),
+        whole_piece_first=False,
+        drops_bytes=vocabulary.drops_bytes,
+        code_points=None,
+        spelled=None,
+        segmenter=None,
+    )
+    words = {i for i, token in enumerate(tokens) if len(token) == 1}
+    words |= {merged for _, _, merged in model.merge_list() or ()}
+    joins = None if words & {merged for _, _, merged in merges} else _joins(merges, 0)
+    if joins is not None:
+        return TwoPhases(vocabulary, joins, superwords=superwords)
+    # A superword is spelled as a word is, so it has several rows of words: any two parts may be neighbours.
+    members = {part for left, right, _ in merges for part in (left, right)}
+    return TwoPhases(vocabulary, array("Q"), superwords=superwords, members=sorted(members))
 
 
 def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
+from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
@@ -188,10 +189,16 @@ def _runs(tokenizer: Explained, ids: list[int], merged: MergedTokens) -> Iterato
 
 def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[int]) -> Iterator[Piece]:
     """Give the pieces of a run of ids that merging made."""
-    first = 0
+    first = at = 0
+    borders = _borders(merged, ids) if merged.superwords is not None else []
     for end in _ends_by_words(words) if merged.spelling is not None else _ends(merged, ids):
         tokens = [merged.tokens[token_id] for token_id in ids[first:end]]
         merges = tuple(_merges(merged, tokens if merged.spelling is not None else [b"".join(tokens)]))
+        if merged.superwords is not None:
+            data = b"".join(tokens)
+            inside = [border - at for border in borders if at < border < at + len(data)]
+            merges = tuple(_merges_of_words(merged, data, [*inside, len(data)]))
+            at += len(data)
         text = merged.text_of(tokens).decode("utf-8", "replace")
         yield Piece(text, spans[first][0], spans[end - 1][1], "text", merges, tuple(ids[first:end]))
         first = end
@@ -207,9 +214,7 @@ def _ends_by_words(words: Sequence[int]) -> Iterator[int]:
 
 def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
     """Give the ends of the pieces among ids, whose bytes are the text."""
-    data = b"".join([merged.tokens[token_id] for token_id in ids])
-    # A vocabulary without all bytes leaves bytes out of the pieces: then a piece here ends where an id does.
-    ends = {*merged.splitter.ends(data)} if n_valid(data) == len(data) else set()
+    ends = {*_borders(merged, ids)}
     at = 0
     for n, token_id in enumerate(ids, 1):
         at += len(merged.tokens[token_id])
@@ -217,13 +222,37 @@ def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
             yield n
 
 
+def _borders(merged: MergedTokens, ids: list[int]) -> list[int]:
+    """Give the ends of pieces in the bytes of ids."""
+    data = b"".join([merged.tokens[token_id] for token_id in ids])
+    # A vocabulary without all bytes leaves bytes out of the pieces: then a piece here ends where an id does.
+    return [*merged.splitter.ends(data)] if n_valid(data) == len(data) else []
+
+
+def _merges_of_words(merged: MergedTokens, data: bytes, ends: list[int]) -> Iterator[Merge]:
+    """Merge a piece, or several that became a superword: words in each, and then the words.
+
+    ends: ends of the pieces in the data.
+    """
+    assert merged.superwords is not None
+    pieces = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    for piece in pieces:
+        yield from _merges(merged, [piece])
+    if len(pieces) > 1:
+        for merge in _merges_by(merged, merged.superwords, pieces):
+            yield merge._replace(priority=merged.n_merges + merge.priority)
+
+
 def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
     """Merge a piece: the best pair first, the leftmost of equals. Give the merges in order.
 
     wholes: the piece, or with a spelling its tokens.
     """
-    vocabulary = merged.vocabulary
-    parts = [part for whole in wholes for part in merged.symbols_of(whole)]
+    return _merges_by(merged, merged.vocabulary, [part for whole in wholes for part in merged.symbols_of(whole)])
+
+
+def _merges_by(merged: MergedTokens, vocabulary: Vocabulary, parts: list[bytes]) -> Iterator[Merge]:
+    """Merge symbols by the pairs of a vocabulary."""
     symbols = [vocabulary.find(part) for part in parts]
     n = len(parts)
     before, after = [*range(-1, n - 1)], [*range(1, n + 1)]

@@ -28,7 +28,7 @@ class Merge(NamedTuple):
 
 
 class MergedPiece(NamedTuple):
-    """Merges of one piece of a text; no merge crosses pieces.
+    """Merges of one piece of a text; no merge crosses pieces. A superword of whole pieces is one piece here.
 
     symbols: list of bytes – the base symbols: bytes, or characters.
     merges: list of Merge – the merges, in their order.
@@ -68,7 +68,46 @@ def merged_pieces(tokenizer: Tokenizer, text: str) -> list[MergedPiece]:
         known = [(byte, symbol) for byte, symbol in symbols if symbol is not None]  # other bytes are left out
         whole = vocabulary.find(piece) if vocabulary.whole_piece_first else None
         found.append(_merged(known, vocabulary, range(vocabulary.n_ids), whole))
+    phases = tokenizer._pipeline.phases
+    if phases is not None and phases.superwords is not None:
+        return _with_superwords(found, vocabulary, phases.superwords, tokenizer._merged_tokens.n_merges)
     return found
+
+
+def _with_superwords(
+    pieces: list[MergedPiece], vocabulary: Vocabulary, superwords: Vocabulary, n_words: int
+) -> list[MergedPiece]:
+    """Join the pieces that become superwords, with the merges that join them.
+
+    n_words: number of merges before those of superwords.
+    """
+    found: list[MergedPiece] = []
+    run: list[MergedPiece] = []  # pieces that are one token each
+
+    def end_run() -> None:
+        symbols = [symbol for symbol in map(vocabulary.find, map(_token_of, run)) if symbol is not None]
+        for at, merged, priority in merge_steps(symbols, superwords):
+            left, right = run[at : at + 2]
+            merges = [*left.merges, *(merge._replace(at=merge.at + 1) for merge in right.merges)]
+            token = _token_of(left) + _token_of(right)
+            merges.append(Merge(0, token, merged, n_words + priority))
+            run[at : at + 2] = [MergedPiece(left.symbols + right.symbols, merges, None)]
+        found.extend(run)
+        run.clear()
+
+    for piece in pieces:
+        if len(piece.symbols) - len(piece.merges) == 1:
+            run.append(piece)
+        else:
+            end_run()
+            found.append(piece)
+    end_run()
+    return found
+
+
+def _token_of(piece: MergedPiece) -> bytes:
+    """Return the token of a piece that becomes one."""
+    return b"".join(piece.symbols)
 
 
 def _apart(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.errors import SpecialTokenError
+from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import Model, pack_merges
 from fastbpe.tokenizer.families.merges_as_ranks import made_by
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
@@ -27,6 +27,12 @@ class ByteJoining:
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:
+        for name, each in (("a", a), ("b", b)):
+            if model_of(each).supermerges is not None:
+                raise VocabularyError(
+                    f"{name} has merges of whole words (BoundlessBPE), which need the words that they were "
+                    "learned with: it cannot be merged with another vocabulary; train one on the texts of both"
+                )
         self._a, self._b, self._make = a, b, make
         self._model = model_of(a)
         self._tokens = vocabulary_of(a).tokens()

@@ -1,0 +1,280 @@
+"""`.model` files of BoundlessBPE, second version ("BoundlessBPE v2 …"), as its reference writes and reads them.
+
+Lines: the header with the kind of the model (word, boundless, superbpe); tokens with ids and counts; special
+tokens; the section "words" (a JSON object, merges, deletions), and in models with superwords such a section
+"superwords". Tokens are written as GPT-2 writes them. Counts decide no ids, and fastbpe keeps none: it writes 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.byte_level import bytes_of, text_of
+from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries
+from fastbpe.model import Buffer, Model, Supermerges, pack_merges
+
+MAGIC = b"BoundlessBPE v2 "
+_KINDS = ("word", "boundless", "superbpe")
+_LETTER = r"\p{L}"  # pattern of the words that superwords are made of, unless a model says another
+_UTF8_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # the reference's base; no UTF-8 has the other bytes
+_MAX_CONFIG = 1 << 20  # characters of a JSON object
+
+Triple = tuple[int, int, int]  # left id, right id, merged id
+
+
+def recognise(data: Buffer) -> bool:
+    """Tell whether a file begins as a model of this format."""
+    return bytes(data[: len(MAGIC)]) == MAGIC
+
+
+def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
+    """Read the model in the bytes of a file.
+
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+        special_tokens: name → id, in place of those in the file.
+
+    Raises:
+        FormatError: a damaged file (the message says which line), or a model that deletes tokens or splits by
+            scripts.
+    """
+    check_entries(data, where, b"\n")
+    try:
+        lines = _Lines(bytes(data).decode().replace("\r\n", "\n").split("\n"), where)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{where}: byte {error.start} is not UTF-8; get the file again") from None
+    kind = lines.next().strip().removeprefix(MAGIC.decode())
+    if kind not in _KINDS:
+        lines.fail(f"kind {kind!r:.40} of model is not known; {', '.join(_KINDS)} are")
+    tokens = _read_tokens(lines)
+    held = _read_special_tokens(lines)
+    ids = {token: i for i, token in enumerate(tokens)}
+    missing = next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
+    if missing is not None:
+        raise FormatError(f"{where}: it has no token for the byte 0x{missing:02x}, so it cannot encode all text")
+    config, words = _read_section(lines, "words", ids)
+    _check_order(words, tokens, where)
+    supermerges = None
+    if kind != "word":
+        _, merges = _read_section(lines, "superwords", ids)
+        pattern = config.get("merge_pattern")
+        supermerges = Supermerges(pack_merges(merges), kind, pattern if isinstance(pattern, str) else _LETTER)
+    return Model(
+        tokens=tokens,
+        pattern=config["main_regex"],
+        special_tokens=held if special_tokens is None else special_tokens,
+        merges=pack_merges(words),
+        merges_rule="merges",
+        whole_piece_first=False,
+        drops_bytes=any(bytes([byte]) not in ids for byte in range(256)),
+        supermerges=supermerges,
+    )
+
+
+class _Lines:
+    """Lines of a file, one after another, with their numbers for errors."""
+
+    def __init__(self, lines: Sequence[str], where: str) -> None:
+        self._lines = lines
+        self._n = 0
+        self._where = where
+
+    def next(self) -> str:
+        """Return the next line. Raises FormatError at the end of the file."""
+        if self._n == len(self._lines):
+            raise FormatError(f"{self._where}: truncated: it ends after line {self._n}; get the file again")
+        self._n += 1
+        return self._lines[self._n - 1]
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise FormatError for the line that was read last."""
+        raise FormatError(f"{self._where}:{self._n}: {problem}")
+
+    def expect(self, name: str) -> None:
+        """Read a line that holds a name and nothing else."""
+        if (line := self.next().strip()) != name:
+            self.fail(f"expected {name!r}, found {line!r:.60}")
+
+    def number(self) -> int:
+        """Read a line that holds a number of lines that follow."""
+        line = self.next().strip()
+        if not line.isascii() or not line.isdecimal() or len(line) > 9:
+            self.fail(f"expected a number of lines, found {line!r:.60}")
+        return int(line)
+
+    def fields(self, n: int) -> list[str]:
+        """Read a line of n fields, the first one a number."""
+        fields = self.next().strip().split(" ")
+        if len(fields) != n or not (fields[0].isascii() and fields[0].isdecimal()) or len(fields[0]) > 9:
+            self.fail(f"expected {n} fields, the first one a number, found {' '.join(fields)!r:.80}")
+        return fields
+
+    def token(self, text: str) -> bytes:
+        """Return the bytes of a token that a line has."""
+        token = bytes_of(text)
+        if not token:
+            self.fail(f"{text!r:.60} is not a token: some character stands for no byte")
+        return token
+
+
+def _read_tokens(lines: _Lines) -> list[bytes]:
+    lines.expect("vocabulary")
+    tokens: list[bytes] = []
+    known: set[bytes] = set()
+    for i in range(lines.number()):
+        number, text, _, _ = lines.fields(4)
+        if int(number) != i:
+            lines.fail(f"token {text!r:.60} has the id {number}, and {i} is next")
+        token = lines.token(text)
+        if token in known:
+            lines.fail(f"token {text!r:.60} stands twice")
+        known.add(token)
+        tokens.append(token)
+    return tokens
+
+
+def _read_special_tokens(lines: _Lines) -> dict[str, int]:
+    lines.expect("special_tokens")
+    n = lines.number()
+    if n > MAX_SPECIAL_TOKENS:
+        lines.fail(f"{n} special tokens: the limit is {MAX_SPECIAL_TOKENS}")
+    held: dict[str, int] = {}
+    for _ in range(n):
+        number, _, name = lines.next().strip().partition(" ")
+        if not number.isascii() or not number.isdecimal() or len(number) > 9 or not name or name in held:
+            lines.fail(f"expected an id and a special token, found {f'{number} {name}'!r:.80}")
+        held[name] = int(number)
+    return held
+
+
+def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[dict[str, Any], list[Triple]]:
+    """Read the options and the merges of words or of superwords."""
+    lines.expect(name)
+    try:
+        config = json.loads(lines.next()[:_MAX_CONFIG])
+    except (ValueError, RecursionError):
+        lines.fail("expected the options of the model as a JSON object")
+    if not isinstance(config, dict) or not isinstance(config.get("main_regex"), str):
+        lines.fail("the options have no 'main_regex', by which text is split")
+    if config.get("script_specific_regex") is not None:
+        lines.fail(
+            "the model splits some scripts by a pattern of their own (script_specific_regex), which fastbpe "
+            "does not: use the reference, or train without it"
+        )
+    lines.expect("merges")
+    rows = []
+    for _ in range(lines.number()):
+        number, left, right, _, _ = lines.fields(5)
+        parts = lines.token(left), lines.token(right)
+        missing = next((part for part in (*parts, parts[0] + parts[1]) if part not in ids), None)
+        if missing is not None:
+            lines.fail(f"the merge of {left!r:.60} and {right!r:.60} needs {missing!r:.60}, which is not a token")
+        rows.append((int(number), ids[parts[0]], ids[parts[1]], ids[parts[0] + parts[1]]))
+    lines.expect("deletions")
+    if n := lines.number():
+        lines.fail(
+            f"the model deletes {n} tokens (PickyBPE), which fastbpe does not: use the reference, or train with "
+            "tau above 1"
+        )
+    rows.sort()
+    if len({row[1:3] for row in rows}) < len(rows):
+        lines.fail(f"two merges of the section {name!r} join the same two tokens")
+    if [row[0] for row in rows] != [*range(rows[0][0] if rows else 0, (rows[0][0] if rows else 0) + len(rows))]:
+        lines.fail(f"the merges of the section {name!r} are not numbered without gaps")
+    return config, [row[1:] for row in rows]
+
+
+def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) -> None:
+    """Raise FormatError if a merge joins tokens that only later ones make: the reference would not go back."""
+    bad = out_of_order(merges, tokens)
+    if bad is not None:
+        raise FormatError(
+            f"{where}: merge {bad} of words joins a token that no merge before it makes, so its order is not "
+            "that of training"
+        )
+
+
+def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
+    """Find the first merge with a part that is no byte and that no merge before it makes; None: there is none."""
+    made = {i for i, token in enumerate(tokens) if len(token) == 1}
+    for number, (left, right, merged) in enumerate(merges):
+        if left not in made or right not in made:
+            return number
+        made.add(merged)
+    return None
+
+
+def dump(
+    tokens: Sequence[bytes],
+    words: Sequence[Triple],
+    supermerges: Supermerges | None,
+    pattern: str,
+    special_tokens: Mapping[str, int],
+) -> bytes:
+    """Return the bytes of a file.
+
+    Args:
+        tokens: token of each id.
+        words: merges of words, best first.
+        supermerges: merges of words as a whole; None: the model has no superwords.
+        pattern: the split pattern.
+        special_tokens: name → id.
+
+    Raises:
+        FormatError: the format has no place for a token.
+    """
+    ids = {token: i for i, token in enumerate(tokens)}
+    if len(ids) < len(tokens) or b"" in ids:
+        raise FormatError("a .model of BoundlessBPE numbers its tokens without gaps, and has none twice")
+    missing = next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
+    if missing is not None:
+        raise FormatError(f"a .model of BoundlessBPE needs a token for the byte 0x{missing:02x}")
+    bad = next((name for name in special_tokens if name != name.strip() or "\n" in name or "\r" in name), None)
+    if bad is not None:
+        raise FormatError(f"a .model of BoundlessBPE cannot hold the white space of the special token {bad!r}")
+    if out_of_order(words, tokens) is not None:
+        raise FormatError(
+            "a .model of BoundlessBPE needs merges in an order in which each joins what earlier ones make"
+        )
+    kind = "word" if supermerges is None else supermerges.kind
+    supers = [] if supermerges is None else supermerges.merge_list()
+    of_words = {merged for _, _, merged in words}
+    super_ids = {merged for _, _, merged in supers} - of_words
+    lines = [MAGIC.decode() + kind, "vocabulary", str(len(tokens))]
+    lines += [f"{i} {text_of(token)} 0 {int(i in super_ids)}" for i, token in enumerate(tokens)]
+    lines += ["special_tokens", str(len(special_tokens))]
+    lines += [f"{i} {name}" for name, i in sorted(special_tokens.items(), key=lambda item: item[1])]
+    merge_pattern = _LETTER if supermerges is None else supermerges.pattern
+    lines += _section("words", words, tokens, pattern, merge_pattern, kind="word")
+    if supermerges is not None:
+        lines += _section("superwords", supers, tokens, pattern, merge_pattern, kind=kind)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _section(
+    name: str, merges: Sequence[Triple], tokens: Sequence[bytes], pattern: str, merge_pattern: str, *, kind: str
+) -> list[str]:
+    config = {
+        "tau": 1.1,
+        "is_super": kind != "word",
+        "superbpe_mode": kind == "superbpe",
+        "blowup": False,
+        "main_regex": pattern,
+        "script_specific_regex": None,
+        "script_specific_scripts": None,
+        "merge_pattern": merge_pattern,
+    }
+    pairs = [(text_of(tokens[left]), text_of(tokens[right])) for left, right, _ in merges]
+    return [
+        name,
+        json.dumps(config),
+        "merges",
+        str(len(merges)),
+        *(f"{i} {left} {right} 0 0" for i, (left, right) in enumerate(pairs)),
+        "deletions",
+        "0",
+    ]
