@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -140,9 +141,62 @@ class TestParity:
         assert (first["line"], first["column"]) == (2, 3)
 
     def test_wrong_usage_is_refused(self, run, here):
+        assert run("compare", *BOTH, "texts", "--parity", "--judge").status == 2
+        assert run("compare", "-m", "small.fbpe", "texts/a.txt", "--parallel").status == 2
+        assert (
+            run("compare", "-m", "small.fbpe", "texts/a.txt", "texts", "--parallel", "--by", "script").status == 2
+        )
         assert run("compare", "-m", "small.fbpe", "texts", "--parity").status == 2
         assert run("compare", *BOTH, "texts", "--parity", "--csv").status == 2
         assert run("compare", *BOTH, "texts", "--json", "--csv").status == 2
+
+
+class TestJudging:
+    def test_superwords_efficiency_and_unused_tokens_equal_their_definitions(self, run, here):
+        text = "in the end of the day the end of the end\n"
+        fastbpe.train(
+            [text * 9], vocab_size=273, superwords=fastbpe.Superwords(265), special_tokens=["<s>"], progress=False
+        ).save("super.fbpe")
+        (here / "end.txt").write_text(text)
+        found = rows(run("compare", "-m", "super.fbpe", "end.txt", "texts/a.txt", "--judge", "--json"))
+        tokenizer = fastbpe.load("super.fbpe")
+        both = tokenizer.encode(text), tokenizer.encode((here / "texts" / "a.txt").read_text())
+        for row, ids in zip(found, [*both, [*both[0], *both[1]]], strict=True):
+            tokens = tokenizer.decode_tokens_bytes(ids)
+            n_superwords = sum(b" " in token.strip() for token in tokens)
+            assert row["superword_share"] == round(n_superwords / len(ids), 4)
+            assert row["n_unused"] == 272 - len({*ids})
+            powers = sum((ids.count(i) / len(ids)) ** 2.5 for i in {*ids})
+            assert row["renyi_efficiency"] == round(math.log(powers) / -1.5 / math.log(273), 4)
+        assert found[0]["superword_share"] > 0
+
+    def test_parallel_texts_have_tokens_per_line_and_a_gini_coefficient(self, run, here):
+        (here / "en.txt").write_text("low\nlower\n")
+        (here / "de.txt").write_text("niedrig\nniedriger")
+        found = rows(run("compare", *BOTH, "en.txt", "de.txt", "--parallel", "--json"))
+        for number in (0, 1):
+            a, b, total = found[number::2]
+            assert a["tokens_per_line"] == a["n_tokens"] / 2
+            assert b["tokens_per_line"] == b["n_tokens"] / 2
+            assert (a["gini"], b["gini"]) == (None, None)
+            difference = abs(a["n_tokens"] - b["n_tokens"])
+            assert total["gini"] == round(difference / (a["n_tokens"] + b["n_tokens"]) / 2, 4)
+            assert total["tokens_per_line"] == (a["tokens_per_line"] + b["tokens_per_line"]) / 2
+
+    def test_texts_of_other_numbers_of_lines_are_not_parallel(self, run, here):
+        (here / "one.txt").write_text("low")
+        done = run("compare", *BOTH, "one.txt", "texts/a.txt", "--parallel")
+        assert done.failed_with("one.txt has 1, texts/a.txt has 2")
+
+    def test_table_has_the_columns_that_were_asked_for(self, run, here):
+        done = run("compare", "-m", "small.fbpe", "texts/a.txt", "texts/a.txt", "--parallel", "--judge")
+        heads = done.out.splitlines()[0].split()
+        assert heads[-5:] == [b"superwords", b"Renyi", b"unused", b"tokens/line", b"gini"]
+        assert (
+            run("compare", "-m", "small.fbpe", "texts", "--judge", "--csv")
+            .out.splitlines()[0]
+            .endswith(b"n_unused")
+        )
 
 
 class TestFilesThatCannotBeRead:

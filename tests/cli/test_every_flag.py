@@ -186,6 +186,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "format": "compare -m m.fbpe a.jsonl | ... --format text",
             "by": "--by ending",
             "parity": "compare -m m.fbpe -m m.fbpe a.txt | ... --parity",
+            "judge": "--judge",
+            "parallel": "compare -m m.fbpe a.txt a.txt | ... --parallel",
             "json": "--json",
             "csv": "--csv",
             "plot": "--plot out.svg",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fastbpe._utils.progress import Reporter
@@ -15,15 +15,18 @@ from fastbpe.cli.comparison import (
     Difference,
     Differences,
     Text,
+    costs_per_line,
     count,
     ending_of,
     folder_of,
+    judged,
     script_of,
 )
 from fastbpe.cli.failures import FAILURE, MENDABLE, Complaints
 from fastbpe.cli.options import Named, add_model, load_models
 from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible, visible_text
+from fastbpe.vocabularies.judging import gini
 
 SUMMARY = "compare tokenizers on the same texts"
 DETAILS = f"""{documents.DETAILS}
@@ -34,6 +37,14 @@ Groups are the FILEs as given, or what --by says; by script, each line is a text
 in the script of most of its letters. For two tokenizers the first place follows
 where their tokens end differently. Special tokens in the text are text. A file that
 cannot be read is reported, the others count all the same, and the exit status is 1.
+
+--judge adds what tells good vocabularies from bad ones: the share of superwords (tokens
+with a space between other characters), the Renyi efficiency (of order 2.5; 1: all tokens
+are equally frequent), and the tokens of the vocabulary that no text has.
+
+--parallel is for texts that say the same in several languages, line by line, each a FILE:
+it adds tokens per line, and in the last row their Gini coefficient (0: all languages
+need the same number of tokens).
 
 With --parity two tokenizers must give the same ids to every text; the first text
 that differs is printed, and the exit status is 1."""
@@ -49,9 +60,26 @@ examples:
   $ fastbpe compare -m a.fbpe -m b.fbpe words.txt --json > compared.json
   $ fastbpe compare -m a.fbpe -m a.fbpe words.txt --parity
   the same ids for 1 text: 9 tokens
+  $ printf 'low\nlower\n' > en.txt; printf 'niedrig\nniedriger\n' > de.txt
+  $ fastbpe compare -m a.fbpe en.txt de.txt --parallel --judge
+  texts   model   tokens  bytes/token  chars/token  cost  superwords  Renyi  unused  tokens/line   gini
+  en.txt  a.fbpe       6         1.67         1.67  1.00       0.00%  0.227     254          3.0      -
+  de.txt  a.fbpe      18         1.00         1.00  1.00       0.00%  0.333     251          9.0      -
+  total   a.fbpe      24         1.17         1.17  1.00       0.00%  0.352     250          6.0  0.250
 """
 _BY = ("input", "file", "folder", "ending", "script")
-_HEADS = ("texts", "model", "tokens", "bytes/token", "chars/token", "cost")
+#: Columns of numbers: key of a row → head, form.
+_COLUMNS: Mapping[str, tuple[str, str]] = {
+    "n_tokens": ("tokens", "{:,}"),
+    "bytes_per_token": ("bytes/token", "{:.2f}"),
+    "characters_per_token": ("chars/token", "{:.2f}"),
+    "cost": ("cost", "{:.2f}"),
+    "superword_share": ("superwords", "{:.2%}"),
+    "renyi_efficiency": ("Renyi", "{:.3f}"),
+    "n_unused": ("unused", "{:,}"),
+    "tokens_per_line": ("tokens/line", "{:.1f}"),
+    "gini": ("gini", "{:.3f}"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("files", metavar="FILE", nargs="*", help="text to compare on (default: standard input)")
     documents.add_arguments(parser)
     add("--by", choices=_BY, default="input", help="a group is an input FILE as given (default), a file, ...")
+    add("--judge", action="store_true", help="add superwords, Renyi efficiency and unused tokens")
+    add("--parallel", action="store_true", help="the FILEs are parallel: add tokens per line, and their Gini")
     add("--parity", action="store_true", help="two tokenizers must give the same ids")
     add("--json", action="store_true", help="as JSON, for programs")
     add("--csv", action="store_true", help="as CSV, for spreadsheets")
@@ -71,8 +101,11 @@ def run(args: argparse.Namespace) -> int:
     """Compare and print. Returns the exit status."""
     if args.json and args.csv:
         args.wrong("--json and --csv: give one of them")
-    if args.parity and (len(args.model) != 2 or args.csv or args.plot is not None or args.by != "input"):
-        args.wrong("--parity: goes with two -m, and without --by, --csv and --plot")
+    others = args.csv or args.judge or args.parallel or args.plot is not None or args.by != "input"
+    if args.parity and (len(args.model) != 2 or others):
+        args.wrong("--parity: goes with two -m, and without --by, --csv, --judge, --parallel and --plot")
+    if args.parallel and (args.by not in ("input", "file") or len(args.files) < 2):
+        args.wrong("--parallel: give two FILEs or more, one for each language, and no --by but input or file")
     if args.plot is not None:
         plots.check(args.plot)
     documents.separator_of(args)
@@ -82,16 +115,41 @@ def run(args: argparse.Namespace) -> int:
     differences = Differences(models[0].tokenizer, models[1].tokenizer, by_ids=False) if len(models) == 2 else None
     groups, status = _count(args, models, differences)
     names = [model.name for model in models]
+    per_line = costs_per_line(groups) if args.parallel else {}
     if len(groups) > 1:
         total = Counts(len(models))
         for counts in groups.values():
             total.add(counts)
         groups["total"] = total
     rows = [{"texts": group, **row} for group, counts in groups.items() for row in counts.rows(names)]
+    if args.judge:
+        facts = [judged(model.tokenizer) for model in models]
+        found = (fact.row(ids) for counts in groups.values() for fact, ids in zip(facts, counts.ids, strict=True))
+        rows = [row | more for row, more in zip(rows, found, strict=True)]
+    if args.parallel:
+        rows = [row | more for row, more in zip(rows, _parallel(per_line, len(models)), strict=True)]
     if args.plot is not None and groups:
         _plot(args.plot, groups, names)
     _print(args, rows, differences)
     return status
+
+
+def _parallel(per_line: Mapping[str, Sequence[float]], n_models: int) -> Iterator[dict[str, Any]]:
+    """Yield tokens per line for the rows of all groups and of their total, which has the Gini coefficients.
+
+    per_line: tokens per line of each group, by tokenizer.
+    """
+    for costs in per_line.values():
+        for cost in costs:
+            yield {"tokens_per_line": round(cost, 4), "gini": None}
+    if len(per_line) > 1:
+        for number in range(n_models):
+            costs = [of_group[number] for of_group in per_line.values()]
+            even = gini(costs)
+            yield {
+                "tokens_per_line": round(sum(costs) / len(costs), 4),
+                "gini": None if even is None else round(even, 4),
+            }
 
 
 def _count(
@@ -115,7 +173,7 @@ def _count(
                 before = None if differences is None else differences.state
                 with complaints.reported():
                     try:
-                        count(_texts_of(name, argument, args), models, seen, groups)
+                        count(_texts_of(name, argument, args), models, seen, groups, with_ids=args.judge)
                     except MENDABLE:
                         if differences is not None and before is not None:
                             differences.state = before
@@ -143,14 +201,11 @@ def _print(args: argparse.Namespace, rows: list[dict[str, Any]], differences: Di
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    cells = [_HEADS]
+    columns = {key: column for key, column in _COLUMNS.items() if key in rows[0]}
+    cells = [("texts", "model", *(head for head, _ in columns.values()))]
     for row in rows:
-        numbers = [row["bytes_per_token"], row["characters_per_token"], row["cost"]]
-        shown = ["-" if number is None else f"{number:.2f}" for number in numbers]
-        tokens = f"{row['n_tokens']:,}"
-        cells.append(
-            (visible_text(row["texts"]), visible_text(row["model"]), tokens, shown[0], shown[1], shown[2])
-        )
+        numbers = ["-" if row[key] is None else form.format(row[key]) for key, (_, form) in columns.items()]
+        cells.append((visible_text(row["texts"]), visible_text(row["model"]), *numbers))
     widths = [max(map(n_columns, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         texts = [padded(cell, width) for cell, width in zip(line[:2], widths[:2], strict=True)]

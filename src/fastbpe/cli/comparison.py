@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cli.options import Named
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.display.shown_tokens import sizes_of
+from fastbpe.display.shown_tokens import is_superword, sizes_of
+from fastbpe.errors import CheckError
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.vocabularies.judging import renyi_efficiency
 from fastbpe.vocabularies.scripts import WITHOUT_LETTERS, script_of_text
 
 _AROUND = 3  # tokens shown on each side of a difference
@@ -36,19 +39,24 @@ class Counts:
     """Sizes of the texts of one group.
 
     Attributes:
-        n_texts, n_bytes, n_characters: int – sizes.
+        n_texts, n_bytes, n_characters, n_lines: int – sizes.
         n_tokens: list of int – tokens of all texts, by tokenizer.
+        ids: list of Counter – occurrences of each id, by tokenizer; empty unless they are asked for.
     """
 
     def __init__(self, n_tokenizers: int) -> None:
-        self.n_texts = self.n_bytes = self.n_characters = 0
+        self.n_texts = self.n_bytes = self.n_characters = self.n_lines = 0
         self.n_tokens = [0] * n_tokenizers
+        self.ids: list[Counter[int]] = [Counter() for _ in range(n_tokenizers)]
 
     def add(self, other: Counts) -> None:
         """Add the counts of another group."""
         self.n_texts += other.n_texts
         self.n_bytes += other.n_bytes
         self.n_characters += other.n_characters
+        self.n_lines += other.n_lines
+        for mine, others in zip(self.ids, other.ids, strict=True):
+            mine.update(others)
         self.n_tokens = [a + b for a, b in zip(self.n_tokens, other.n_tokens, strict=True)]
 
     def rows(self, models: Sequence[str]) -> list[dict[str, Any]]:
@@ -67,6 +75,57 @@ class Counts:
             }
             for model, n in zip(models, self.n_tokens, strict=True)
         ]
+
+
+class Judged(NamedTuple):
+    """Facts of a tokenizer that judge its tokens on texts.
+
+    vocab_size: int – number of tokens.
+    ordinary: ids of the tokens that are not special or added.
+    superwords: ids of those that span words.
+    """
+
+    vocab_size: int
+    ordinary: frozenset[int]
+    superwords: frozenset[int]
+
+    def row(self, ids: Counter[int]) -> dict[str, Any]:
+        """Return the measures of a group of texts.
+
+        ids: occurrences of each id in the texts.
+        """
+        total = sum(ids.values())
+        share = sum(ids[token_id] for token_id in self.superwords) / total if total else None
+        efficiency = renyi_efficiency(ids.values(), self.vocab_size)
+        return {
+            "superword_share": None if share is None else round(share, 4),
+            "renyi_efficiency": None if efficiency is None else round(efficiency, 4),
+            "n_unused": len(self.ordinary.difference(ids)),
+        }
+
+
+def judged(tokenizer: Tokenizer) -> Judged:
+    """Find what judges the tokens of a tokenizer."""
+    names = {*tokenizer.special_tokens.values(), *(token.id for token in tokenizer.added_tokens)}
+    ordinary = {i: token for i, token in enumerate(tokenizer.vocab) if token and i not in names}
+    superwords = frozenset(i for i, token in ordinary.items() if is_superword(token))
+    return Judged(tokenizer.vocab_size, frozenset(ordinary), superwords)
+
+
+def costs_per_line(groups: Mapping[str, Counts]) -> dict[str, list[float]]:
+    """Return the tokens per line of each group of parallel texts, by tokenizer.
+
+    Raises:
+        CheckError: the groups have other numbers of lines, or none.
+    """
+    lines = {group: counts.n_lines for group, counts in groups.items()}
+    if len({*lines.values()}) > 1 or 0 in lines.values():
+        said = ", ".join(f"{group} has {n:,}" for group, n in lines.items())
+        raise CheckError(
+            "--parallel compares texts that say the same, line by line, and these have other numbers of lines: "
+            f"{said}"
+        )
+    return {group: [n / counts.n_lines for n in counts.n_tokens] for group, counts in groups.items()}
 
 
 class Difference(NamedTuple):
@@ -150,7 +209,12 @@ class Differences:
 
 
 def count(
-    texts: Iterator[Text], models: Sequence[Named], seen: Callable[[Text], object], groups: dict[str, Counts]
+    texts: Iterator[Text],
+    models: Sequence[Named],
+    seen: Callable[[Text], object],
+    groups: dict[str, Counts],
+    *,
+    with_ids: bool = False,
 ) -> None:
     """Count the tokens of texts by group, in the order in which groups first occur.
 
@@ -159,6 +223,7 @@ def count(
         models: the tokenizers.
         seen: is told of each text.
         groups: counts by group, which grow; they stay as they were if a text cannot be read.
+        with_ids: count the occurrences of each id, too.
     """
     found: dict[str, Counts] = {}
     batch: list[Text] = []
@@ -166,24 +231,41 @@ def count(
         batch.append(text)
         seen(text)
         if len(batch) == _BATCH:
-            _count_batch(found, batch, models)
+            _count_batch(found, batch, models, with_ids=with_ids)
             batch = []
-    _count_batch(found, batch, models)
+    _count_batch(found, batch, models, with_ids=with_ids)
     for group, counts in found.items():
         groups.setdefault(group, Counts(len(models))).add(counts)
 
 
-def _count_batch(groups: dict[str, Counts], batch: list[Text], models: Sequence[Named]) -> None:
+def _count_batch(groups: dict[str, Counts], batch: list[Text], models: Sequence[Named], *, with_ids: bool) -> None:
     for number, model in enumerate(models):
         for text in batch:
             counts = groups.setdefault(text.group, Counts(len(models)))
-            counts.n_tokens[number] += model.tokenizer.count(text.text)
+            if with_ids:
+                ids = model.tokenizer.encode_ordinary(text.text)
+                counts.ids[number].update(ids)
+                counts.n_tokens[number] += len(ids)
+            else:
+                counts.n_tokens[number] += model.tokenizer.count(text.text)
     for text in batch:
         counts = groups[text.group]
         n_characters, n_bytes = sizes_of(text.text)
         counts.n_texts += 1
         counts.n_bytes += n_bytes
         counts.n_characters += n_characters
+        counts.n_lines += _n_lines(text.text)
+
+
+def _n_lines(text: Document) -> int:
+    """Count the lines of a text; the last one may lack its line end.
+
+    >>> _n_lines("a\\nb"), _n_lines(b"a\\n"), _n_lines("")
+    (2, 1, 0)
+    """
+    if isinstance(text, str):
+        return text.count("\n") + (not text.endswith("\n") and bool(text))
+    return text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
 
 
 def ending_of(name: str) -> str:

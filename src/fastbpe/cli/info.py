@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_any
+from fastbpe.display.shown_tokens import is_superword
 from fastbpe.patterns import resolve_pattern
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -24,7 +24,6 @@ examples:
   $ fastbpe info words.fbpe --json
   ...
 """
-_SUPERWORD = re.compile(rb"\S +\S")  # a token of several words
 _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
 _MAX_SYMBOLS = 4096  # symbols of a token of integers that is written out
@@ -70,8 +69,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
         "pattern": tokenizer.pattern,
         "n_merges": len(tokenizer.merges),
         "n_superwords": sum(
-            token_id not in special and _SUPERWORD.search(token) is not None
-            for token_id, token in enumerate(tokenizer.vocab)
+            token_id not in special and is_superword(token) for token_id, token in enumerate(tokenizer.vocab)
         ),
         "fingerprint": tokenizer.fingerprint,
         "longest_tokens": [

@@ -22,6 +22,7 @@ STYLE = """\
 .fastbpe-tokens .c2{background:#c3bfe0}.fastbpe-tokens .c3{background:#ffbf73}
 .fastbpe-tokens i{font-style:normal;color:color-mix(in srgb,currentcolor 82%,transparent)}
 .fastbpe-tokens .byte{text-decoration:underline dotted}
+.fastbpe-tokens .superword{font-style:italic;box-shadow:inset 0 -2px currentcolor}
 .fastbpe-tokens .special{background:#5f0087;color:#fff}.fastbpe-tokens .added{background:#005f87;color:#fff}
 .fastbpe-tokens .unknown{background:#870000;color:#fff}
 .fastbpe-tokens .cell{display:inline-block;vertical-align:top;margin:0 .3em .4em 0;line-height:1.3}

@@ -66,7 +66,8 @@ def _sgr(segment: Segment) -> str:
     if segment.kind in ("gap", "detail"):
         return ""
     ink, background, underlined = _colours(segment)
-    return f"{'4;' if underlined else ''}38;5;{ink};48;5;{background}"
+    italic = "3;" if segment.kind == "superword" else ""
+    return f"{'4;' if underlined else ''}{italic}38;5;{ink};48;5;{background}"
 
 
 def _colours(segment: Segment) -> tuple[int, int, bool]:
@@ -108,5 +109,6 @@ class RichTokens:
                 if segment.kind not in ("gap", "detail"):
                     ink, background, underlined = _colours(segment)
                     style = f"color({ink}) on color({background}){' underline' if underlined else ''}"
+                    style += " italic" if segment.kind == "superword" else ""
                 text.append(segment.text, style)
         return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
@@ -11,10 +12,13 @@ from fastbpe.model import AddedToken
 
 Text = str | bytes
 
+_SUPERWORD = re.compile(rb"\S +\S")
+
 #: Kinds of tokens, each with what a legend says of it.
 KINDS = {
     "ordinary": "a token of the vocabulary",
     "byte": "part of a character",
+    "superword": "a token of several words",
     "special": "a special token",
     "added": "an added token",
     "unknown": "text without a token",
@@ -134,7 +138,16 @@ class KnownTokens:
             data.decode()
         except UnicodeDecodeError:
             return "byte"
-        return "ordinary"
+        return "superword" if is_superword(data) else "ordinary"
+
+
+def is_superword(token: bytes) -> bool:
+    """Tell whether a token spans words: a space stands between two other characters.
+
+    >>> is_superword(b" of the"), is_superword(b" of")
+    (True, False)
+    """
+    return _SUPERWORD.search(token) is not None
 
 
 def sizes_of(text: Text) -> tuple[int, int]:

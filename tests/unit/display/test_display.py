@@ -316,3 +316,18 @@ def test_neighbouring_backgrounds_differ_for_the_colour_blind(kind, theme):
     for number in range(4):
         pair = zip(colours[number], colours[(number + 1) % 4], strict=True)
         assert sum((a - b) ** 2 for a, b in pair) ** 0.5 > 35, (number, theme)
+
+
+def test_superwords_are_marked_everywhere() -> None:
+    text = "in the end of the day the end of the end\n"
+    tokenizer = fastbpe.train(
+        [text * 9], vocab_size=273, superwords=fastbpe.Superwords(265), special_tokens=["a b"], progress=False
+    )
+    shown = show(tokenizer, text + "a b", allowed_special="all")
+    for token in shown.tokens:
+        spans = token.kind != "special" and b" " in token.bytes.strip()
+        assert (token.kind == "superword") == spans
+    assert {token.kind for token in shown.tokens} >= {"superword", "special"}
+    assert 'superword" title="id ' in shown.to_html()
+    assert "a token of several words</bdi>" in shown.to_html()
+    assert "\x1b[3;38;5;" in painting.draw(shown.tokens, Details(), colours=True)
