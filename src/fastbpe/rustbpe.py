@@ -25,8 +25,8 @@ from fastbpe._utils.caching import cached_property
 from fastbpe.errors import FastbpeError, InvalidTokenError, PatternError, TrainingError
 from fastbpe.model import N_BYTES
 from fastbpe.splitting import make_splitter
+from fastbpe.training.document_counting import count_texts
 from fastbpe.training.options import ReadingOptions
-from fastbpe.training.piece_counting import count_texts
 
 __all__ = ["Tokenizer"]
 

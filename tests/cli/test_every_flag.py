@@ -153,6 +153,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "format": "count-pieces a.jsonl -o out.pieces | ... --format text",
             "on_error": "count-pieces holes.jsonl -o out.pieces | ... --on-error skip",
             "errors": "count-pieces latin.txt -o out.pieces | ... --errors replace",
+            "superwords": f"{PIECES} | ... --superwords w.fbpe",
             "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
         },
     ),
@@ -278,6 +279,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tokenizer.save("m.fbpe")
     tokenizer.export("m.tiktoken", format="tiktoken")
     fastbpe.Tokenizer.from_ranks(BYTES | {b"ba": 256}, pattern=None).save("n.fbpe")
+    fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False).save("w.fbpe")
     return tmp_path
 
 

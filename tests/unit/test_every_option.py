@@ -149,6 +149,7 @@ SPANS = {
     "unit": WithArguments(disallowed_special=(), value="byte"),
     "as_numpy": WithArguments(disallowed_special=(), value=True),
 }
+WORDS = fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False)
 READING = {
     "text_field": WithArguments(source="{jsonl}", value="body"),
     "format": WithArguments(source="{jsonl}", value="text"),
@@ -187,6 +188,7 @@ CALLS: dict[str, Row] = {
             "pattern": None,
             "special_tokens": ["<x>"],
             "base": tokenizer(),
+            "superwords": WORDS,
             "options": None,  # tested in tests/property/test_codepoint_counts.py
             **READING,
         },

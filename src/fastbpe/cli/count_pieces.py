@@ -8,6 +8,7 @@ from typing import Any
 
 from fastbpe.cli import counting, documents, streams
 from fastbpe.errors import OptionError, TrainingError
+from fastbpe.tokenizer.load import load
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
@@ -16,7 +17,10 @@ SUMMARY = "count text pieces for training (one part per machine), or merge such 
 DETAILS = f"""{documents.DETAILS}
 
 If the files are counts already, they are merged, in bounded memory. The result
-is the file that counting all the text at once gives. `fastbpe train` learns from it."""
+is the file that counting all the text at once gives. `fastbpe train` learns from it.
+
+For superwords (train --superwords boundless) count twice: pieces, from which train
+--superwords words learns, and then the runs of its words, with --superwords."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
@@ -26,8 +30,13 @@ examples:
   all.pieces: 5 distinct pieces, 26 bytes of text, from 2 files of counts
   $ fastbpe train all.pieces -o words.fbpe --vocab-size 260
   words.fbpe: 260 tokens, learned from 26 bytes
+  $ fastbpe train all.pieces -o words.fbpe --vocab-size 260 --superwords words --quiet
+  $ fastbpe count-pieces a.txt b.txt -o all.runs --superwords words.fbpe
+  all.runs: 1 distinct runs of words, 26 bytes of text
+  $ fastbpe train all.runs -o boundless.fbpe --vocab-size 260 --base words.fbpe --superwords boundless
+  boundless.fbpe: 260 tokens, learned from 26 bytes
 """
-_TEXT_ONLY = {"mode", "option", "pattern", "special", "lines", "separator", *counting.READING} - {
+_TEXT_ONLY = {"mode", "option", "pattern", "special", "superwords", "lines", "separator", *counting.READING} - {
     "max_memory_bytes"
 }
 _DEFAULT_BYTES = 1 << 30
@@ -44,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bytes (default), or words for sentencepiece's BPE (codepoint) or its unigram models",
     )
     counting.add_arguments(parser)
+    add(
+        "--superwords",
+        metavar="WORDS",
+        help="count runs of the words of this tokenizer, which train --superwords words made",
+    )
     add("--min-count", metavar="N", type=int, help="leave out pieces that occur less often in all (default: 1)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
 
@@ -85,6 +99,8 @@ def _count(args: argparse.Namespace) -> None:
         raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint and unigram have such options")
     else:
         options["special_tokens"] = args.special
+    if args.superwords is not None:
+        options["superwords"] = load(args.superwords)
     counts = count_pieces(
         counting.sources_of(args, separator),
         progress=False if args.quiet else None,
@@ -94,7 +110,8 @@ def _count(args: argparse.Namespace) -> None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
     if not args.quiet:
-        said = f"{len(counts):,} distinct pieces, {counts.n_bytes:,} bytes of text"
+        what = "pieces" if counts.runs_of is None else "runs of words"
+        said = f"{len(counts):,} distinct {what}, {counts.n_bytes:,} bytes of text"
         streams.tell(f"{args.output}: {said}{_pruned(counts.n_pruned)}")
 
 

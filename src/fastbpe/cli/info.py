@@ -28,7 +28,8 @@ _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
 _MAX_SYMBOLS = 4096  # symbols of a token of integers that is written out
 _MAX_SHOWN = 60  # characters of a token or an option
-_SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")  # keys of the training report
+# Keys of the training report; the last one has a number for each word, which --json shows.
+_SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges", "word_counts")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from fastbpe.tokenizer.export.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.options import BASE_SPECIAL, TIES
-from fastbpe.training.superwords import BOUNDLESS, DOCUMENTS, Superwords
+from fastbpe.training.superwords import BOUNDLESS, DOCUMENTS, WORDS, Superwords
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
@@ -112,7 +112,8 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_superwords_start,
         help="then learn tokens of several words, from id N on, or from a share of the ids (0.9); auto: 0.9, or "
-        "all ids of the base; boundless: as BoundlessBPE, where words and superwords share the ids",
+        "all ids of the base; boundless: as BoundlessBPE, where words and superwords share the ids; words: "
+        "its words alone, for count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add("--superwords-max-words", metavar="N", type=int, help="most words of one (default: 4; 0: no limit)")
@@ -202,7 +203,7 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
         streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
 
 
-def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"] | None:
+def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless", "words"] | None:
     """Make the options of superwords; None: none are learned.
 
     Raises:
@@ -215,18 +216,18 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
             raise TrainingError(f"{option} is an option of superwords: give --superwords N, too, or leave it out")
         return None
-    if args.superwords == BOUNDLESS:
+    if args.superwords in (BOUNDLESS, WORDS):
         if given:
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
-            raise TrainingError(f"{option} is not an option of --superwords boundless; leave it out")
-        return BOUNDLESS
+            raise TrainingError(f"{option} is not an option of --superwords {args.superwords}; leave it out")
+        return BOUNDLESS if args.superwords == BOUNDLESS else WORDS
     if given.get("max_words") == 0:
         given["max_words"] = None
     return Superwords(None if args.superwords == "auto" else args.superwords, **given)
 
 
 def _superwords_start(text: str) -> float | str:
-    if text in ("auto", BOUNDLESS):
+    if text in ("auto", BOUNDLESS, WORDS):
         return text
     try:
         return float(text) if "." in text else int(text)

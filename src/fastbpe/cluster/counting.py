@@ -169,5 +169,11 @@ def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> Piece
         facts = replace(facts, last_word=last_word.encode())
     n_bytes, n_skipped = numbers["n_bytes"], numbers["n_skipped"]
     return counts_of_table(
-        table, empty.pattern, empty.special_tokens, n_bytes=n_bytes, n_skipped=n_skipped, words=facts
+        table,
+        empty.pattern,
+        empty.special_tokens,
+        n_bytes=n_bytes,
+        n_skipped=n_skipped,
+        words=facts,
+        runs_of=empty.runs_of,
     )

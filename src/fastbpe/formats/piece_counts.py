@@ -8,6 +8,9 @@ In code-point mode the pieces are words of normalized sentences. The header says
 counted, and "charsmap" holds the rules of the normalizer. "characters" (uint32) and "character_counts" (int64) are
 the characters of words that were pruned. In unigram mode a byte 0xFF stands behind words that end a sentence, and
 the header names the word that ends the last one.
+
+Of runs of words, each piece holds the ids of a run, three bytes each, and the header has the fingerprint of the
+tokenizer that has the words.
 """
 
 from __future__ import annotations
@@ -80,6 +83,7 @@ class Counted(NamedTuple):
         n_bytes, n_skipped, n_pruned: as `PieceCounts` has them.
         pieces, lengths, counts: the three sections.
         words: what the other modes add; None: byte mode.
+        runs_of: fingerprint of the tokenizer of words whose runs the pieces are; None: they are pieces.
     """
 
     pattern: Pattern
@@ -91,6 +95,7 @@ class Counted(NamedTuple):
     lengths: Buffer
     counts: Buffer
     words: Words | None = None
+    runs_of: str | None = None
 
 
 def dump(counted: Counted) -> list[Buffer]:
@@ -105,6 +110,8 @@ def dump(counted: Counted) -> list[Buffer]:
         "n_pruned": counted.n_pruned,
         "library": __version__,
     }
+    if counted.runs_of is not None:
+        header["runs_of"] = counted.runs_of
     sections: dict[str, Buffer] = {name: getattr(counted, name) for name in _SECTIONS}
     if words is not None:
         header |= {name: words.numbers[name] for name in SENTENCE_NUMBERS}
@@ -158,7 +165,10 @@ def parse(data: Buffer, where: str) -> Counted:
             header["last_word"] if header["mode"] == "unigram" else None,
         )
     tables = sections["pieces"], sections["lengths"], sections["counts"]
-    return Counted(pattern, header["special_tokens"], *numbers, *tables, words)
+    runs_of = header.get("runs_of")
+    if runs_of is not None and (not isinstance(runs_of, str) or has_words):
+        raise FormatError(f"{where}: its header has no valid 'runs_of'")
+    return Counted(pattern, header["special_tokens"], *numbers, *tables, words, runs_of)
 
 
 def _check_sizes(sections: Mapping[str, memoryview], small: str, large: str, where: str) -> None:

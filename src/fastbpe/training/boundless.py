@@ -11,99 +11,104 @@ often as these are neighbours, now and later: runs are cut between neighbours th
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from fastbpe._core.ids.sequences import Sequences
-from fastbpe._core.split.composite import Uncut
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._core.train.superword_counter import NeighbourCounts, sequences_of
 from fastbpe._core.train.token_limits import TokenLimits
-from fastbpe._core.train.word_run_counter import WordRunCounter
-from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES, Model, Supermerges, pack_merges
-from fastbpe.splitting.charset import CharSet
-from fastbpe.tokenizer.internals import vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import byte_vocabulary
 from fastbpe.training.bytes import counted_pieces
 from fastbpe.training.documents_again import read_again
-from fastbpe.training.options import ByteOptions, ReadingOptions, Run, whole_number_of_ids
-from fastbpe.training.piece_counting import count_documents, texts_of_pattern
+from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, table_of
-from fastbpe.training.superwords import BOUNDLESS
+from fastbpe.training.superwords import BOUNDLESS, WORDS
+from fastbpe.training.word_runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
 
-_BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
-_LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece goes on behind this character; see _core.text.safe_cuts
-_TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
-_CALLER = 3  # stacklevel of warnings from `train_boundless`: the line that calls `train`
-
-
-class Merge(NamedTuple):
-    """A merge that was learned: ids of its two parts, occurrences, and the id that it makes."""
-
-    left: int
-    right: int
-    n: int
-    merged: int
+_CALLER = 4  # stacklevel of warnings from `_train_words`: the line that calls `train`
 
 
 def train_boundless(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
-    """Learn words and superwords together. See `train`."""
+    """Learn words and superwords together, or one of both. See `train`."""
     keywords = {name: value for name, value in run.options.items() if name != "superwords"}
-    _check(source, base, keywords)
+    if isinstance(source, PieceCounts) and source.runs_of is not None:
+        return _train_on_runs(source, base, run, keywords)
+    learns_words_alone = run.options["superwords"] == WORDS
+    _check(source, base, keywords, learns_words_alone=learns_words_alone)
+    if isinstance(source, PieceCounts):
+        keywords = {"pattern": source.pattern, "special_tokens": source.special_tokens, **keywords}
     options = ByteOptions(vocab_size=whole_number_of_ids(run.vocab_size, None), **keywords)
-    start = byte_vocabulary(options)
-    names = options.special_tokens
-    reporter = run.reporter
+    if isinstance(source, PieceCounts):
+        run.reading.check_unused()
+        return _train_words(source, 0, options, run)[0]
     with read_again(source, run.reading) as (texts, reading):
         resolved = reading.resolve(texts)
-        counts = counted_pieces(resolved, start, options, run._replace(reading=reading), "the source")
-        n_merges = options.vocab_size - start.n_known
-        words = _learn_words(counts, n_merges, options, reporter)
-        tokens = _tokens_of(words)
-        superwords: list[Merge] = []
-        if words:
-            superwords = _learn_superwords(
-                partial(_count_runs, texts, tokens, options, reading, reporter, counts.n_bytes),
-                words,
-                tokens,
-                options,
-            )
-    kept_words, kept_superwords = mixed(words, superwords)
-    model = _model(kept_words, kept_superwords, options)
-    n_missing = n_merges - len(words)
-    report = asdict(options) | {
-        "ties": "bytes",
-        "special_tokens": list(names),
-        "superwords": BOUNDLESS,
-        "library": __version__,
-        "n_bytes": counts.n_bytes,
-        "n_pieces": sum(count for _, count in counts.items()),
-        "n_distinct_pieces": len(counts),
-        "n_skipped": counts.n_skipped,
-        "n_files_left_out": resolved.left_out.n,
-        "n_merges": len(kept_words) + len(kept_superwords),
-        "n_superword_merges": len(kept_superwords),
-        "least_count": words[-1].n if words else None,
-    }
-    reporter.summarise(
-        {
-            "counting": f"{counts.n_bytes:,} bytes, {len(counts):,} distinct pieces",
-            "learning superwords": f"{len(kept_words):,} merges of words, {len(kept_superwords):,} of superwords",
-        }
-    )
-    if n_missing:
+        words, merges = _train_words(resolved, resolved.left_out.n, options, run._replace(reading=reading))
+        if learns_words_alone:
+            return words
+        count = partial(count_cut_runs, texts, words, options, reading, run.reporter)
+        return _finished(words, merges, options, run.reporter, count)
+
+
+def _train_on_runs(
+    runs: PieceCounts, words: Tokenizer | None, run: Run, keywords: Mapping[str, object]
+) -> Tokenizer:
+    """Learn superwords from runs that were counted before.
+
+    Raises TrainingError: the tokenizer is not that of their words, or an option differs from its options.
+    """
+    if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
+        raise TrainingError(
+            'these PieceCounts are runs of the words of a tokenizer: give superwords="boundless", and the '
+            "tokenizer as base="
+        )
+    options, merges = words_of(words)
+    size = whole_number_of_ids(run.vocab_size, words.vocab_size)
+    if size != options.vocab_size:
+        raise TrainingError(f"vocab_size={size}: the words were learned for {options.vocab_size} ids; give that")
+    if keywords:
+        raise TrainingError(f"{next(iter(keywords))}= was decided when the words were learned; leave it out")
+    run.reading.check_unused()
+    count = partial(runs_of_sum, runs, len(tokens_of(merges)))
+    return _finished(words, merges, options, run.reporter, count)
+
+
+def _check(source: object, base: object, keywords: Collection[str], *, learns_words_alone: bool) -> None:
+    """Raise TrainingError if an argument does not go with superwords="boundless"."""
+    if base is not None:
+        raise TrainingError(
+            'superwords="boundless" learns words and superwords together, and base= has its words; leave '
+            "base= out, or give superwords=Superwords(), which learns superwords on top of a base"
+        )
+    if hasattr(source, "items") and not (learns_words_alone and isinstance(source, PieceCounts)):
+        raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
+    if "ties" in keywords:
+        raise TrainingError(
+            'superwords="boundless" has an order of its own: of two equally frequent pairs it merges the one '
+            "whose left token, then right token, is less as bytes; leave ties= out"
+        )
+
+
+def _train_words(
+    source: ResolvedSource | PieceCounts, n_left_out: int, options: ByteOptions, run: Run
+) -> tuple[Tokenizer, list[Merge]]:
+    """Learn words. The report of the tokenizer has the count of each merge.
+
+    n_left_out: files of folders that were left out.
+    """
+    start = byte_vocabulary(options)
+    counts = counted_pieces(source, start, options, run, "the source")
+    n_merges = options.vocab_size - start.n_known
+    merges = _learn_words(counts, n_merges, options, run.reporter)
+    if n_missing := n_merges - len(merges):
         warnings.warn(
             f"no pair is left to merge that min_count={options.min_count} and "
             f"max_token_bytes={options.max_token_bytes} allow: the vocabulary has "
@@ -112,23 +117,58 @@ def train_boundless(source: Source | PieceCounts, base: Tokenizer | None, run: R
             TrainingWarning,
             stacklevel=_CALLER,
         )
-    return Tokenizer(model._replace(training=report))
+    report = asdict(options) | {
+        "ties": "bytes",
+        "special_tokens": list(options.special_tokens),
+        "superwords": WORDS,
+        "library": __version__,
+        "n_bytes": counts.n_bytes,
+        "n_pieces": counts.n_pieces,
+        "n_distinct_pieces": len(counts),
+        "n_skipped": counts.n_skipped,
+        "n_files_left_out": n_left_out,
+        "n_merges": len(merges),
+        "word_counts": [merge.n for merge in merges],
+    }
+    run.reporter.summarise({"counting": f"{counts.n_bytes:,} bytes, {len(counts):,} distinct pieces"})
+    tokens = tokens_of(merges)
+    special = {name: len(tokens) + i for i, name in enumerate(options.special_tokens)}
+    return Tokenizer(
+        Model(tokens=tokens, pattern=options.pattern, special_tokens=special, training=report)
+    ), merges
 
 
-def _check(source: object, base: object, keywords: Collection[str]) -> None:
-    """Raise TrainingError if an argument does not go with superwords="boundless"."""
-    if base is not None:
-        raise TrainingError(
-            'superwords="boundless" learns words and superwords together, and base= has its words; leave '
-            "base= out, or give superwords=Superwords(), which learns superwords on top of a base"
-        )
-    if hasattr(source, "items"):
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
-    if "ties" in keywords:
-        raise TrainingError(
-            'superwords="boundless" has an order of its own: of two equally frequent pairs it merges the one '
-            "whose left token, then right token, is less as bytes; leave ties= out"
-        )
+def _finished(
+    words: Tokenizer,
+    merges: Sequence[Merge],
+    options: ByteOptions,
+    reporter: Reporter,
+    count: Callable[[int], Sequences],
+) -> Tokenizer:
+    """Learn superwords, and mix them with words.
+
+    Args:
+        words: the tokenizer of words.
+        merges: its merges.
+        options: the options of the run.
+        reporter: gets the summary.
+        count: counts runs, cut for merges of a least count.
+    """
+    tokens = tokens_of(merges)
+    superwords = _learn_superwords(count, merges, tokens, options) if merges else []
+    kept_words, kept_superwords = mixed(merges, superwords)
+    report = {name: value for name, value in words.training_report.items() if name != "word_counts"} | {
+        "superwords": BOUNDLESS,
+        "n_merges": len(kept_words) + len(kept_superwords),
+        "n_superword_merges": len(kept_superwords),
+        "least_count": merges[-1].n if merges else None,
+    }
+    reporter.summarise(
+        {
+            "learning superwords": f"{len(kept_words):,} merges of words, {len(kept_superwords):,} of superwords",
+        }
+    )
+    return Tokenizer(_model(kept_words, kept_superwords, options)._replace(training=report))
 
 
 # Words
@@ -147,101 +187,6 @@ def _learn_words(counts: PieceCounts, n_merges: int, options: ByteOptions, repor
         )
         learner.learn(lambda n_ids: phase.update(n_ids - N_BYTES - phase.n))
     return [Merge(*merge, N_BYTES + i) for i, merge in enumerate(learner.merges())]
-
-
-def _tokens_of(words: Sequence[Merge]) -> list[bytes]:
-    """List the tokens of all ids: bytes, and what the merges make."""
-    tokens = [bytes([byte]) for byte in range(N_BYTES)]
-    for left, right, _, _ in words:
-        tokens.append(tokens[left] + tokens[right])
-    return tokens
-
-
-# Runs
-
-
-def _count_runs(
-    source: Source,
-    tokens: list[bytes],
-    options: ByteOptions,
-    reading: ReadingOptions,
-    reporter: Reporter,
-    n_bytes: int,
-    least: int,
-) -> Sequences:
-    """Count the runs of words in a source, cut between neighbours that occur less often than `least`."""
-    tokenizer = Tokenizer(Model(tokens=tokens, pattern=options.pattern, special_tokens={}))
-    words = vocabulary_of(tokenizer)
-    members = members_of(tokenizer)
-    texts = _texts(options, [token for token, is_member in zip(tokens, members, strict=True) if is_member])
-    neighbours = NeighbourCounts(words.n_ids, n_bytes)
-    make = partial(WordRunCounter, words=words, members=members, neighbours=neighbours)
-    count_documents(
-        reading.resolve(source), texts, reading, reporter, "counting neighbours", partial(make, least=0)
-    )
-    table, _, _ = count_documents(
-        reading.resolve(source), texts, reading, reporter, "counting runs", partial(make, least=least)
-    )
-    return sequences_of(table, words.n_ids)
-
-
-def members_of(tokenizer: Tokenizer) -> bytes:
-    """Tell by id which tokens of a tokenizer of words may be part of a run: 1, else 0.
-
-    They hold a letter, and encode to themselves.
-    """
-    letters = CharSet.category("L")
-    tokens = vocabulary_of(tokenizer).tokens()
-    members = bytearray(len(tokens))
-    texts: dict[int, str] = {}
-    for i, token in enumerate(tokens):
-        try:
-            text = token.decode()
-        except UnicodeDecodeError:
-            continue  # no piece of a text
-        if any(character in letters for character in text):
-            texts[i] = text
-    for i, ids in zip(texts, tokenizer.encode_ordinary_batch([*texts.values()]), strict=True):
-        members[i] = ids == [i]
-    return bytes(members)
-
-
-def _texts(options: ByteOptions, members: Iterable[bytes]) -> BaseTexts:
-    """Make the functions that turn documents into pieces, where no run is cut."""
-    names = options.special_tokens
-    texts = texts_of_pattern(options.pattern, names)
-    is_cut = (
-        texts.splitter.cuttable
-        and not any(token[:1] in (b"\r", b"\n") for token in members)
-        and not any("\r" in name or "\n" in name for name in names)
-    )
-    return replace(
-        texts,
-        splitter=Uncut(texts.splitter) if texts.splitter.cuttable else texts.splitter,
-        cut=_before_last_line_end if is_cut else None,
-        divide=_divided if is_cut else None,
-    )
-
-
-def _before_last_line_end(data: bytes) -> int:
-    """Return the offset before the last line end that follows a letter or digit of ASCII, or 0."""
-    for n in (_TAIL_BYTES, len(data)):
-        start = max(len(data) - n, 0)
-        found = [match.end() for match in re.finditer(_LINE_END.encode(), data[start:])]
-        if found:
-            return start + found[-1]
-    return 0
-
-
-def _divided(documents: Iterable[Document]) -> Iterator[Document]:
-    """Cut long documents before line ends."""
-    for document in documents:
-        pattern: Any = re.compile(_LINE_END if isinstance(document, str) else _LINE_END.encode())
-        at = 0
-        while len(document) - at > _BLOCK_UNITS and (found := pattern.search(document, at + _BLOCK_UNITS)):
-            yield document[at : found.end()]
-            at = found.end()
-        yield document[at:] if at else document
 
 
 # Superwords

@@ -113,6 +113,12 @@ def _with_options_of_counts(
         raise TrainingError(
             f'these PieceCounts were counted with mode="{other}"; give mode="{other}", or leave mode= out'
         )
+    if any(counts.runs_of is not None for counts in found):
+        raise TrainingError(
+            'these PieceCounts are runs of words, of which only superwords="boundless" with base=, the '
+            "tokenizer of the "
+            "words, learns"
+        )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]
     return {"pattern": found[0].pattern, "special_tokens": new, **options}

@@ -34,7 +34,7 @@ from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.formats.piece_counts import Counted
 from fastbpe.model import Buffer
 from fastbpe.training.codepoint_counts import WordFacts
-from fastbpe.training.options import check_same_splitting
+from fastbpe.training.options import check_same_runs, check_same_splitting
 from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # of the files that a folder is searched for
@@ -179,6 +179,7 @@ class _Merge:
         if (words is None) != (self._words is None):
             raise TrainingError("byte mode counted one of the files, code-point mode another: they do not add up")
         check_same_splitting(first.pattern, first.special_tokens, counted.pattern, counted.special_tokens)
+        check_same_runs(first.runs_of, counted.runs_of)
         if words is not None and self._words is not None:
             self._words.check_addable(words)
             self._words = self._words.plus(words)
@@ -207,6 +208,7 @@ class _Merge:
             lengths,
             counts,
             None if self._words is None else self._words.plain(),
+            self._first.runs_of,
         )
         atomic_files.write(out, piece_counts.dump(counted))
         return MergeSummary(

@@ -43,7 +43,7 @@ class ByteKeywords(TypedDict, total=False):
     ties: Ties
     min_count: int
     max_token_bytes: int | None
-    superwords: Superwords | Literal["boundless"] | None
+    superwords: Superwords | Literal["boundless", "words"] | None
 
 
 class CodePointKeywords(TypedDict, total=False):
@@ -317,6 +317,15 @@ def check_same_splitting(
                 f"the pieces were counted with the {name} {mine}, not {theirs}: leave that option out, or "
                 "count the text again"
             )
+
+
+def check_same_runs(runs_of: str | None, other: str | None) -> None:
+    """Check that counts are of runs of the same words, or that both are of pieces. Raises TrainingError."""
+    if runs_of == other:
+        return
+    if runs_of is None or other is None:
+        raise TrainingError("counts of pieces and counts of runs of words do not add up")
+    raise TrainingError("the runs were counted with other tokenizers of words: count all with the same one")
 
 
 class Run(NamedTuple):

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from fastbpe._core.split.splitter import Splitter
-from fastbpe._core.text.special_tokens import SpecialMatcher
-from fastbpe._core.train.piece_counter import PieceCounter, parts
+from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.choices import DocumentFormat, OnError, ReadErrors, TextMode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
-from fastbpe.splitting import make_splitter
-from fastbpe.splitting.cutting import make_cutter
-from fastbpe.tokenizer.special_tokens import make_matcher
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training import counting_threads
 from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain, mode_of
-from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
+from fastbpe.training.document_counting import count_documents, texts_of_pattern
 from fastbpe.training.options import CodePointKeywords, ReadingOptions, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
-from fastbpe.training.spill import limited_tables
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -46,6 +36,7 @@ def count_pieces(
     pattern: PatternLike = DEFAULT_PATTERN,
     special_tokens: Iterable[str] = (),
     base: Tokenizer | None = None,
+    superwords: Tokenizer | None = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     progress: Progress = None,
@@ -73,6 +64,9 @@ def count_pieces(
             Byte mode only.
         base: Tokenizer or None – count for `train(base=)`. In code-point mode, counting uses the base's
             normalizer and pieces; in byte mode, it uses the base's pattern and special tokens, as `train` does.
+        superwords: Tokenizer or None – count runs of the words of this tokenizer, which
+            `train(superwords="words")` made, instead of pieces: `train(runs, superwords="boundless", base=…)`
+            learns superwords from them. Its pattern and special tokens cut the text. Byte mode only.
         num_threads: int – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
         max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full, counts
             go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
@@ -130,10 +124,19 @@ def count_pieces(
         if pattern != DEFAULT_PATTERN or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"
             raise OptionError(f"{name!r} is one of mode='byte' (here: control_symbols, user_defined_symbols)")
+        if superwords is not None:
+            raise OptionError("'superwords' is one of mode='byte'")
         return count_words_of(source, mode, base, options, reading, Reporter(progress))
     if options:
         raise OptionError(f"{next(iter(options))!r} is not an option of counting in byte mode")
     names = check_special_tokens(special_tokens)
+    if superwords is not None:
+        from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
+
+        if base is not None or names or pattern != DEFAULT_PATTERN:
+            argument = "base" if base is not None else "special_tokens" if names else "pattern"
+            raise TrainingError(f"the tokenizer in superwords= decides how text is cut: leave {argument}= out")
+        return count_runs(source, superwords, reading, Reporter(progress))
     if base is not None:
         given = {} if pattern == DEFAULT_PATTERN else {"pattern": pattern}
         pattern = add_pattern_of_base(base, given)["pattern"]
@@ -176,87 +179,3 @@ def count_source(
     resolved = source if isinstance(source, ResolvedSource) else reading.resolve(source)
     table, n_bytes, n_skipped = count_documents(resolved, of_base, reading, reporter, "counting", PieceCounter)
     return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=n_skipped)
-
-
-def texts_of_pattern(pattern: PatternLike, special_tokens: Collection[str]) -> BaseTexts:
-    """Make the functions by which a split pattern and special tokens cut documents."""
-    splitter = make_splitter(pattern)
-    special = make_matcher(special_tokens, {}) if special_tokens else None
-    return BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
-
-
-def count_documents(
-    source: ResolvedSource,
-    of_base: BaseTexts,
-    reading: ReadingOptions,
-    reporter: Reporter,
-    phase_name: str,
-    make_counter: Callable[..., PieceCounter],
-) -> tuple[PieceCounter, int, int]:
-    """Count what the documents of a source hold.
-
-    Args:
-        source: the documents.
-        of_base: turns documents into pieces.
-        reading: how to read and count.
-        reporter: gets the phase.
-        phase_name: name of the phase.
-        make_counter: makes a counter of a splitter and the arguments spill= and limit=.
-
-    Returns:
-        The finished table, the bytes of all documents, and the number of documents that were left out.
-    """
-    skipped = Skipped()
-    texts: Iterable[Document] = reading.documents(source, of_base.cut, skipped)
-    if of_base.divide is not None:
-        texts = of_base.divide(texts)
-    with reporter.phase(phase_name, source.n_bytes, unit="B", unit_scale=True) as phase:
-        if of_base.stretches is None:
-            table, n_bytes = count_texts(
-                texts,
-                of_base.splitter,
-                of_base.special,
-                reading,
-                lambda n_bytes: phase.update(n_bytes - phase.n),
-                make_counter,
-            )
-        else:
-            stretches = of_base.stretches(texts, phase.update)
-            table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
-            n_bytes = phase.n
-    return table, n_bytes, skipped.n
-
-
-def count_texts(
-    texts: Iterable[Document],
-    splitter: Splitter,
-    special: SpecialMatcher | None,
-    reading: ReadingOptions,
-    report: Callable[[int], object],
-    make_counter: Callable[..., PieceCounter] = PieceCounter,
-) -> tuple[PieceCounter, int]:
-    """Count texts in threads.
-
-    Returns:
-        The finished table, and the bytes of all texts.
-    """
-    n_threads = 1 if splitter.holds_gil else usable_threads(reading.num_threads)
-    may_cut = splitter.cuttable and (special is None or special.cuttable)
-
-    def add(counter: PieceCounter, batch: Batch) -> None:
-        if batch.part is None:
-            counter.add_batch(batch.texts, special, number=batch.number, first=batch.first)
-        else:
-            counter.add_part(batch.texts[0], *batch.part, special, number=batch.number)
-
-    def parts_of(document: Document, index: int) -> Iterable[tuple[int, int]] | None:
-        if not may_cut or len(document) < counting_threads.LONG_TEXT_UNITS:
-            return None
-        return parts(document, counting_threads.BATCH_UNITS, f"document {index} of the source")
-
-    with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
-        threads = CountingThreads(lambda: make_counter(splitter, spill=spill, limit=limit), add)
-        threads.count(batches(texts, parts_of), n_threads - 1, report)
-        n_bytes = threads.n_bytes
-        report(n_bytes)
-        return merged_tables(threads.counters, spill), n_bytes

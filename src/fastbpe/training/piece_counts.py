@@ -16,7 +16,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
-from fastbpe.training.options import check_same_splitting, check_special_tokens
+from fastbpe.training.options import check_same_runs, check_same_splitting, check_special_tokens
 
 if TYPE_CHECKING:
     from fastbpe.training.codepoint_counts import WordFacts
@@ -74,6 +74,7 @@ class PieceCounts(Mapping[bytes, int]):
         self._n_bytes = table.total()[1]
         self._n_skipped = self._n_pruned = 0
         self._words: WordFacts | None = None
+        self._runs_of: str | None = None
 
     @classmethod
     def _of(
@@ -85,10 +86,12 @@ class PieceCounts(Mapping[bytes, int]):
         n_skipped: int = 0,
         n_pruned: int = 0,
         words: WordFacts | None = None,
+        runs_of: str | None = None,
     ) -> PieceCounts:
         made = cls.__new__(cls)
         made._table, made._pattern, made._special_tokens, made._words = table, pattern, special_tokens, words
         made._n_bytes, made._n_skipped, made._n_pruned = n_bytes, n_skipped, n_pruned
+        made._runs_of = runs_of
         return made
 
     @property
@@ -122,6 +125,15 @@ class PieceCounts(Mapping[bytes, int]):
     def special_tokens(self) -> tuple[str, ...]:
         """The special tokens that separated stretches of text before it was split."""
         return self._special_tokens
+
+    @property
+    def runs_of(self) -> str | None:
+        """Fingerprint of the tokenizer of words whose runs were counted, `count_pieces(superwords=)`; None:
+        pieces.
+
+        A run is the ids of two words or more, three bytes each, the lowest first.
+        """
+        return self._runs_of
 
     @property
     def n_pieces(self) -> int:
@@ -170,6 +182,7 @@ class PieceCounts(Mapping[bytes, int]):
         return (
             self._pattern == other._pattern
             and self.mode == other.mode
+            and self._runs_of == other._runs_of
             and (self._words is None or self._words.is_addable(other._words))
             and set(self._special_tokens) == set(other._special_tokens)
             and self._table.equals(other._table)
@@ -207,6 +220,8 @@ class PieceCounts(Mapping[bytes, int]):
         if self._words is not None:
             return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode={self.mode!r}>"
         pattern = shown_pattern(self._pattern, 40)
+        if self._runs_of is not None:
+            return f"<fastbpe.PieceCounts of {len(self):,} distinct runs of words, pattern {pattern}>"
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 
     def pruned(self, min_count: int) -> PieceCounts:
@@ -238,7 +253,7 @@ class PieceCounts(Mapping[bytes, int]):
         n_pruned = self._n_pruned + dropped.total()[0]
         words = None if self._words is None else self._words.without(dropped)
         numbers = self._n_bytes, self._n_skipped, n_pruned
-        return PieceCounts._of(kept, self._pattern, self._special_tokens, *numbers, words)
+        return PieceCounts._of(kept, self._pattern, self._special_tokens, *numbers, words, self._runs_of)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts, pattern and special tokens into one file, which `PieceCounts.load` reads.
@@ -394,6 +409,7 @@ class PieceCounts(Mapping[bytes, int]):
             self._n_pruned,
             *tables_of(self._table),
             None if self._words is None else self._words.plain(),
+            self._runs_of,
         )
 
 
@@ -405,6 +421,7 @@ def counts_of_table(
     n_bytes: int,
     n_skipped: int = 0,
     words: WordFacts | None = None,
+    runs_of: str | None = None,
 ) -> PieceCounts:
     """Make `PieceCounts` of a finished table, which they take over.
 
@@ -415,8 +432,9 @@ def counts_of_table(
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
         words: the facts of code-point mode; None: byte mode.
+        runs_of: fingerprint of the tokenizer of words whose runs the pieces are; None: they are pieces.
     """
-    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words)
+    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words, runs_of)
 
 
 def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
@@ -450,6 +468,7 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
         if other.mode != first.mode:
             raise TrainingError(f"counts of mode={first.mode!r} and of mode={other.mode!r} do not add up")
         other.check_made_by(first._pattern, first._special_tokens)
+        check_same_runs(first._runs_of, other._runs_of)
         if words is not None and other._words is not None:
             words.check_addable(other._words)
             words = words.plus(other._words)
@@ -463,6 +482,7 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
         sum(each._n_skipped for each in counts),
         sum(each._n_pruned for each in counts),
         words,
+        first._runs_of,
     )
 
 
@@ -507,7 +527,9 @@ def _parse(data: Any, where: str) -> PieceCounts:
         from fastbpe.training.codepoint_counts import WordFacts  # imported here: byte mode does not need it
 
         words = WordFacts.of_plain(counted.words, where)
-    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5], words)
+    return PieceCounts._of(
+        table, counted.pattern, tuple(counted.special_tokens), *counted[2:5], words, counted.runs_of
+    )
 
 
 def unpickle_counts(data: bytes) -> PieceCounts:

@@ -41,9 +41,9 @@ from fastbpe.training.base_vocabulary import (
     vocabulary_of_base,
 )
 from fastbpe.training.bytes import byte_level_ranks, train_bytes
+from fastbpe.training.document_counting import count_documents, texts_of_pattern
 from fastbpe.training.documents_again import read_again
 from fastbpe.training.options import ByteOptions, ReadingOptions, Run, whole_number_of_ids
-from fastbpe.training.piece_counting import count_documents, texts_of_pattern
 from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.superwords import Superwords, n_first_ids
 

@@ -185,7 +185,8 @@ def train(
             max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
             superwords: `Superwords` – learn tokens of several words, too, after words, or on top of a base.
             "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
-            only a .fbpe file or BoundlessBPE's .model holds them. The source is read several times. Default: None.
+            only a .fbpe file or BoundlessBPE's .model holds them. "words": the words of that alone, for
+            `count_pieces(superwords=)`. The source is read several times. Default: None.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="unigram" these, and seed_sentencepiece_size, seed_sentencepieces_file, shrinking_factor and
@@ -267,7 +268,7 @@ def train(
         from fastbpe.training.codepoints import train_code_points
 
         made = train_code_points(source, base, run)
-    elif options.get("superwords") == "boundless":
+    elif options.get("superwords") in ("boundless", "words"):
         from fastbpe.training.boundless import train_boundless
 
         made = train_boundless(source, base, run)

@@ -57,6 +57,17 @@ def counted_by_tasks(parts: Sequence[Sequence[str]], options: dict[str, Any], rn
     return counts_of_rows(rows, check_options(options, "raise"))
 
 
+def test_runs_of_words_of_parts_are_those_of_the_whole() -> None:
+    rng = random.Random(SEED)
+    pieces = counted_by_tasks(divided(TEXTS, rng), {"pattern": "gpt2"}, rng)
+    words = fastbpe.train(pieces, vocab_size=600, superwords="words", progress=False)
+    runs = counted_by_tasks(divided(TEXTS, rng), {"superwords": words}, rng)
+    assert runs == fastbpe.count_pieces(TEXTS, superwords=words, progress=False)
+    assert len(runs) > 100
+    made = fastbpe.train(runs, vocab_size=600, superwords="boundless", base=words, progress=False)
+    assert made == fastbpe.train(TEXTS, vocab_size=600, pattern="gpt2", superwords="boundless", progress=False)
+
+
 def vocabulary(source: Any, mode: str, ties: str | None, folder: Path, **options: Any) -> bytes:
     """Learn a vocabulary and return the bytes of its file."""
     options = {"ties": ties, **options} if ties else options

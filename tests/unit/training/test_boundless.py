@@ -13,7 +13,7 @@ import fastbpe
 from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
 from fastbpe.cli.app import main
 from fastbpe.tokenizer.shown.merging_shown import merged_pieces
-from fastbpe.training import boundless
+from fastbpe.training import word_runs
 
 RARE = " ".join(f"{a}{b}{c}{a}q" for a in "xyz" for b in "uvw" for c in "rst")
 TEXTS = [f"in the end of the day the end of the week, the end. {RARE}\n"] * 3 + [
@@ -58,21 +58,21 @@ def test_all_kinds_of_sources_give_the_same(tmp_path: Path) -> None:
 def test_long_documents_are_divided_where_no_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(TEXTS * 3) + "of the\r\nend 1990\nof"
     expected = learned([text])
-    monkeypatch.setattr(boundless, "_BLOCK_UNITS", 7)
+    monkeypatch.setattr(word_runs, "_BLOCK_UNITS", 7)
     for document in (text, text.encode()):
-        parts = [*boundless._divided([document])]
+        parts = [*word_runs._divided([document])]
         assert len(parts) > 10
         assert document[:0].join(parts) == document  # type: ignore[arg-type]
         assert learned([document]) == expected
-    assert [*boundless._divided(["", "\n\n"])] == ["", "\n\n"]
-    assert boundless._before_last_line_end(b"of the\nend.\n") == 6
-    assert boundless._before_last_line_end(b"of. \n the") == 0
+    assert [*word_runs._divided(["", "\n\n"])] == ["", "\n\n"]
+    assert word_runs._before_last_line_end(b"of the\nend.\n") == 6
+    assert word_runs._before_last_line_end(b"of. \n the") == 0
     (tmp_path / "a.txt").write_bytes(text.encode())
     assert learned(tmp_path / "a.txt") == expected
 
 
 def test_runs_across_line_ends_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boundless, "_BLOCK_UNITS", 7)
+    monkeypatch.setattr(word_runs, "_BLOCK_UNITS", 7)
     text = "a\nb " * 50 + "".join(f"{c}{d} " for c in "xyz" for d in "uvw")
     tokenizer = learned([text], 262, pattern=r"\s?[a-z]+|[^a-z]")
     assert tokenizer.vocab[-1] == b"\nb a" * 8
@@ -90,8 +90,9 @@ def test_special_tokens_end_runs_and_come_last() -> None:
 
 
 def test_fewer_tokens_than_asked_for_are_a_warning() -> None:
-    with pytest.warns(TrainingWarning, match="no pair is left to merge that min_count=3"):
-        tokenizer = learned(["ab ab ab"], 300, min_count=3)
+    with pytest.warns(TrainingWarning, match="no pair is left to merge that min_count=3") as warned:
+        tokenizer = train(["ab ab ab"], vocab_size=300, superwords="boundless", min_count=3)
+    assert [one.filename for one in warned] == [__file__]
     assert tokenizer.vocab[256:] == [b"ab"]
 
 

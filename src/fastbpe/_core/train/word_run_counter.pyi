@@ -16,7 +16,7 @@ class WordRunCounter(PieceCounter):
     splitter: Splitter – cuts the texts into pieces. It has no safe cuts, since runs go on across them.
     words: Vocabulary – the tokens of words.
     members: bytes – by id: 1 if a run may have this token.
-    neighbours: NeighbourCounts – shared by all counters of a source.
+    neighbours: NeighbourCounts – shared by all counters of a source; None: count runs without cutting any.
     least: int – 0: count neighbours, and no runs. Else count the runs of two ids or more whose neighbours all
         have at least this count.
     spill, limit: as for PieceTable.
@@ -28,12 +28,20 @@ class WordRunCounter(PieceCounter):
         *,
         words: Vocabulary,
         members: bytes,
-        neighbours: NeighbourCounts,
-        least: int,
+        neighbours: NeighbourCounts | None = None,
+        least: int = 1,
         spill: Callable[[PieceTable], object] | None = None,
         limit: int = 0,
     ) -> Self: ...
     @property
     def words(self) -> Vocabulary: ...
     @property
-    def neighbours(self) -> NeighbourCounts: ...
+    def neighbours(self) -> NeighbourCounts | None: ...
+
+def cut_runs(runs: PieceTable, out: PieceTable, neighbours: NeighbourCounts, least: int) -> None:
+    """Cut runs that were counted whole between neighbours that occur less often than `least`.
+
+    runs: PieceTable – what WordRunCounter counted without neighbours.
+    out: PieceTable – gets the parts of two ids or more, with their counts.
+    neighbours: NeighbourCounts – all 0; gets the counts of the neighbours in the runs.
+    """

@@ -17,6 +17,7 @@ from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.merge.vocabulary cimport Tables, token_length
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_add, ends_free
+from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.train.superword_counter cimport CACHE_BYTES, ID_BYTES, IDS_AHEAD, slot_of
 
 
@@ -27,7 +28,7 @@ cdef class WordRunCounter(PieceCounter):
     splitter: Splitter – cuts the texts into pieces. It has no safe cuts, since runs go on across them.
     words: Vocabulary – the tokens of words.
     members: bytes – by id: 1 if a run may have this token.
-    neighbours: NeighbourCounts – shared by all counters of a source.
+    neighbours: NeighbourCounts – shared by all counters of a source; None: count runs without cutting any.
     least: int – 0: count neighbours, and no runs. Else count the runs of two ids or more whose neighbours all
         have at least this count.
     spill, limit: as for PieceTable.
@@ -35,7 +36,7 @@ cdef class WordRunCounter(PieceCounter):
 
     def __cinit__(
         self, Splitter splitter not None, *, Vocabulary words not None, bytes members not None,
-        NeighbourCounts neighbours not None, size_t least, spill=None, size_t limit=0,
+        NeighbourCounts neighbours=None, size_t least=1, spill=None, size_t limit=0,
     ):
         if <size_t> PyBytes_GET_SIZE(members) != words.tables.n_ids:
             raise ValueError(f"{len(members)} members for {words.n_ids} ids")
@@ -99,26 +100,28 @@ cdef class WordRunCounter(PieceCounter):
 
     cdef int _count_runs(self) except -1 nogil:
         """Count the neighbours, or the runs, among the members."""
-        cdef size_t* counts = self.neighbours.counts
-        cdef uint32_t shift = self.neighbours.shift
+        cdef size_t* counts = NULL
+        cdef uint32_t shift = 0
         cdef const uint32_t* ids = self._kept.items
         cdef size_t i, n = self._kept.n, n_in_run = 0
         cdef uint8_t* to
         cdef bint joins
         if not n:
             return 0
+        if self.neighbours is not None:
+            counts, shift = self.neighbours.counts, self.neighbours.shift
         buffer_reset(&self._runs, ID_BYTES * n)
         self._run_ends.n = 0
         to = self._runs.items
         for i in range(n):
-            if i + IDS_AHEAD < n:
+            if counts != NULL and i + IDS_AHEAD < n:
                 prefetch(&counts[slot_of(&ids[i + IDS_AHEAD - 1], shift)])
             joins = i > 0 and ids[i - 1] != NONE and ids[i] != NONE
             if not self._least:
                 if joins:
                     add(&counts[slot_of(&ids[i - 1], shift)], 1)
                 continue
-            if not joins or counts[slot_of(&ids[i - 1], shift)] < self._least:
+            if not joins or counts != NULL and counts[slot_of(&ids[i - 1], shift)] < self._least:
                 to = self._end_run(to, n_in_run)
                 n_in_run = 0
             if ids[i] != NONE:
@@ -138,3 +141,44 @@ cdef class WordRunCounter(PieceCounter):
             return to - ID_BYTES * n_in_run
         ends_add(&self._run_ends, to - self._runs.items)
         return to
+
+
+def cut_runs(PieceTable runs not None, PieceTable out not None, NeighbourCounts neighbours not None, size_t least):
+    """Cut runs that were counted whole between neighbours that occur less often than `least`.
+
+    runs: PieceTable – what WordRunCounter counted without neighbours.
+    out: PieceTable – gets the parts of two ids or more, with their counts.
+    neighbours: NeighbourCounts – all 0; gets the counts of the neighbours in the runs.
+    """
+    cdef size_t i, k, n, first
+    cdef const uint8_t* key
+    cdef PieceCount* run
+    runs.settle()
+    for i in range(runs.n_pieces):
+        run = &runs.pieces[i]
+        n = run.n_bytes // ID_BYTES
+        for k in range(1, n):
+            neighbours.counts[_slot(runs.arena + run.start, k, neighbours.shift)] += <size_t> run.count
+    for i in range(runs.n_pieces):
+        run = &runs.pieces[i]
+        key = runs.arena + run.start
+        n = run.n_bytes // ID_BYTES
+        first = 0
+        for k in range(1, n + 1):
+            if k == n or neighbours.counts[_slot(key, k, neighbours.shift)] < least:
+                if k - first > 1:
+                    out.add_piece((<const char*> key)[ID_BYTES * first:ID_BYTES * k], run.count)
+                first = k
+    out.finish()
+
+
+cdef size_t _slot(const uint8_t* key, size_t k, uint32_t shift) noexcept nogil:
+    """Position of the count of ids k - 1 and k of a run."""
+    cdef uint32_t pair[2]
+    cdef size_t i
+    for i in range(2):
+        pair[i] = (
+            key[ID_BYTES * (k - 1 + i)] | <uint32_t> key[ID_BYTES * (k - 1 + i) + 1] << 8
+            | <uint32_t> key[ID_BYTES * (k - 1 + i) + 2] << 16
+        )
+    return slot_of(pair, shift)

@@ -1,0 +1,107 @@
+"""Counts what the documents of a source hold, in threads: pieces, or what other counters make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.train.piece_counter import PieceCounter, parts
+from fastbpe._utils.progress import Reporter
+from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.skipping import Skipped
+from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.sources import ResolvedSource
+from fastbpe.patterns import PatternLike
+from fastbpe.splitting import make_splitter
+from fastbpe.splitting.cutting import make_cutter
+from fastbpe.tokenizer.special_tokens import make_matcher
+from fastbpe.training import counting_threads
+from fastbpe.training.base_texts import BaseTexts
+from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
+from fastbpe.training.options import ReadingOptions
+from fastbpe.training.spill import limited_tables
+
+
+def texts_of_pattern(pattern: PatternLike, special_tokens: Collection[str]) -> BaseTexts:
+    """Make the functions by which a split pattern and special tokens cut documents."""
+    splitter = make_splitter(pattern)
+    special = make_matcher(special_tokens, {}) if special_tokens else None
+    return BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
+
+
+def count_documents(
+    source: ResolvedSource,
+    of_base: BaseTexts,
+    reading: ReadingOptions,
+    reporter: Reporter,
+    phase_name: str,
+    make_counter: Callable[..., PieceCounter],
+) -> tuple[PieceCounter, int, int]:
+    """Count what the documents of a source hold.
+
+    Args:
+        source: the documents.
+        of_base: turns documents into pieces.
+        reading: how to read and count.
+        reporter: gets the phase.
+        phase_name: name of the phase.
+        make_counter: makes a counter of a splitter and the arguments spill= and limit=.
+
+    Returns:
+        The finished table, the bytes of all documents, and the number of documents that were left out.
+    """
+    skipped = Skipped()
+    texts: Iterable[Document] = reading.documents(source, of_base.cut, skipped)
+    if of_base.divide is not None:
+        texts = of_base.divide(texts)
+    with reporter.phase(phase_name, source.n_bytes, unit="B", unit_scale=True) as phase:
+        if of_base.stretches is None:
+            table, n_bytes = count_texts(
+                texts,
+                of_base.splitter,
+                of_base.special,
+                reading,
+                lambda n_bytes: phase.update(n_bytes - phase.n),
+                make_counter,
+            )
+        else:
+            stretches = of_base.stretches(texts, phase.update)
+            table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
+            n_bytes = phase.n
+    return table, n_bytes, skipped.n
+
+
+def count_texts(
+    texts: Iterable[Document],
+    splitter: Splitter,
+    special: SpecialMatcher | None,
+    reading: ReadingOptions,
+    report: Callable[[int], object],
+    make_counter: Callable[..., PieceCounter] = PieceCounter,
+) -> tuple[PieceCounter, int]:
+    """Count texts in threads.
+
+    Returns:
+        The finished table, and the bytes of all texts.
+    """
+    n_threads = 1 if splitter.holds_gil else usable_threads(reading.num_threads)
+    may_cut = splitter.cuttable and (special is None or special.cuttable)
+
+    def add(counter: PieceCounter, batch: Batch) -> None:
+        if batch.part is None:
+            counter.add_batch(batch.texts, special, number=batch.number, first=batch.first)
+        else:
+            counter.add_part(batch.texts[0], *batch.part, special, number=batch.number)
+
+    def parts_of(document: Document, index: int) -> Iterable[tuple[int, int]] | None:
+        if not may_cut or len(document) < counting_threads.LONG_TEXT_UNITS:
+            return None
+        return parts(document, counting_threads.BATCH_UNITS, f"document {index} of the source")
+
+    with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
+        threads = CountingThreads(lambda: make_counter(splitter, spill=spill, limit=limit), add)
+        threads.count(batches(texts, parts_of), n_threads - 1, report)
+        n_bytes = threads.n_bytes
+        report(n_bytes)
+        return merged_tables(threads.counters, spill), n_bytes

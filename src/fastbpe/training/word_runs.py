@@ -1,0 +1,188 @@
+"""Runs of words: two or more neighbouring pieces that are each one token with a letter in it. See `boundless`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.split.composite import Uncut
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.superword_counter import NeighbourCounts, sequences_of
+from fastbpe._core.train.word_run_counter import WordRunCounter, cut_runs
+from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.sources import Source
+from fastbpe.errors import TrainingError
+from fastbpe.model import N_BYTES
+from fastbpe.patterns import resolve_pattern
+from fastbpe.splitting.charset import CharSet
+from fastbpe.tokenizer.internals import vocabulary_of
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.base_texts import BaseTexts
+from fastbpe.training.document_counting import count_documents, texts_of_pattern
+from fastbpe.training.options import ByteOptions, ReadingOptions
+from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
+from fastbpe.training.superwords import WORDS
+
+_BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
+_LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece goes on behind this character; see _core.text.safe_cuts
+_TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
+
+
+class Merge(NamedTuple):
+    """A merge that was learned: ids of its two parts, occurrences, and the id that it makes."""
+
+    left: int
+    right: int
+    n: int
+    merged: int
+
+
+def words_of(words: Tokenizer) -> tuple[ByteOptions, list[Merge]]:
+    """Return the options and the merges of a tokenizer of words.
+
+    Raises TrainingError: the tokenizer was not made by superwords="words".
+    """
+    report = words.training_report if isinstance(words, Tokenizer) else {}
+    if report.get("superwords") != WORDS or len(report["word_counts"]) != len(words.merges):
+        raise TrainingError(
+            'this tokenizer does not say how often its words occur: train(superwords="words") makes one'
+        )
+    names = ("vocab_size", "pattern", "special_tokens", "min_count", "max_token_bytes")
+    options = ByteOptions(**{name: report[name] for name in names})
+    rows = zip(words.merges, report["word_counts"], strict=True)
+    return options, [Merge(left, right, n, N_BYTES + i) for i, ((left, right), n) in enumerate(rows)]
+
+
+def tokens_of(words: Sequence[Merge]) -> list[bytes]:
+    """List the tokens of all ids: bytes, and what the merges make."""
+    tokens = [bytes([byte]) for byte in range(N_BYTES)]
+    for left, right, _, _ in words:
+        tokens.append(tokens[left] + tokens[right])
+    return tokens
+
+
+def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, reporter: Reporter) -> PieceCounts:
+    """Count the runs of words of a source. See `count_pieces`.
+
+    Raises TrainingError: the tokenizer is not one of words, or the source is counts.
+    """
+    if isinstance(source, Mapping):
+        raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
+    options, merges = words_of(words)
+    tokens = tokens_of(merges)
+    members = members_of(words)
+    texts = _texts(options, [token for token, is_member in zip(tokens, members, strict=True) if is_member])
+    make = partial(WordRunCounter, words=vocabulary_of(words), members=members)
+    table, n_bytes, n_skipped = count_documents(
+        reading.resolve(source), texts, reading, reporter, "counting", make
+    )
+    return counts_of_table(
+        table,
+        resolve_pattern(options.pattern)[1],
+        options.special_tokens,
+        n_bytes=n_bytes,
+        n_skipped=n_skipped,
+        runs_of=words.fingerprint,
+    )
+
+
+def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
+    """Cut runs that were counted whole between neighbours that occur less often than `least` in all of them.
+
+    n_ids: one more than the greatest id.
+    """
+    table = table_of(runs)
+    if least > 1:
+        table = PieceCounter(Splitter())
+        cut_runs(table_of(runs), table, NeighbourCounts(n_ids, runs.n_bytes), least)
+    return sequences_of(table, n_ids)
+
+
+def count_cut_runs(
+    source: Source,
+    tokenizer: Tokenizer,
+    options: ByteOptions,
+    reading: ReadingOptions,
+    reporter: Reporter,
+    least: int,
+) -> Sequences:
+    """Count the runs of words in a source, cut between neighbours that occur less often than `least`."""
+    words = vocabulary_of(tokenizer)
+    members = members_of(tokenizer)
+    tokens = words.tokens()
+    texts = _texts(options, [token for token, is_member in zip(tokens, members, strict=True) if is_member])
+    neighbours = NeighbourCounts(words.n_ids, int(tokenizer.training_report["n_bytes"]))
+    make = partial(WordRunCounter, words=words, members=members, neighbours=neighbours)
+    count_documents(
+        reading.resolve(source), texts, reading, reporter, "counting neighbours", partial(make, least=0)
+    )
+    table, _, _ = count_documents(
+        reading.resolve(source), texts, reading, reporter, "counting runs", partial(make, least=least)
+    )
+    return sequences_of(table, words.n_ids)
+
+
+def members_of(tokenizer: Tokenizer) -> bytes:
+    """Tell by id which tokens of a tokenizer of words may be part of a run: 1, else 0.
+
+    They hold a letter, and encode to themselves.
+    """
+    letters = CharSet.category("L")
+    tokens = vocabulary_of(tokenizer).tokens()
+    members = bytearray(len(tokens))
+    texts: dict[int, str] = {}
+    for i, token in enumerate(tokens):
+        try:
+            text = token.decode()
+        except UnicodeDecodeError:
+            continue  # no piece of a text
+        if any(character in letters for character in text):
+            texts[i] = text
+    for i, ids in zip(texts, tokenizer.encode_ordinary_batch([*texts.values()]), strict=True):
+        members[i] = ids == [i]
+    return bytes(members)
+
+
+def _texts(options: ByteOptions, members: Iterable[bytes]) -> BaseTexts:
+    """Make the functions that turn documents into pieces, where no run is cut."""
+    names = options.special_tokens
+    texts = texts_of_pattern(options.pattern, names)
+    is_cut = (
+        texts.splitter.cuttable
+        and not any(token[:1] in (b"\r", b"\n") for token in members)
+        and not any("\r" in name or "\n" in name for name in names)
+    )
+    return replace(
+        texts,
+        splitter=Uncut(texts.splitter) if texts.splitter.cuttable else texts.splitter,
+        cut=_before_last_line_end if is_cut else None,
+        divide=_divided if is_cut else None,
+    )
+
+
+def _before_last_line_end(data: bytes) -> int:
+    """Return the offset before the last line end that follows a letter or digit of ASCII, or 0."""
+    for n in (_TAIL_BYTES, len(data)):
+        start = max(len(data) - n, 0)
+        found = [match.end() for match in re.finditer(_LINE_END.encode(), data[start:])]
+        if found:
+            return start + found[-1]
+    return 0
+
+
+def _divided(documents: Iterable[Document]) -> Iterator[Document]:
+    """Cut long documents before line ends."""
+    for document in documents:
+        pattern: Any = re.compile(_LINE_END if isinstance(document, str) else _LINE_END.encode())
+        at = 0
+        while len(document) - at > _BLOCK_UNITS and (found := pattern.search(document, at + _BLOCK_UNITS)):
+            yield document[at : found.end()]
+            at = found.end()
+        yield document[at:] if at else document
