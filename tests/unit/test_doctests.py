@@ -16,6 +16,9 @@ import reference
 from fastbpe import SequenceTokenizer, Tokenizer
 from fastbpe.tokenizer import tokenizer as tokenizer_module
 
+#: Packages that the examples of methods need: tests of a wheel have none.
+NEEDED = {"to_arrow": "pyarrow", "export": "tokenizers"}
+
 
 def module_names() -> list[str]:
     packages = fastbpe, reference
@@ -31,6 +34,9 @@ def test_examples_of_a_module_do_what_they_show(name: str) -> None:
         pytest.skip("tests/cluster/test_documentation.py runs its examples, with local Spark and Ray")
     if name == "fastbpe._pyinstaller.hook-fastbpe":
         pytest.importorskip("PyInstaller")
+    if name in ("fastbpe.tokenizer.tokenizer", "fastbpe.training.piece_counts"):
+        pytest.importorskip("pyarrow", reason="its examples make tables")
+        pytest.importorskip("tokenizers", reason="its examples export for it")
     results = doctest.testmod(importlib.import_module(name))
     assert not results.failed
 
@@ -47,6 +53,8 @@ def test_compiled_methods_are_among_the_examples() -> None:
 )
 def test_every_public_member_has_an_example_that_runs(owner: type, name: str) -> None:
     """Cached properties among them, which doctest skips."""
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
     doc = inspect.getdoc(inspect.getattr_static(owner, name)) or ""
     test = doctest.DocTestParser().get_doctest(doc, dict(vars(sys.modules[owner.__module__])), name, None, None)
     assert test.examples

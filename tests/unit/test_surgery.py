@@ -245,6 +245,7 @@ def test_changed_byte_level_vocabularies_are_exported(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "pieces.model"])
 def test_changed_code_point_vocabularies_are_exported(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers" if name == "tokenizer.json" else "sentencepiece")
     base = pieces()
     other = trained_pieces(["slow slower slowest low show"] * 4, 25)
     texts = "\n".join([*TEXT, "slower shows lowest", "wide"])

@@ -29,10 +29,6 @@ cdef extern from *:
     static inline int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
     static inline void fastbpe_yield(void) { sched_yield(); }
     #endif
-    #ifdef _WIN32 /* windows.h has them as macros: names of structs here are ordinary words */
-    #undef near
-    #undef far
-    #endif
     #endif
     """
     size_t add "fastbpe_add"(size_t* at, size_t n) noexcept nogil

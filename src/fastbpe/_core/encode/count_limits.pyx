@@ -210,7 +210,7 @@ def cut_range(
             pipeline.pool.give(scratch)
     finally:
         text_release(&view)
-    return start + found.near, found.n_near, start + found.far
+    return start + found.near_cut, found.n_near, start + found.far_cut
 
 
 def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, bint backward, size_t max_tried):
@@ -242,24 +242,24 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
                         _search(pipeline, &view, origin, last, n_ids, n_ids // 2, scratch, &found)
                     else:
                         _pass_over(pipeline, &view, n_ids, units_per_id, scratch, &found)
-                    place = found.near
-                    if found.n_near < n_ids and 0 < _distance(found.near, found.far) <= max_tried:
+                    place = found.near_cut
+                    if found.n_near < n_ids and 0 < _distance(found.near_cut, found.far_cut) <= max_tried:
                         scratch.cache.skips_long = True  # as in count_part()
                         place = _furthest(
-                            pipeline, &view, origin, found.near, found.far, n_ids - found.n_near, scratch
+                            pipeline, &view, origin, found.near_cut, found.far_cut, n_ids - found.n_near, scratch
                         )
             finally:
                 pipeline.pool.give(scratch)
         finally:
             text_release(&view)
-        if found.n_near < n_ids and _distance(found.near, found.far) > max_tried:
+        if found.n_near < n_ids and _distance(found.near_cut, found.far_cut) > max_tried:
             parts.append(None)
         elif place == last:
             parts.append(text)
         else:
             parts.append(text[place:] if backward else text[:place])
         if found.n_near:
-            units_per_id = <double> _distance(origin, found.near) / found.n_near
+            units_per_id = <double> _distance(origin, found.near_cut) / found.n_near
         PyErr_CheckSignals()
     return parts
 
@@ -376,9 +376,10 @@ cdef inline size_t _character_bytes(const Text* text, size_t place, size_t* behi
 
 
 cdef struct CutRange:
-    size_t near  # safe cut up to which the ids fit the limit
+    # The names have two words: windows.h has `near` and `far` as macros.
+    size_t near_cut  # safe cut up to which the ids fit the limit
     size_t n_near  # ids up to that place
-    size_t far  # next safe cut, up to which they do not
+    size_t far_cut  # next safe cut, up to which they do not
 
 
 cdef int _search(
