@@ -98,7 +98,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a gap in ids": (lambda data: data.replace(b"\n257 ", b"\n258 ", 1), "has the id 258, and 257 is next"),
     "a token twice": (
         edited(lambda lines: lines.__setitem__(4, "1 Ā 0 0")),
-        ":5: token 'Ā' stands twice",
+        ":5: token 'Ā' appears twice",
     ),
     "a character of no byte": (edited(lambda lines: lines.__setitem__(4, "1 漢 0 0")), "stands for no byte"),
     "a missing byte": (

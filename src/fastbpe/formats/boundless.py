@@ -131,7 +131,7 @@ def _read_tokens(lines: _Lines) -> list[bytes]:
             lines.fail(f"token {text!r:.60} has the id {number}, and {i} is next")
         token = lines.token(text)
         if token in known:
-            lines.fail(f"token {text!r:.60} stands twice")
+            lines.fail(f"token {text!r:.60} appears twice")
         known.add(token)
         tokens.append(token)
     return tokens
@@ -193,8 +193,8 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(
-            f"{where}: merge {bad} of words joins a token that no merge before it makes, so its order is not "
-            "that of training"
+            f"{where}: merge {bad} of words joins a token that no merge before it makes: training never "
+            "orders merges so"
         )
 
 
