@@ -115,7 +115,7 @@ def _with_options_of_counts(
         )
     if any(counts.runs_of is not None for counts in found):
         raise TrainingError(
-            'these PieceCounts are runs of words; give superwords="boundless" and base=, the tokenizer of the words'
+            'these PieceCounts are runs of words; give superwords="boundless", and their tokenizer as base='
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]

@@ -93,7 +93,7 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
             lambda words, runs: runs + count_pieces(TEXTS, superwords=words_of(vocab_size=290)),
             "other tokenizers of",
         ),
-        (lambda words, runs: train(runs, vocab_size=300), "runs of words, of which only"),
+        (lambda words, runs: train(runs, vocab_size=300), "runs of words; give superwords=.boundless"),
         (lambda words, runs: train(runs, vocab_size=300, superwords="boundless"), "as base="),
         (lambda words, runs: train(runs, vocab_size=300, superwords="words", base=words), "as base="),
         (
