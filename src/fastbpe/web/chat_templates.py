@@ -105,8 +105,9 @@ TEMPLATES = (
 )
 
 
-#: Markers of ChatML in OpenAI's chat models, whose ids the published vocabularies leave free. Sources: the README
-#: of tiktoken for cl100k_base, Microsoft.ML.Tokenizers for o200k_base.
+#: Markers of ChatML in OpenAI's chat models, which the published vocabularies leave out. tiktoken's README has the
+#: ids for cl100k_base. Nobody publishes those for o200k_base, and libraries disagree: these are free ids.
+#: The number of tokens does not depend on them.
 MARKERS = {
     "cl100k_base": {"<|im_start|>": 100264, "<|im_end|>": 100265},
     "o200k_base": {"<|im_start|>": 200264, "<|im_end|>": 200265},
