@@ -173,10 +173,15 @@ def resident():
         return int(file.read().split()[1]) * resource.getpagesize() >> 20
 t.pieces(long)
 before = resident()
-pieces = [t.pieces(long) for _ in range(20)]
-held = resident()
-del pieces
-assert held > before + 200 and resident() < before + 40, (before, held, resident())
+for _ in range(3):  # the allocator may keep an arena for one object that a round put there
+    pieces = [t.pieces(long) for _ in range(20)]
+    held = resident()
+    del pieces
+    assert held > before + 200, (before, held)
+    if resident() < before + 40:
+        break
+else:
+    raise AssertionError((before, held, resident()))
 print("done")
 """
 
