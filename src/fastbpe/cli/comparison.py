@@ -122,8 +122,7 @@ def costs_per_line(groups: Mapping[str, Counts]) -> dict[str, list[float]]:
     if len({*lines.values()}) > 1 or 0 in lines.values():
         said = ", ".join(f"{group} has {n:,}" for group, n in lines.items())
         raise CheckError(
-            "--parallel compares texts that say the same, line by line, and these have other numbers of lines: "
-            f"{said}"
+            f"--parallel needs texts aligned line by line, but these have different numbers of lines: {said}"
         )
     return {group: [n / counts.n_lines for n in counts.n_tokens] for group, counts in groups.items()}
 

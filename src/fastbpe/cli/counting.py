@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-memory-bytes",
         metavar="N",
         type=int,
-        help="memory for counts; what exceeds it goes to temporary files",
+        help="maximum memory for counts; the rest goes to temporary files",
     )
     documents.add_arguments(parser)
     documents.add_error_arguments(parser)

@@ -1109,7 +1109,7 @@ class Tokenizer(Encoder):
             allowed_special, disallowed_special: as in `count`. No cut lies within an allowed special token.
 
         Raises:
-            SpecialTokenError, ValueError: as in `count`; side or boundary is another word.
+            SpecialTokenError, ValueError: as in `count`; `side` or `boundary` has another value.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("éa", 2, side="left")
@@ -1211,8 +1211,8 @@ class Tokenizer(Encoder):
             allowed_special, disallowed_special: as in `truncate`.
 
         Raises:
-            ValueError: a number is out of its range, boundary is another word, the bytes are not UTF-8, or, while
-                iterating, a single character has more than max_tokens ids.
+            ValueError: a number is out of its range, boundary has another value, the bytes are not UTF-8, or,
+                while iterating, a single character has more than max_tokens ids.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
@@ -1474,8 +1474,9 @@ class Tokenizer(Encoder):
     def roles(self) -> dict[str, str]:
         """New map of roles to tokens: "bos", "eos", "unk", "sep", "pad", "cls" and "mask", those that it has.
 
-        The tokenizer's file, or roles= of a call, names them; else the first token of a text's template is bos,
-        and the last eos; else the first special token of this list counts:
+        They come from the tokenizer's file or the argument roles=. Otherwise the first token that the template
+        puts around a text is bos, and the last is eos. Otherwise a role goes to the first of these special tokens
+        that the tokenizer has:
 
         - bos: `<s>`, `<|begin_of_text|>`, `<｜begin▁of▁sentence｜>`, `<bos>`, `<|bos|>`, `<|startoftext|>`,
           `[BOS]`

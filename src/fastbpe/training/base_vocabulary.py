@@ -225,8 +225,8 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
     assert isinstance(base, Tokenizer)
     if model_of(base).supermerges is not None:
         raise TrainingError(
-            "base= has superwords of whole words (BoundlessBPE), whose merges come after all others: none can be "
-            "learned after them; give a tokenizer without them, or train anew"
+            "base= has superwords of whole words (BoundlessBPE). Their merges come last, so none can be learned "
+            "after them; give a tokenizer without such superwords, or train without base="
         )
     if "pattern" in keywords:
         pattern = resolve_pattern(keywords["pattern"])[1]

@@ -51,7 +51,7 @@ class CodePointBase:
             raise TrainingError("base= keeps spaces as they are, and pieces are learned where they are U+2581")
         if not make_normalizer(self.model).gives_utf8:
             raise TrainingError(
-                "base=: a replacement of its precompiled_charsmap or a user-defined symbol is not UTF-8, and "
+                "base= writes text that is not UTF-8 (by its precompiled_charsmap or a user-defined symbol), but "
                 "pieces are learned from characters; train without base="
             )
         self.fingerprint = tokenizer.fingerprint

@@ -39,7 +39,7 @@ def check_not_named(source: Any) -> None:
         name, value = next(iter(source.items()))
         raise TypeError(
             f"count of {name!r} must be an integer, not {type(value).__name__}; if the source is a dict of names "
-            "to sources, give weights= (or parity=), too, or the sources in one list"
+            "to sources, give also weights= or parity=; or put the sources into one list"
         )
 
 

@@ -36,8 +36,8 @@ def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
 def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
     """Put the members that only `second` has between the levels of `first`, whose order stays.
 
-    A longest run of members that both have in the same order are the anchors. A new member stands before the
-    anchor that follows it in `second`, as late as that allows, and after all of `first` if none follows.
+    A longest run of members that both have in the same order are the anchors. A new member goes right before the
+    next anchor after it in `second`. If there is no such anchor, it goes after all of `first`.
     """
     level_of = {member: number for number, level in enumerate(first) for member in level}
     shared = [member for level in second for member in level if member in level_of]

@@ -80,7 +80,7 @@ class Shelf:
             return self._entries.get(key)
 
     def add(self, name: str, tokenizer: Tokenizer, *, is_trained: bool) -> Entry:
-        """Add a tokenizer. Beyond MAX_ADDED, the oldest added one goes."""
+        """Add a tokenizer. Beyond MAX_ADDED, the oldest one that was added is removed."""
         for_chats = with_markers(tokenizer)
         with self._lock:
             entry = Entry(self._next, name, tokenizer, is_trained, None, True, for_chats)

@@ -113,7 +113,7 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (train(), TypeError, r"a dict of names to sources, give weights= \(or parity=\), too"),
+        (train(), TypeError, r"a dict of names to sources, give also weights= or parity="),
         (train({"en": pathlib.Path("en")}), TypeError, "a dict of names to sources"),
         (train(["a"], weights={"en": 1}), TrainingError, "a run with weights= must be a dict .*, not list"),
         (train("a.txt", parity=Parity()), TrainingError, "a run with parity= must be a dict .*, not str"),

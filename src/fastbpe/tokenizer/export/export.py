@@ -284,8 +284,8 @@ def _gguf(tokenizer: Exportable) -> Files:
     if not names:
         known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
         raise FormatError(
-            "a GGUF file names its split pattern, and llama.cpp has no name for this tokenizer's; it has "
-            f"names for {known} and some others; export it as native or huggingface"
+            "a GGUF file refers to its split pattern by name, but llama.cpp has no name for this tokenizer's. "
+            f"It knows {known} and some others; export the tokenizer as native or huggingface"
         )
     whole = {name: pre_tokenizers.PRE_TOKENIZERS[name].whole_piece_first for name in names}
     alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)

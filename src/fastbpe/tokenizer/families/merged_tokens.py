@@ -24,7 +24,8 @@ class MergedTokens(NamedTuple):
     in_characters: symbols are characters, not bytes.
     spelling: spelling of symbols by a tokenizer.json; None: they are their own text.
     superwords: merges of whole pieces, after n_merges others; None: there are none.
-    words: with a spelling, a function of a text and its allowed special tokens: the number of the word of each id.
+    words: with a spelling, a function of a text and its allowed special tokens: the index of the word that each id
+        belongs to.
     """
 
     tokens: Sequence[bytes]

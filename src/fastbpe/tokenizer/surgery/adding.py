@@ -118,8 +118,8 @@ def _check_known(token: AddedToken, known: AddedToken) -> None:
         )
     if known.special and not token.special:
         raise SpecialTokenError(
-            f"token {name!r} is a special token already, with the id {known.id}, that is found only where it is "
-            "allowed; choose another name"
+            f"token {name!r} is a special token already, with the id {known.id}; it is found only where it is "
+            "allowed, so it cannot become an ordinary added token; choose another name"
         )
     if token.id not in (NEXT, known.id):
         raise SpecialTokenError(f"special token {name!r} has the id {known.id} already")
