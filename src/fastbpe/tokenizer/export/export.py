@@ -285,7 +285,7 @@ def _gguf(tokenizer: Exportable) -> Files:
         known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
         raise FormatError(
             "a GGUF file refers to its split pattern by name, but llama.cpp has no name for this tokenizer's. "
-            f"It knows {known} and some others; export the tokenizer as native or huggingface"
+            f"It knows {known} and some others; export it as native or huggingface"
         )
     whole = {name: pre_tokenizers.PRE_TOKENIZERS[name].whole_piece_first for name in names}
     alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)
