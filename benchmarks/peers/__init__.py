@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
@@ -104,6 +104,41 @@ class Peer:
             lists = self.documents_to_lists(documents, threads)
             ids = numpy.fromiter(chain.from_iterable(lists), dtype=numpy.uint32)
         ids.tofile(out)
+
+
+class OrdinaryPeer(Peer):
+    """A library with bundled vocabularies and tiktoken's names, whose batches become one flat array only."""
+
+    bundled: Mapping[str, str] = {}  # short name → the library's name
+    tokenizer: Any
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        if vocabulary.short_name not in self.bundled:
+            raise Unsupported(f"brings only {', '.join(self.bundled)}")
+        self.tokenizer = self.opened(self.bundled[vocabulary.short_name])
+
+    def opened(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def text_to_list(self, text: str) -> Ids:
+        return self.tokenizer.encode_ordinary(text)
+
+    def short_encoder(self) -> Callable[[str], Ids]:
+        return self.tokenizer.encode_ordinary
+
+    def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
+        if threads != 1:
+            raise Unsupported("batches become one flat array only")
+        encode = self.tokenizer.encode_ordinary
+        return [encode(document) for document in documents]
+
+    def ids_to_text(self, ids: Ids) -> str:
+        return self.tokenizer.decode(ids)
+
+    def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
+        if threads != 1:
+            raise Unsupported("decodes on one thread")
+        return self.tokenizer.decode_batch(batch)
 
 
 def pool_size() -> int:

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import quicktok
 
 import peers
-from peers import Ids, Unsupported
-from vocabularies import Vocabulary
-
-_BUNDLED = {"cl100k": "cl100k_base", "o200k": "o200k_base", "llama3": "llama3", "qwen2": "qwen3"}
 
 
-class Adapter(peers.Peer):
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        if vocabulary.short_name not in _BUNDLED:
-            raise Unsupported(f"brings only {', '.join(_BUNDLED)}")
-        self.tokenizer = quicktok.get_encoding(_BUNDLED[vocabulary.short_name])
+class Adapter(peers.OrdinaryPeer):
+    bundled = {"cl100k": "cl100k_base", "o200k": "o200k_base", "llama3": "llama3", "qwen2": "qwen3"}  # noqa: RUF012
 
-    def text_to_list(self, text: str) -> Ids:
-        return self.tokenizer.encode_ordinary(text)
+    def opened(self, name: str) -> Any:
+        return quicktok.get_encoding(name)
 
     def text_to_numpy(self, text: str) -> Any:
         return self.tokenizer.encode_batch([text], 1)[0]
-
-    def short_encoder(self) -> Callable[[str], Ids]:
-        return self.tokenizer.encode_ordinary
-
-    def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
-        if threads != 1:
-            raise Unsupported("batches become one flat array only")
-        encode = self.tokenizer.encode_ordinary
-        return [encode(document) for document in documents]
 
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
         return self.tokenizer.encode_batch(documents, threads)
 
     def count_documents(self, documents: list[str], threads: int) -> Sequence[int]:
         return quicktok.count_batch(self.tokenizer, documents, threads)
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
-
-    def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
-        if threads != 1:
-            raise Unsupported("decodes on one thread")
-        return self.tokenizer.decode_batch(batch)

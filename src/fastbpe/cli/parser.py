@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(WRONG_USAGE)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise ArgumentError for a value that is none of the choices."""
+        """Raise ArgumentError for a value outside the choices."""
         if action.choices is None or value in action.choices:
             return
         choices = [str(choice) for choice in action.choices]

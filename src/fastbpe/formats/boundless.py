@@ -199,7 +199,7 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 
 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
-    """Find the first merge with a part that is no byte and that no merge before it makes; None: there is none."""
+    """Find the first merge that joins a token which no earlier merge makes; None if each is made in time."""
     made = {i for i, token in enumerate(tokens) if len(token) == 1}
     for number, (left, right, merged) in enumerate(merges):
         if left not in made or right not in made:

@@ -161,7 +161,8 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
     names = {token_id: name for name, token_id in special_tokens.items()}
     if not isinstance(pattern, str):
         raise FormatError(
-            f"a tekken.json holds one regex as its split pattern; here there is none, or several; {_WAY_OUT}"
+            "a tekken.json holds one regex as its split pattern, and this tokenizer's is not a single regex; "
+            f"{_WAY_OUT}"
         )
     if len(names) != len(special_tokens) or sorted(names) != [*range(n_special)]:
         raise FormatError(

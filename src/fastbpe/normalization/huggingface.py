@@ -226,7 +226,7 @@ class _Each:
         return f" {character} " if character in self.spaced else character
 
     def then(self, step: _Each) -> _Each | None:
-        """Return one step that does the work of this one and of the next; None: there is none."""
+        """Return one step that does the work of this one and of the next; None if no such step exists."""
         changed = CharSet.from_ranges((code, code) for code in step.table) | step.gone | step.spaced
         if self.spaced and changed & (self.spaced | CharSet.of(" ")):
             return None

@@ -9,9 +9,9 @@ class TwoPhases:
 
     words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
     joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
-    superwords: Vocabulary – the merges of the second phase, which join whole pieces; None: those of the whole
-        vocabulary, within pieces.
-    members: sequence of int – ids, any two of which a superword may have inside.
+    superwords: Vocabulary – the merges of the second phase, which join whole pieces. None: the second phase uses
+        the merges of the whole vocabulary, within pieces.
+    members: sequence of int – ids. A superword may hold any two of them side by side.
     """
 
     def __new__(

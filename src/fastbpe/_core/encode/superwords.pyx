@@ -85,7 +85,7 @@ cdef inline int _merge_run(const Phases* phases, const Ids* ids, size_t first, s
 
 
 cdef size_t n_complete(const Phases* phases, const uint8_t* data, const Ends* ends, size_t first) noexcept nogil:
-    """Count the pieces of a text up to the last border that no superword crosses; 0 if there is none.
+    """Count the pieces of a text up to the last border that no superword crosses, 0 without such a border.
 
     first: borders after earlier pieces are known to be crossed.
 

@@ -46,7 +46,7 @@ static size_t fb_scalar_runs(const uint8_t *text, size_t n, size_t *at, size_t *
 #endif
 
 #ifdef FB_FN
-/* The piece starts of a block of ASCII, of which the first n bytes count, with bit 0. gap: set to the bytes of gaps. */
+/* Return the piece starts, with bit 0, of the first n bytes of a block of ASCII. gap: set to the bytes of gaps. */
 FB_INLINE uint64_t FB_FN(run_starts)(FB_V(bytes) v, size_t n, const fb_runs *r, uint64_t *gap) {
     FB_V(sixes) six = FB_V(low_six_bits)(v);
     uint64_t upper = FB_V(below)(v, 64, 64), rest = fb_below(n), starts = 1;
