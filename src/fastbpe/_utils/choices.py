@@ -1,8 +1,9 @@
-"""Types of arguments that take one of a few strings: a type checker refuses the others."""
+"""Types of arguments: strings of a few, a type checker refuses the others; and keywords that overloads share."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Collection
+from typing import Literal, TypeAlias, TypedDict
 
 Mode: TypeAlias = Literal["byte", "codepoint", "unigram", "ids"]
 TextMode: TypeAlias = Literal["byte", "codepoint", "unigram"]
@@ -28,3 +29,40 @@ DocumentFormat: TypeAlias = Literal["text", "jsonl", "parquet", "arrow"]
 Format: TypeAlias = Literal[
     "native", "tiktoken", "huggingface", "gpt2", "sentencepiece", "minbpe", "tekken", "gguf", "boundless"
 ]
+Special: TypeAlias = str | Collection[str]  # "all" or a set of special tokens
+
+
+class SpecialOptions(TypedDict, total=False):
+    """Special tokens in texts: see `Tokenizer.encode`."""
+
+    allowed_special: Special
+    disallowed_special: Special
+
+
+class EncodeOptions(SpecialOptions, total=False):
+    """Keywords of `Tokenizer.encode`."""
+
+    num_threads: int | None
+    dropout: float | None
+    seed: int | None
+    with_template: bool
+
+
+class SpanOptions(SpecialOptions, total=False):
+    """Keywords of `Tokenizer.encode_with_offsets`."""
+
+    unit: Unit
+
+
+class ChunkOptions(SpecialOptions, total=False):
+    """Keywords of `Tokenizer.chunk`."""
+
+    boundary: Boundary
+    overlap: int
+
+
+class CutOptions(SpecialOptions, total=False):
+    """Keywords of `Tokenizer.truncate`."""
+
+    boundary: Boundary
+    side: Side

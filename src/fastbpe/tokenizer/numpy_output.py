@@ -2,16 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
+
+from fastbpe._utils.optional_imports import require_numpy
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from fastbpe._core.encode.encoder import Encoder
+    from fastbpe._utils.choices import Special
+
     Ids = npt.NDArray[np.integer[Any]]
     DType = npt.DTypeLike
+
+
+def encode(
+    encoder: Encoder,
+    n_vocab: int,
+    texts: Iterable[str | bytes],
+    dtype: DType | None,
+    out: Ids | None,
+    dropout: float | None,
+    seed: int | None,
+    template: tuple[list[int], list[int]] | None,
+    allowed_special: Special,
+    disallowed_special: Special,
+    num_threads: int | None,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Encode texts for `Tokenizer.encode_to_numpy` and `Tokenizer.encode_batch_to_numpy`.
+
+    Args:
+        encoder: the tokenizer.
+        n_vocab: all its ids are below it.
+        template: ids before and behind each text; None: no ids.
+        texts and others: as for `Tokenizer.encode_batch_to_numpy`.
+
+    Returns:
+        (ids, offsets).
+    """
+    numpy = require_numpy("encode_to_numpy")
+    wanted = None if dtype is None and out is None else check_output(numpy, dtype, out)
+    if dropout is None and seed is None:
+        found, places = encoder._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
+        ids, offsets = numpy.frombuffer(found, numpy.uint32), numpy.frombuffer(places, numpy.int64)
+    else:
+        lists = encoder.encode_batch(
+            texts,
+            num_threads=num_threads,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            dropout=dropout,
+            seed=seed,
+        )
+        ids, offsets = _end_to_end(numpy, lists)
+    if template is not None:
+        ids, offsets = _around(numpy, ids, offsets, *template)
+    if wanted is not None:
+        ids = in_dtype(numpy, ids, wanted, out, n_vocab)
+    return ids, offsets
 
 
 def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
@@ -46,7 +97,7 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
     return wanted
 
 
-def end_to_end(numpy: Any, lists: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+def _end_to_end(numpy: Any, lists: Sequence[Sequence[int]]) -> tuple[Any, Any]:
     """Give the ids of several lists in one uint32 array, and the int64 offsets of the lists in it."""
     offsets = numpy.zeros(len(lists) + 1, numpy.int64)
     numpy.cumsum([len(ids) for ids in lists], out=offsets[1:])
@@ -81,20 +132,18 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
     return out[: len(ids)]
 
 
-def around(numpy: Any, ids: Any, offsets: Any, before: Sequence[int], behind: Sequence[int]) -> tuple[Any, Any]:
+def _around(numpy: Any, ids: Any, offsets: Any, before: Sequence[int], behind: Sequence[int]) -> tuple[Any, Any]:
     """Put ids before and behind each text.
 
     Args:
         numpy: the package.
         ids: uint32 of shape (n_ids,) – ids of all texts, end to end.
-        offsets: int64 of shape (n_texts + 1,) – first id of each text; None: there is one text.
+        offsets: int64 of shape (n_texts + 1,) – first id of each text.
         before, behind: the ids to put around.
 
     Returns:
         (ids, offsets) with them.
     """
-    if offsets is None:
-        offsets = numpy.array([0, len(ids)], numpy.int64)
     if not before and not behind:
         return ids, offsets
     n_around = len(before) + len(behind)

@@ -31,7 +31,7 @@ def find_roles(
     named: Mapping[str, str],
     template: tuple[list[int], list[int]],
     special_tokens: Mapping[str, int],
-    id_of_token: Callable[[str], int | None],
+    token_to_id: Callable[[str], int | None],
 ) -> Mapping[str, int | None]:
     """Find the id for each role: the first of its named token, the template's, and the KNOWN special tokens.
 
@@ -39,7 +39,7 @@ def find_roles(
         named: the token of each role that the file names.
         template: the ids before a text, and those after it.
         special_tokens: name to id.
-        id_of_token: finds the id of any token, special or not.
+        token_to_id: finds the id of any token; special tokens go before it.
 
     Returns:
         An id, or None, for each of ROLES.
@@ -48,7 +48,7 @@ def find_roles(
     around = {"bos": before[:1], "eos": behind[-1:]}
     found: dict[str, int | None] = {}
     for role in ROLES:
-        by_file = (id_of_token(named[role]),) if role in named else ()
+        by_file = (special_tokens.get(named[role], token_to_id(named[role])),) if role in named else ()
         by_name = (special_tokens.get(name) for name in KNOWN[role])
         ids = (i for i in (*by_file, *around.get(role, ()), *by_name) if i is not None)
         found[role] = next(ids, None)

@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import VocabularyError
-from fastbpe.model import pack_merges
+from fastbpe.model import Model, pack_merges
+from fastbpe.patterns import PatternLike
 
 
-def tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
+def of_ranks(
+    ranks: Mapping[bytes, int], pattern: PatternLike, special_tokens: Mapping[str, int] | None, name: str | None
+) -> Model:
+    """Make the model of `Tokenizer.from_ranks`."""
+    facts = {"empty_token": int(ranks[b""])} if b"" in ranks else {}
+    return Model(_tokens_of_ranks(ranks), pattern, special_tokens or {}, name=name, huggingface=facts)
+
+
+def of_merges(
+    merges: Iterable[tuple[int, int]],
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+    name: str | None,
+) -> Model:
+    """Make the model of `Tokenizer.from_merges`."""
+    tokens, packed = _tokens_of_merges(merges)
+    rules: dict[str, Any] = {"merges": packed, "merges_rule": "merges", "whole_piece_first": False}
+    return Model(tokens, pattern, special_tokens or {}, name=name, **rules)
+
+
+def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
     """List tokens by rank, b"" for a rank without a token. Raises VocabularyError."""
     for token in ranks:
         if not isinstance(token, bytes):
@@ -29,7 +51,7 @@ def tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
     return tokens
 
 
-def tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
+def _tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
     """List the tokens that merges make after the 256 bytes, and pack the merges as a Model holds them.
 
     Raises VocabularyError for a merge of an id that no earlier one makes.

@@ -10,9 +10,9 @@ compiled code takes the place of their bodies, because a Python frame would cost
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
 from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
@@ -22,14 +22,19 @@ from fastbpe._utils.batches import items_in
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import (
     Boundary,
+    ChunkOptions,
+    CutOptions,
     DecodeErrors,
     DocumentFormat,
+    EncodeOptions,
     Format,
     Header,
     IdType,
     OnError,
     ReadErrors,
     Side,
+    SpanOptions,
+    Special,
     Unit,
     UnknownIds,
 )
@@ -43,7 +48,7 @@ from fastbpe.tokenizer.surgery import adding
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from fastbpe._core.decode.decoder import Decoder
     from fastbpe._core.decode.stream_decoder import StreamDecoder
@@ -64,11 +69,13 @@ if TYPE_CHECKING:
     from fastbpe.vocabularies.changes import Change, RemovalReport
     from fastbpe.vocabularies.id_map import IdMap
 
+    Array: TypeAlias = npt.NDArray[Any]
+    DType: TypeAlias = npt.DTypeLike | None
+
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
 Text = str | bytes
 Span = tuple[int, int]  # (start, end)
-Special = str | Collection[str]  # "all" or a set of special tokens
 Ids = Sequence[int] | Buffer
 Batch = Iterable[Ids] | tuple[Buffer, Buffer]  # the tuple: ids and offsets
 Declared = TypeVar("Declared", bound=Callable[..., Any])
@@ -126,7 +133,9 @@ class Tokenizer(Encoder):
 
     def __init__(self, model: Model | CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
         """Make a tokenizer of a model. Use `load`, `train` or one of the `from_` methods instead."""
-        self._cache_bytes = checked_cache_bytes(cache_bytes)
+        self._cache_bytes = integer("cache_bytes", cache_bytes)
+        if self._cache_bytes < 0:
+            raise ValueError(f"cache_bytes={self._cache_bytes}: give the bytes that piece caches may take")
         self._family = family_of(model)
         self._special = self._family.special
         if not self._family.is_lazy:
@@ -145,13 +154,13 @@ class Tokenizer(Encoder):
         """Make a tokenizer from token bytes and their ranks, which become their ids, as tiktoken's Encoding does.
 
         Args:
-            ranks: every single byte and every token, with its rank. Gaps between ranks are allowed. No text gives
-                the empty token, which decodes to nothing.
+            ranks: every single byte and every token, with its rank. Gaps are allowed. No text gives the empty
+                token.
             pattern: split pattern: a name in `PATTERNS`, any regex, a list of regexes (each splits the pieces of
                 the one before), or None for no splitting.
             special_tokens: text to id. No id may be a rank.
-            name: shown in the repr, and saved. It does not change ids.
-            cache_bytes: maximum memory, in bytes, of the piece caches of all threads. It does not change ids.
+            name: shown in the repr, and saved.
+            cache_bytes: maximum memory, in bytes, of the piece caches of all threads.
 
         Raises:
             VocabularyError: a byte is missing; a rank is given twice, is negative or too large.
@@ -161,14 +170,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<|end|>": 257}).encode("ab c")
         [256, 32, 99]
         """
-        model = Model(
-            tokens=plain_models.tokens_of_ranks(ranks),
-            pattern=pattern,
-            special_tokens=special_tokens or {},
-            name=name,
-            huggingface={"empty_token": int(ranks[b""])} if b"" in ranks else {},
-        )
-        return cls(model, cache_bytes=cache_bytes)
+        return cls(plain_models.of_ranks(ranks, pattern, special_tokens, name), cache_bytes=cache_bytes)
 
     @classmethod
     def from_merges(
@@ -185,27 +187,14 @@ class Tokenizer(Encoder):
         Encoding merges the listed pairs only, in the order of the list. It does not look up whole pieces first.
 
         Args:
-            merges: pairs of ids.
+            merges: pairs of ids. A VocabularyError if one names an id that no earlier merge makes, or appears
+                twice.
             pattern, special_tokens, name, cache_bytes: as in `from_ranks`.
-
-        Raises:
-            VocabularyError: a merge names an id that no earlier merge makes, or a pair appears twice.
-            SpecialTokenError: as in `from_ranks`.
 
         >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).encode("abcab")
         [257, 256]
         """
-        tokens, packed = plain_models.tokens_of_merges(merges)
-        model = Model(
-            tokens=tokens,
-            pattern=pattern,
-            special_tokens=special_tokens or {},
-            merges=packed,
-            merges_rule="merges",
-            whole_piece_first=False,
-            name=name,
-        )
-        return cls(model, cache_bytes=cache_bytes)
+        return cls(plain_models.of_merges(merges, pattern, special_tokens, name), cache_bytes=cache_bytes)
 
     # Encoding
 
@@ -231,13 +220,10 @@ class Tokenizer(Encoder):
             allowed_special: special tokens to encode as their ids: a set, or "all".
             disallowed_special: special tokens to refuse: a set; "all", for all that are not allowed; or (), to
                 encode them like any text.
-            num_threads: maximum number of threads, for a long text. None: the environment's
-                FASTBPE_NUM_THREADS, or one per core.
-            dropout: BPE dropout (Provilkov et al. 2020): probability of skipping a merge, 0 to 1; a text then gets
-                other ids each time. None or 0: skip none; 1: base symbols only. Bytes follow the rule of
-                tokenizers, code points the rule of sentencepiece. Special and added tokens stay whole.
-            seed: seed of the random numbers for dropout, 0 to 2**64 - 1; a seed always gives the same ids. None: a
-                seed from the operating system.
+            num_threads: maximum number of threads, for a long text. None: FASTBPE_NUM_THREADS, or one per core.
+            dropout: BPE dropout (Provilkov et al. 2020): probability of skipping a merge, 0 to 1, by the rule of
+                tokenizers for bytes, of sentencepiece for code points. Special and added tokens stay whole.
+            seed: seed of the random numbers for dropout, 0 to 2**64 - 1. None: one from the operating system.
             with_template: add the ids of `template` before and after, such as `<s>` and `</s>`.
 
         Raises:
@@ -255,15 +241,7 @@ class Tokenizer(Encoder):
 
     @_compiled(Encoder.encode_ordinary)
     def encode_ordinary(self, text: Text, *, num_threads: int | None = None) -> list[int]:
-        """Encode a text in which special tokens are plain text.
-
-        Added tokens that are not special become ids, as in `encode`.
-
-        Args:
-            text, num_threads: as in `encode`.
-
-        Raises:
-            ValueError, TypeError: as in `encode`, but never because of a special token.
+        """Encode a text in which special tokens are plain text; the rest is as in `encode`.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<b>": 257})
         >>> tokenizer.encode_ordinary("ab<b>")
@@ -276,21 +254,13 @@ class Tokenizer(Encoder):
         """Encode a prompt of parts, with special and added tokens in trusted parts only, none across two parts.
 
         The safe way to put text of other people into a template. Text of an untrusted part never becomes the id of
-
-        - a special token,
-        - an added token (`<think>`, `<tool_call>`) with a visible character,
-        - such a user-defined symbol of a sentencepiece model.
-
-        If the trained vocabulary holds the same text as a token of its own, smaller pieces take its place. Three
-        kinds of ids stay: added tokens of white space only that are not special, single bytes and characters (no
-        other ids stand for them), and the unknown token.
+        a special token, of an added token (`<think>`, `<tool_call>`) with a visible character, or of such a
+        user-defined symbol of a sentencepiece model. If the trained vocabulary holds the same text as a token of
+        its own, smaller pieces take its place. Three kinds of ids stay: added tokens of white space only that are
+        not special, single bytes and characters (no other ids stand for them), and the unknown token.
 
         Args:
-            parts: (text, trusted) pairs; text is str, or bytes of UTF-8.
-
-        Raises:
-            TypeError: a part is not a (text, trusted) pair, or its text is not str or bytes.
-            ValueError: the bytes are not UTF-8.
+            parts: (text, trusted) pairs; text is str, or bytes of UTF-8. A TypeError if one is not.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<b>": 256})
         >>> tokenizer.encode_parts([("a<b>", True), ("<b>", False)])
@@ -299,15 +269,11 @@ class Tokenizer(Encoder):
         raise NotImplementedError
 
     def encode_with_template(self, text: Text, pair: Text | None = None) -> list[int]:
-        """Encode a text, or two, and put the model's template around: for one text, `template`.
+        """Encode a text, or a text and a second one, and put the model's template around; for one text,
+        `template`.
 
-        The ids equal `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the
-        texts become their ids. For text that you do not trust, put the ids of `encode_parts` into `template`
-        yourself.
-
-        Args:
-            text: as in `encode`.
-            pair: a second text, such as the answer to a question. Its ids end up in the same list.
+        The ids equal `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the texts
+        become their ids. For text that you do not trust, put the ids of `encode_parts` into `template` yourself.
 
         >>> Tokenizer.from_merges([], pattern=None).encode_with_template("ab", "c")
         [97, 98, 99]
@@ -316,24 +282,11 @@ class Tokenizer(Encoder):
 
     @overload  # type: ignore[override]
     def encode_with_offsets(
-        self,
-        text: Text,
-        *,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        unit: Unit = ...,
-        as_numpy: Literal[False] = ...,
+        self, text: Text, *, as_numpy: Literal[False] = ..., **options: Unpack[SpanOptions]
     ) -> tuple[list[int], list[Span]]: ...
-
     @overload
     def encode_with_offsets(
-        self,
-        text: Text,
-        *,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        unit: Unit = ...,
-        as_numpy: Literal[True],
+        self, text: Text, *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
 
     @_compiled(Encoder.encode_with_offsets)
@@ -350,20 +303,15 @@ class Tokenizer(Encoder):
 
         If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
         tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
-        offsets, they leave out the white space of tokens. For bytes, offsets count the characters of their UTF-8.
-
-        A sentencepiece model gives an empty span to a space that it puts before the text, and to all byte ids of a
-        character but the last, as sentencepiece does.
+        offsets, they leave out the white space of tokens. A sentencepiece model gives an empty span to a space
+        that it puts before the text, and to all byte ids of a character but the last, as sentencepiece does.
 
         Args:
-            text, allowed_special, disallowed_special: as in `encode`.
+            text, allowed_special, disallowed_special: as in `encode`. bytes count as the characters of their
+                UTF-8.
             unit: "char", "byte" (of UTF-8) or "utf16" (16-bit units, as JavaScript and Java count). Spans in one
                 unit cover the same characters as in another.
             as_numpy: give arrays: ids uint32 of shape (n,), spans int64 of shape (n, 2).
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode`; unit is another word.
-            ImportError: as_numpy, and numpy is not installed.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.encode_with_offsets("ab\u00e9c")
@@ -375,24 +323,11 @@ class Tokenizer(Encoder):
 
     @overload  # type: ignore[override]
     def encode_batch_with_offsets(
-        self,
-        texts: Iterable[Text],
-        *,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        unit: Unit = ...,
-        as_numpy: Literal[False] = ...,
+        self, texts: Iterable[Text], *, as_numpy: Literal[False] = ..., **options: Unpack[SpanOptions]
     ) -> list[tuple[list[int], list[Span]]]: ...
-
     @overload
     def encode_batch_with_offsets(
-        self,
-        texts: Iterable[Text],
-        *,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        unit: Unit = ...,
-        as_numpy: Literal[True],
+        self, texts: Iterable[Text], *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
     @_compiled(Encoder.encode_batch_with_offsets)
@@ -408,15 +343,11 @@ class Tokenizer(Encoder):
         """Encode each text, in order, as `encode_with_offsets` does, on the calling thread.
 
         Args:
-            texts: iterable of str, or of bytes of UTF-8.
-            allowed_special, disallowed_special, unit: as in `encode_with_offsets`.
+            texts, allowed_special, disallowed_special: as in `encode_batch`.
+            unit: as in `encode_with_offsets`.
             as_numpy: give three arrays instead of a list of (ids, spans): ids of all texts, end to end, uint32 of
                 shape (n,); spans, int64 of shape (n, 2); offsets, int64 of shape (len(texts) + 1,). The ids and
                 spans of texts[i] are those from offsets[i] up to offsets[i + 1].
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode_with_offsets`. A note tells the index of the
-                text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_with_offsets(["ab", "ca"])
         [([256], [(0, 2)]), ([99, 97], [(0, 1), (1, 2)])]
@@ -429,12 +360,7 @@ class Tokenizer(Encoder):
         """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
 
         For texts to look at: it takes some thousand times longer than `encode`. `print` shows it as a table.
-
-        Args:
-            text, allowed_special, disallowed_special: as in `count`.
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `count`.
+        Special tokens are plain text, unless they are allowed, as in `count`.
 
         >>> tokenizer = Tokenizer.from_merges([(98, 99), (97, 98)], pattern="gpt2")
         >>> explanation = tokenizer.explain("abc ab")
@@ -452,14 +378,8 @@ class Tokenizer(Encoder):
     ) -> bool:
         """Tell whether decoding the ids of a text gives it back. `explain(text).changes` tells what is lost.
 
-        A normalizer, unknown characters, or bytes without a token may change it.
-
-        Args:
-            text: as in `encode`. A surrogate pair in a str equals its character; a lone surrogate is lost.
-            allowed_special, disallowed_special: as in `count`.
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `count`.
+        A normalizer, unknown characters, or bytes without a token may change it; a lone surrogate of a str is
+        lost. Special tokens are plain text, unless they are allowed, as in `count`.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> tokenizer.is_lossless("any text"), tokenizer.is_lossless(chr(0xD800))
@@ -482,19 +402,13 @@ class Tokenizer(Encoder):
         seed: int | None = None,
         with_template: bool = False,
     ) -> list[list[int]]:
-        """Encode each text, in order, as `encode` does.
+        """Encode each text, in order, as `encode` does. A note of an error tells the index of the text.
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
-            num_threads: maximum number of threads. None: the environment's FASTBPE_NUM_THREADS, or one for each
-                core. The ids do not depend on it, even with dropout.
-            allowed_special, disallowed_special: as in `encode`.
+            num_threads, allowed_special, disallowed_special, with_template: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
                 batch get different ids; the first text gets the ids that `encode` gives it.
-            with_template: as in `encode`, around each text.
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode`. A note tells the index of the text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch(["ab", "abc"])
         [[256], [256, 99]]
@@ -503,13 +417,7 @@ class Tokenizer(Encoder):
 
     @_compiled(Encoder.encode_ordinary_batch)
     def encode_ordinary_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> list[list[int]]:
-        """Encode each text, in order, as `encode_ordinary` does.
-
-        Args:
-            texts, num_threads: as in `encode_batch`.
-
-        Raises:
-            ValueError, TypeError: as in `encode_ordinary`. A note tells the index of the text.
+        """Encode each text, in order, as `encode_ordinary` does; the rest is as in `encode_batch`.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_ordinary_batch(["ab", "abc"])
         [[256], [256, 99]]
@@ -518,33 +426,12 @@ class Tokenizer(Encoder):
 
     @overload
     def encode_to_numpy(
-        self,
-        text: Text,
-        *,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        num_threads: int | None = ...,
-        dtype: None = ...,
-        out: None = ...,
-        dropout: float | None = ...,
-        seed: int | None = ...,
-        with_template: bool = ...,
+        self, text: Text, *, dtype: None = ..., out: None = ..., **options: Unpack[EncodeOptions]
     ) -> npt.NDArray[np.uint32]: ...
-
     @overload
     def encode_to_numpy(
-        self,
-        text: Text,
-        *,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        num_threads: int | None = ...,
-        dtype: npt.DTypeLike | None = ...,
-        out: npt.NDArray[Any] | None = ...,
-        dropout: float | None = ...,
-        seed: int | None = ...,
-        with_template: bool = ...,
-    ) -> npt.NDArray[Any]: ...
+        self, text: Text, *, dtype: DType = ..., out: Array | None = ..., **options: Unpack[EncodeOptions]
+    ) -> Array: ...
 
     def encode_to_numpy(
         self,
@@ -553,22 +440,20 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
         num_threads: int | None = None,
-        dtype: npt.DTypeLike | None = None,
-        out: npt.NDArray[Any] | None = None,
+        dtype: DType = None,
+        out: Array | None = None,
         dropout: float | None = None,
         seed: int | None = None,
         with_template: bool = False,
-    ) -> npt.NDArray[Any]:
+    ) -> Array:
         """Encode a text into an array of shape (n_ids,), by default a new one of dtype uint32.
 
         Args:
-            text, allowed_special, disallowed_special, num_threads: as in `encode`.
+            text and others: as in `encode`, with the same ids and errors.
             dtype: integer dtype, such as "uint16". None: the dtype of `out`, or uint32.
             out: array of one dimension whose first items become the ids; the view of them is returned.
-            dropout, seed, with_template: as in `encode`, with the same ids.
 
         Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode`.
             ValueError: `out` is too small, read-only or of another dtype; the dtype cannot hold an id. Nothing is
                 written then.
             ImportError: numpy is not installed.
@@ -577,56 +462,24 @@ class Tokenizer(Encoder):
         >>> tokenizer.encode_to_numpy("abc"), tokenizer.encode_to_numpy("abc", dtype="uint16")
         (array([256,  99], dtype=uint32), array([256,  99], dtype=uint16))
         """
-        numpy = require_numpy("encode_to_numpy")
-        wanted = None if dtype is None and out is None else numpy_output.check_output(numpy, dtype, out)
-        if dropout is not None or seed is not None:
-            listed = self.encode(
-                text,
-                allowed_special=allowed_special,
-                disallowed_special=disallowed_special,
-                num_threads=num_threads,
-                dropout=dropout,
-                seed=seed,
-            )
-            made = numpy.array(listed, numpy.uint32)
-        else:
-            ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
-            made = numpy.frombuffer(ids, dtype=numpy.uint32)
-        if with_template:
-            made = numpy_output.around(numpy, made, None, *self.template)[0]
-        if wanted is not None:
-            made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
-        return made  # type: ignore[no-any-return]
+        return numpy_output.encode(
+            *(self, self.n_vocab, (text,), dtype, out, dropout, seed, self.template if with_template else None),
+            *(allowed_special, disallowed_special, num_threads),
+        )[0]
 
     @overload
     def encode_batch_to_numpy(
-        self,
-        texts: Iterable[Text],
-        *,
-        num_threads: int | None = ...,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        dtype: None = ...,
-        out: None = ...,
-        dropout: float | None = ...,
-        seed: int | None = ...,
-        with_template: bool = ...,
+        self, texts: Iterable[Text], *, dtype: None = ..., out: None = ..., **options: Unpack[EncodeOptions]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
-
     @overload
     def encode_batch_to_numpy(
         self,
         texts: Iterable[Text],
         *,
-        num_threads: int | None = ...,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
-        dtype: npt.DTypeLike | None = ...,
-        out: npt.NDArray[Any] | None = ...,
-        dropout: float | None = ...,
-        seed: int | None = ...,
-        with_template: bool = ...,
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
+        dtype: DType = ...,
+        out: Array | None = ...,
+        **options: Unpack[EncodeOptions],
+    ) -> tuple[Array, npt.NDArray[np.int64]]: ...
 
     def encode_batch_to_numpy(
         self,
@@ -635,22 +488,17 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-        dtype: npt.DTypeLike | None = None,
-        out: npt.NDArray[Any] | None = None,
+        dtype: DType = None,
+        out: Array | None = None,
         dropout: float | None = None,
         seed: int | None = None,
         with_template: bool = False,
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
 
         Args:
-            texts, num_threads, allowed_special, disallowed_special: as in `encode_batch`.
+            texts and others: as in `encode_batch`, with the same ids and errors.
             dtype, out: of the ids, as in `encode_to_numpy`.
-            dropout, seed, with_template: as in `encode_batch`, with the same ids.
-
-        Raises:
-            SpecialTokenError, ValueError, TypeError: as in `encode_batch`; dtype or `out` as in `encode_to_numpy`.
-            ImportError: numpy is not installed.
 
         Returns:
             (ids, offsets): uint32 of shape (n_ids,), int64 of shape (len(texts) + 1,). The ids of texts[i] are
@@ -660,27 +508,10 @@ class Tokenizer(Encoder):
         >>> ids.tolist(), offsets.tolist()
         ([256, 256, 99], [0, 1, 3])
         """
-        numpy = require_numpy("encode_batch_to_numpy")
-        wanted = None if dtype is None and out is None else numpy_output.check_output(numpy, dtype, out)
-        if dropout is not None or seed is not None:
-            lists = self.encode_batch(
-                texts,
-                num_threads=num_threads,
-                allowed_special=allowed_special,
-                disallowed_special=disallowed_special,
-                dropout=dropout,
-                seed=seed,
-            )
-            made, ends = numpy_output.end_to_end(numpy, lists)
-        else:
-            ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
-            made = numpy.frombuffer(ids, dtype=numpy.uint32)
-            ends = numpy.frombuffer(offsets, dtype=numpy.int64)
-        if with_template:
-            made, ends = numpy_output.around(numpy, made, ends, *self.template)
-        if wanted is not None:
-            made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
-        return made, ends
+        return numpy_output.encode(
+            *(self, self.n_vocab, texts, dtype, out, dropout, seed, self.template if with_template else None),
+            *(allowed_special, disallowed_special, num_threads),
+        )
 
     def to_arrow(
         self,
@@ -696,16 +527,11 @@ class Tokenizer(Encoder):
         Args:
             texts: pyarrow array or ChunkedArray of strings (or of binary that is UTF-8), or an iterable of str,
                 bytes and None. Null texts give null lists.
-            dtype: integer dtype of the ids, such as "uint16".
+            dtype: integer dtype of the ids, such as "uint16". A ValueError if it cannot hold one.
             num_threads, allowed_special, disallowed_special: as in `encode_batch`.
 
         Returns:
             A ListArray; a LargeListArray from 2**31 ids on; a ChunkedArray of them for a ChunkedArray.
-
-        Raises:
-            SpecialTokenError, ValueError: as in `encode_batch`; the dtype cannot hold an id.
-            TypeError: the texts are not strings.
-            ImportError: pyarrow or numpy is not installed.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).to_arrow(["ab", None, "abc"]).to_pylist()
         [[256], None, [256, 99]]
@@ -735,46 +561,34 @@ class Tokenizer(Encoder):
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
-        Special tokens in the texts are encoded like any text, as in `encode_ordinary`, for files are not to be
-        trusted. Only document_start and document_end add special tokens.
-
-        The output appears whole or not at all. A run that was stopped leaves its state in the folder OUT.partial.
-        Call again with the same arguments to resume it; the output has the same bytes as without the stop. If an
-        input was damaged, replace it and resume.
-
-        These must fit into memory: one piece (one document, if there is no split pattern or no scanner for it), a
-        line of JSON, a row of a table, a batch of an Arrow file, and for parquet output the ids of one document.
-        With separator and on_error="skip" also one document, which is left out whole.
+        Special tokens in the texts are plain text, for files are not to be trusted. The output appears whole or
+        not at all. To resume a run that was stopped, call again with the same arguments: the bytes are those of a
+        run without the stop. docs/corpus-to-bin.md says what must fit into memory, docs/many-machines.md all of
+        shards.
 
         Args:
-            inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these, as for `train`. A
-                text file is one document; JSON lines have one per line, parquet and Arrow one per row. Unlike in
-                `train`, every str is a path: `encode_batch` takes texts.
-            out: file of ids. Its ending decides the format. .bin: the ids, little-endian. .npy: the same as a
-                numpy array of shape (n_ids,). Two files are written beside either: OUT.json (dtype, count,
-                tokenizer), and OUT.offsets, little-endian int64: document i has the ids from offsets[i] up to
-                offsets[i + 1]. .idx: a .bin, and beside it the index that Megatron-LM reads. .parquet, .arrow: a
-                row a document, with the column "input_ids" of lists.
+            inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one
+                document; JSON lines have one per line, parquet and Arrow one per row.
+            out: file of ids, in the format of its ending. .bin: the ids, little-endian; .npy: a numpy array of
+                shape (n_ids,). Two files are written beside either: OUT.json (dtype, count, tokenizer), and
+                OUT.offsets, little-endian int64: document i has the ids from offsets[i] up to offsets[i + 1].
+                .idx: a .bin, and the index that Megatron-LM reads. .parquet, .arrow: a row a document, the column
+                "input_ids" of lists.
             separator: end of each document within a text file, not part of it. "\n": a document a line, which may
                 also end with "\r\n". Refused if no input is text.
             text_field: field of a line of JSON, or column of a table, that holds the text; "doc.text" is the field
-                "text" of the field "doc". Default: "text". Refused if no input has fields.
+                "text" of the field "doc". Refused if no input has fields.
             format: format of all inputs, as for `train`. None: by name, or else by content.
             document_start, document_end: special tokens to put before and after each document, as parts of it.
             dtype: "uint16" or "uint32". None: the smaller that holds every id of the vocabulary.
-            num_threads: as in `encode_batch`.
-            progress: True for a bar on stderr, False for none, None for a bar if stderr is a terminal. Or a
-                function, called as progress("encoding", done, total) with bytes of the inputs as stored.
+            num_threads: as in `encode`.
+            progress: a bar on stderr: True, False, or None if it is a terminal. Or a function, called as
+                progress("encoding", done, total) with bytes of the inputs as stored.
             overwrite: replace an output that exists, and the rest of an unfinished run with other arguments.
             shard: (number, how many): encode one part of the inputs, numbered from 0, into OUT-00003-of-00010.bin
-                for (3, 10). Give the same inputs to every call, on any machine. A file larger than a shard is
-                divided between documents (text only with a separator); the shards, one after another, hold the
-                documents in the order of a single run. OUT….manifest.json, written last,
-                says what the shard was made of, with SHA-256 of inputs and outputs. A shard that is done is not
-                encoded again. `open_ids` reads the shards, `merge_shards` makes one file of them.
+                for (3, 10). Give the same inputs to every call. `merge_shards` makes one file of all.
             on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
-                the rest of a damaged file. The summary counts them (n_skipped) and names the first ones (skipped).
-                "raise": they raise FormatError.
+                the rest of a damaged file; the summary counts and names them. "raise": they raise FormatError.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they raise FormatError.
             header: "llm.c": the 1,024 bytes of llm.c in front of the ids of a .bin; uint32 in its Llama 3 form.
 
@@ -792,13 +606,13 @@ class Tokenizer(Encoder):
         ...     summary.n_documents, out.read_bytes()
         (2, b'a\x00b\x00')
         """
-        from fastbpe.id_files.shards import encode_files  # here: few programs encode files
-        from fastbpe.tokenizer.files.file_jobs import job_of
+        from fastbpe.tokenizer.files.file_jobs import encode_files  # here: few programs encode files
 
-        job = job_of(
-            self.fingerprint,
-            self.n_vocab,
-            self._special.ids,
+        facts = (self.fingerprint, self.n_vocab, self._special.ids)
+        return encode_files(
+            *(self, self._family.cutter(self), facts, inputs, out, num_threads, progress),
+            overwrite=overwrite,
+            shard=shard,
             dtype=dtype,
             document_start=document_start,
             document_end=document_end,
@@ -809,28 +623,19 @@ class Tokenizer(Encoder):
             errors=errors,
             header=header,
         )
-        cut = self._family.cutter(self)
-        return encode_files(inputs, out, job, self, cut, num_threads, progress, overwrite=overwrite, shard=shard)
 
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
     ) -> StreamEncoder:
-        """Make a stream that encodes text as it comes.
+        """Make a stream that encodes text as it comes. All ids together equal `encode`'s for the whole text.
 
-        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. All ids
-        together equal `encode`'s for the whole text. It holds back the text after the last letter or
-        number before a space, a newline or a CJK stop: a few words of most texts. Without a split pattern, or with
-        one of sets (`[a-z]+|[0-9]`), it holds back the text after the last two bytes that stand side by side in no
-        token. It holds back all text until `finish` if the split pattern is another one without a scanner, if a
-        normalizer may change text across such a place, or if an allowed special token or an added token has one
-        inside.
-
-        Args:
-            allowed_special, disallowed_special: as in `encode`.
-
-        Raises:
-            ValueError: an argument is a str other than "all".
-            TypeError: an argument is not a collection of names.
+        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. It
+        holds
+        back the text after the last letter or number before a space, a newline or a CJK stop: a few words of most
+        texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text after the last
+        two bytes that stand side by side in no token. It holds back all text if the split pattern is another one
+        without a scanner, or if a normalizer, an allowed special token or an added token may reach over such a
+        place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -838,9 +643,8 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.streams.stream_encoder import StreamEncoder  # here: few programs encode streams
 
-        return StreamEncoder(
-            self, lambda: self._pair_cuts, *self._special.choose(allowed_special, disallowed_special)
-        )
+        chosen = self._special.choose(allowed_special, disallowed_special)
+        return StreamEncoder(self, lambda: self._pair_cuts, *chosen)
 
     def conversation(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
@@ -852,13 +656,6 @@ class Tokenizer(Encoder):
         not grow with the text, except where `encoder` holds back all text: then it encodes the whole text each
         time.
 
-        Args:
-            allowed_special, disallowed_special: as in `encode`.
-
-        Raises:
-            ValueError: an argument is a str other than "all".
-            TypeError: an argument is not a collection of names.
-
         >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
         >>> conversation.append("ab ab"), conversation.append("c")
         ((0, [256, 32, 256]), (2, [257]))
@@ -867,20 +664,15 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.streams.conversation import Conversation  # here: few programs keep conversations
 
-        return Conversation(
-            self, lambda: self._pair_cuts, *self._special.choose(allowed_special, disallowed_special)
-        )
+        chosen = self._special.choose(allowed_special, disallowed_special)
+        return Conversation(self, lambda: self._pair_cuts, *chosen)
 
     def completions(self, prefix: bytes | str) -> list[int]:
-        """Give the ids of the tokens that begin with a prefix, in the order of their bytes.
+        """Give the ids of the tokens whose bytes begin with a prefix (bytes, or a str for its UTF-8), in their
+        order.
 
         For token healing: take a prompt's last ids back, and let the model choose among the completions of their
         bytes. Special and added tokens are not among them. Tokens of characters count as they decode.
-
-        Args:
-            prefix: bytes, or a str for its UTF-8.
-
-        Raises TypeError if the prefix is neither.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
         >>> tokenizer.completions(b"ab"), tokenizer.completions("x")
@@ -891,17 +683,7 @@ class Tokenizer(Encoder):
         return self._sorted_tokens.beginning_with(to_utf8(prefix) if isinstance(prefix, str) else prefix)
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
-        """Split a text by the split pattern. No merge crosses pieces.
-
-        Args:
-            text: as in `encode`.
-
-        Returns:
-            (start, end) of each piece, in characters.
-
-        Raises:
-            ValueError: the bytes are not UTF-8.
-            TypeError: the text is not str or bytes.
+        """Split a text by the split pattern. No merge crosses pieces. Gives (start, end) of each, in characters.
 
         >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
         [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
@@ -948,18 +730,7 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> npt.NDArray[np.int64]:
-        """Count the ids of each text, as `count` does.
-
-        Args:
-            texts, num_threads: as in `encode_ordinary_batch`.
-            allowed_special, disallowed_special: as in `count`.
-
-        Returns:
-            Array of shape (len(texts),), dtype int64.
-
-        Raises:
-            ValueError, TypeError: as in `encode_ordinary_batch`.
-            ImportError: numpy is not installed.
+        """Count the ids of each text, as `count` does, into an int64 array of shape (len(texts),).
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).count_batch(["ab", "abc"]).tolist()
         [1, 2]
@@ -979,23 +750,18 @@ class Tokenizer(Encoder):
     ) -> int:
         """Count the tokens of a chat, as the model reads it.
 
-        A tokenizer from a model's folder has the model's own chat template, which needs jinja2 (the extra "chat").
-        The count is then the number of ids of `apply_chat_template` in transformers. gpt-oss (o200k_harmony) has
-        its published format. The format of OpenAI's closed models is not published: for "gpt-4o", "gpt-4" and
-        others of their encodings the result is an estimate by OpenAI's published overhead, and an
-        `EstimatedCount`.
+        A tokenizer from a model's folder has the model's own chat template, which needs jinja2 (the extra "chat"):
+        the count is the number of ids of `apply_chat_template` in transformers. gpt-oss has its published format.
+        For "gpt-4o", "gpt-4" and others the result is an `EstimatedCount`, by OpenAI's published overhead.
 
         Args:
             messages: dicts with "role" and "content", as chat APIs take them.
             tools: JSON schemas of functions, as chat APIs take them.
             template: instead of the model's: a template in jinja2's language, the name of one that the model has
-                beside its usual one, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox,
-                as in transformers.
+                beside its usual one, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox.
             add_generation_prompt: count the beginning of the assistant's next message, too, as a request does.
 
-        Raises:
-            ChatError: no template is known, it is wrong, or it cannot write these messages (a ValueError).
-            ImportError: jinja2 is not installed.
+        Raises ChatError (a ValueError) if no template is known, it is wrong, or it cannot write these messages.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, name="o200k_base")
         >>> tokenizer.count_messages([{"role": "user", "content": "Hi"}])
@@ -1008,17 +774,9 @@ class Tokenizer(Encoder):
     def interval_counter(
         self, text: str, *, allowed_special: Special = frozenset(), disallowed_special: Special = ()
     ) -> IntervalCounter:
-        """Make a function of (start, end) that gives `count(text[start:end])`.
+        """Make a function of (start, end) that gives `count(text[start:end])` of a str.
 
-        One pass over the text, then microseconds for each question. If `encoder` holds back all text, or all text
-        between the ends of a question, the question takes the time of `count`.
-
-        Args:
-            text: str. start and end count its characters, as in a slice.
-            allowed_special, disallowed_special: as in `count`.
-
-        Raises:
-            TypeError: the text is not a str.
+        One pass over the text, then microseconds for each question, except where `encoder` holds back all text.
 
         >>> counter = Tokenizer.from_merges([(97, 98)], pattern="gpt2").interval_counter("ab ab ab")
         >>> counter(0, 8), counter(1, 5)
@@ -1036,49 +794,21 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> bool:
-        """Tell whether a text has at most max_tokens ids. Encodes only as much of the text as that takes.
-
-        Args:
-            text, allowed_special, disallowed_special: as in `count`.
-            max_tokens: maximum number of ids, 0 or more.
-
-        Raises:
-            SpecialTokenError, ValueError: as in `count`.
-            TypeError: max_tokens is not an integer, or the text is not str or bytes.
+        """Tell whether `count` gives at most max_tokens. Encodes only as much of the text as that takes.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).fits("ababab", 3)
         True
         """
-        n = integer("max_tokens", max_tokens)
-        n_ids = self.count(
-            text, max_tokens=n, allowed_special=allowed_special, disallowed_special=disallowed_special
-        )
-        return n_ids <= n
+        n, allowed, disallowed = integer("max_tokens", max_tokens), allowed_special, disallowed_special
+        return self.count(text, max_tokens=n, allowed_special=allowed, disallowed_special=disallowed) <= n
 
     @overload
     def truncate(
-        self,
-        text: Text,
-        max_tokens: int,
-        *,
-        side: Side = ...,
-        boundary: Boundary = ...,
-        with_total: Literal[False] = ...,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
+        self, text: Text, max_tokens: int, *, with_total: Literal[False] = ..., **options: Unpack[CutOptions]
     ) -> str: ...
-
     @overload
     def truncate(
-        self,
-        text: Text,
-        max_tokens: int,
-        *,
-        side: Side = ...,
-        boundary: Boundary = ...,
-        with_total: Literal[True],
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
+        self, text: Text, max_tokens: int, *, with_total: Literal[True], **options: Unpack[CutOptions]
     ) -> tuple[str, int]: ...
 
     def truncate(
@@ -1094,22 +824,18 @@ class Tokenizer(Encoder):
     ) -> str | tuple[str, int]:
         """Give the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
-        The cut is between characters. Encoded by itself, the part has no more ids than that. It may be a few
-        characters shorter than the longest in two cases: the text runs for more than 64 characters without the end
-        of a word or a number, or the split pattern has no scanner. The time grows with the part, not with the
-        text.
+        The cut is between characters, and never within an allowed special token. Encoded by itself, the part has
+        no more ids than that. It may be a few characters shorter than the longest if the text runs for more than
+        64 characters without the end of a word or a number, or if the split pattern has no scanner. The time grows
+        with the part, not with the text.
 
         Args:
-            text: as in `encode`.
+            text, allowed_special, disallowed_special: as in `count`.
             max_tokens: maximum number of ids of the part, 0 or more.
             side: side to cut off: "right", or "left" for the longest part up to the end.
             boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
                 rules of `chunk`. If none lies within the part, the next finer kind counts.
             with_total: give also the number of ids of the whole text, found in the same pass.
-            allowed_special, disallowed_special: as in `count`. No cut lies within an allowed special token.
-
-        Raises:
-            SpecialTokenError, ValueError: as in `count`; `side` or `boundary` has another value.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("éa", 2, side="left")
@@ -1132,17 +858,7 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> list[str]:
-        """Truncate each text, in order, as `truncate` does.
-
-        Args:
-            texts: iterable of str, or of bytes of UTF-8.
-            max_tokens, side, boundary, allowed_special, disallowed_special: as in `truncate`.
-
-        Returns:
-            The part of each text.
-
-        Raises:
-            ValueError, TypeError: as in `truncate`. A note tells the index of the text.
+        """Truncate each text, in order, as `truncate` does. A note of an error tells the index of the text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
         ['abab', 'c']
@@ -1154,28 +870,11 @@ class Tokenizer(Encoder):
 
     @overload
     def chunk(
-        self,
-        text: Text,
-        max_tokens: int,
-        *,
-        overlap: int = ...,
-        boundary: Boundary = ...,
-        with_spans: Literal[False] = ...,
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
+        self, text: Text, max_tokens: int, *, with_spans: Literal[False] = ..., **options: Unpack[ChunkOptions]
     ) -> Iterator[str]: ...
-
     @overload
     def chunk(
-        self,
-        text: Text,
-        max_tokens: int,
-        *,
-        overlap: int = ...,
-        boundary: Boundary = ...,
-        with_spans: Literal[True],
-        allowed_special: Special = ...,
-        disallowed_special: Special = ...,
+        self, text: Text, max_tokens: int, *, with_spans: Literal[True], **options: Unpack[ChunkOptions]
     ) -> Iterator[Chunk]: ...
 
     def chunk(
@@ -1191,28 +890,19 @@ class Tokenizer(Encoder):
     ) -> Iterator[str] | Iterator[Chunk]:
         """Cut a text into chunks of at most max_tokens ids, one after another, each as long as `truncate` gives.
 
-        Boundaries (the page docs/cutting-and-offsets.md has all rules):
-
-        - "line": after a line break.
-        - "sentence": also after `.`, `!`, `?` and their like, with closing quotes and white space, unless a small
-          letter follows; after `。`, `！`, `？` without white space.
-        - "word": after white space, and around each ideograph and kana.
-
-        A line longer than max_tokens is cut at sentences, a sentence at words, a word anywhere.
+        Boundaries: "line" is after a line break; "sentence" also after `.`, `!`, `?` and their like; "word" after
+        white space, and around each ideograph and kana (docs/cutting-and-offsets.md has all rules). A line longer
+        than max_tokens is cut at sentences, a sentence at words, a word anywhere.
 
         Args:
-            text: as in `encode`.
-            max_tokens: maximum number of ids of a chunk, 1 or more.
+            text, allowed_special, disallowed_special: as in `truncate`.
+            max_tokens: maximum number of ids of a chunk, 1 or more. A ValueError, while iterating, if a single
+                character has more.
             overlap: each chunk begins with the end of the one before: the longest with at most so many ids, from a
                 boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
             with_spans: give (text, start, end, n_tokens) for each chunk, a named tuple: its place in the text, in
                 characters, and its number of ids when it is encoded by itself.
-            allowed_special, disallowed_special: as in `truncate`.
-
-        Raises:
-            ValueError: a number is out of its range, boundary has another value, the bytes are not UTF-8, or,
-                while iterating, a single character has more than max_tokens ids.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
@@ -1237,16 +927,14 @@ class Tokenizer(Encoder):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> str:
-        """Decode ids to text, special tokens included.
-
-        Control symbols of a sentencepiece model decode to nothing. errors="replace" follows the original: one
-        U+FFFD for each byte of a sentencepiece model that belongs to no character; with a tokenizer.json of code
-        points, one for each of consecutive byte ids that are not UTF-8 together.
+        """Decode ids to text, special tokens included. Control symbols of a sentencepiece model decode to nothing.
 
         Args:
             ids: a list, an array or any sequence of integers.
             errors: treatment of bytes that are not UTF-8: "replace" (by U+FFFD), "strict", "ignore", or the name
-                of another error handler of `codecs`.
+                of another error handler of `codecs`. "replace" follows the original: one U+FFFD for each byte of a
+                sentencepiece model that belongs to no character; with a tokenizer.json of code points, one for
+                each of consecutive byte ids that are not UTF-8 together.
             num_threads: maximum number of threads, for a long list. None: as in `encode`.
             unknown_ids: treatment of ids without a token, negative ones included: "raise", "skip" or "replace" (by
                 U+FFFD each).
@@ -1275,7 +963,8 @@ class Tokenizer(Encoder):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does.
+        """Decode each sequence of ids, in order, as `decode` does. A note of an error tells the index of the
+        sequence.
 
         Args:
             batch_of_ids: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
@@ -1284,8 +973,6 @@ class Tokenizer(Encoder):
             errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
 
         Raises:
-            InvalidTokenError, UnicodeDecodeError, LookupError, TypeError: as in `decode`. A note tells the index
-                of the sequence.
             ValueError: the offsets do not rise from 0 to the number of ids; an Arrow list is null.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -1308,17 +995,16 @@ class Tokenizer(Encoder):
         """Make a stream that decodes ids as they come and never gives half a character.
 
         Its `push` takes an id or several and gives the text that they complete; its `finish` gives the rest. A
-        model with more rows than its tokenizer has tokens may sample an id without a token: with
-        unknown_ids="skip" or "replace" the stream continues. A stream cannot take back text: if the first byte ids
-        of a run made characters, and all together are not UTF-8, only the ids after them become U+FFFD.
+        stream
+        cannot take back text: if the first byte ids of a run made characters, and all together are not UTF-8, only
+        the ids after them become U+FFFD.
 
         Args:
-            errors, unknown_ids, skip_special_tokens: as in `decode`.
+            errors, unknown_ids, skip_special_tokens: as in `decode`. A model with more rows than its tokenizer has
+                tokens may sample an id without a token: with "skip" or "replace" the stream continues.
 
         Raises:
-            ValueError: unknown_ids has another value, or a sentencepiece model changes decoded text by rules,
-                which need the whole text.
-            LookupError: no error handler has the name `errors`.
+            ValueError: a sentencepiece model changes decoded text by rules, which need the whole text.
 
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
         >>> [stream.push(token_id) for token_id in "né".encode()], stream.finish()
@@ -1340,13 +1026,6 @@ class Tokenizer(Encoder):
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """Give the bytes that each id adds to the text of all. Joined, they are what `decode_bytes` gives.
 
-        Args:
-            ids: as in `decode`.
-
-        Raises:
-            InvalidTokenError: an id has no token (a KeyError).
-            TypeError: ids are not integers; True and False are refused.
-
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
         """
@@ -1358,8 +1037,7 @@ class Tokenizer(Encoder):
     def token_to_id(self, token: bytes | str) -> int | None:
         """Find the id of a token, ordinary or special, by its bytes or its text; None if there is none.
 
-        If several tokens have these bytes, the lowest id counts. In a piece of code points a space stands for
-        U+2581, too.
+        If several tokens have these bytes, the lowest id counts. In a piece of code points a space is U+2581, too.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.token_to_id("ab"), tokenizer.token_to_id(b"abc")
@@ -1371,11 +1049,7 @@ class Tokenizer(Encoder):
     def id_to_token(self, token_id: int) -> bytes:
         """Give the bytes of an id; for control symbols and the unknown piece, their text in the model.
 
-        Args:
-            token_id: int – the id.
-
-        Raises:
-            InvalidTokenError: the id has no token (a KeyError).
+        Raises InvalidTokenError (a KeyError) if the id has no token.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).id_to_token(256)
         b'ab'
@@ -1415,8 +1089,7 @@ class Tokenizer(Encoder):
     def merges(self) -> list[tuple[int, int]]:
         """New list of pairs of ids in the order of merging: the merges given, or those that the ranks imply.
 
-        If ranks were not made by merging alone, two things may surprise: a token has no merge if merging its bytes
-        leaves several tokens, and a token may be made of tokens with greater ids.
+        A token has no merge if merging its bytes leaves several tokens, as some ranks do.
 
         >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).merges
         [(97, 98), (256, 99)]
@@ -1443,17 +1116,7 @@ class Tokenizer(Encoder):
 
     @property
     def bos_token_id(self) -> int | None:
-        """Id of the token that begins a text, such as `<s>`; None if there is none.
-
-        It is the first of these that names an existing token:
-
-        1. the file: `tokenizer_config.json`, `special_tokens_map.json` or `generation_config.json` of a folder,
-           else the control symbol of a sentencepiece model or the `unk_token` of a tokenizer.json;
-        2. the `template`: its first id begins a text, its last id ends it;
-        3. names of published vocabularies among the special tokens: `<s>`, `<|begin_of_text|>`, `</s>`,
-           `<|endoftext|>`, `<pad>` and so on.
-
-        It changes no ids: `encode` and `fingerprint` do not depend on it.
+        """Id of the token that begins a text, such as `<s>`; None if there is none. `roles` says how it is found.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<|endoftext|>": 256})
         >>> tokenizer.bos_token_id, tokenizer.eos_token_id
@@ -1463,7 +1126,7 @@ class Tokenizer(Encoder):
 
     @property
     def eos_token_id(self) -> int | None:
-        """Id of the token that ends a text, such as `</s>`; None if there is none. Found as `bos_token_id` is.
+        """Id of the token that ends a text, such as `</s>`; None if there is none. `roles` says how it is found.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"</s>": 256}).eos_token_id
         256
@@ -1474,15 +1137,18 @@ class Tokenizer(Encoder):
     def roles(self) -> dict[str, str]:
         """New map of roles to tokens: "bos", "eos", "unk", "sep", "pad", "cls" and "mask", those that it has.
 
-        They come from the tokenizer's file or the argument roles=. Otherwise the first token that the template
-        puts around a text is bos, and the last is eos. Otherwise a role goes to the first of these special tokens
-        that the tokenizer has:
+        A role goes to the first of these that is a token of this tokenizer:
 
-        - bos: `<s>`, `<|begin_of_text|>`, `<｜begin▁of▁sentence｜>`, `<bos>`, `<|bos|>`, `<|startoftext|>`,
-          `[BOS]`
-        - eos: `</s>`, `<|end_of_text|>`, `<｜end▁of▁sentence｜>`, `<eos>`, `<|eos|>`, `<|endoftext|>`, `[EOS]`
-        - pad: `<pad>`, `<|pad|>`, `<｜▁pad▁｜>`, `<|finetune_right_pad_id|>`, `[PAD]`
-        - unk, sep, cls, mask: `<unk>`, `<|unk|>`, `[UNK]`, and so on
+        1. the token of the argument roles=, or that its files name: `tokenizer_config.json`,
+           `special_tokens_map.json` or `generation_config.json` of a folder, else the control symbol of a
+           sentencepiece model or the `unk_token` of a tokenizer.json;
+        2. bos: the first id of `template`; eos: its last id;
+        3. the first of these special tokens. bos: `<s>`, `<|begin_of_text|>`, `<｜begin▁of▁sentence｜>`, `<bos>`,
+           `<|bos|>`, `<|startoftext|>`, `[BOS]`; eos: `</s>`, `<|end_of_text|>`, `<｜end▁of▁sentence｜>`, `<eos>`,
+           `<|eos|>`, `<|endoftext|>`, `[EOS]`; pad: `<pad>`, `<|pad|>`, `<｜▁pad▁｜>`,
+           `<|finetune_right_pad_id|>`, `[PAD]`; the others: `<unk>`, `<|unk|>`, `[UNK]`, and so on.
+
+        Roles change no ids: `encode` and `fingerprint` do not depend on them.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<|bos|>": 256, "[SEP]": 257}).roles
         {'bos': '<|bos|>', 'sep': '[SEP]'}
@@ -1493,7 +1159,7 @@ class Tokenizer(Encoder):
 
     @property
     def pad_token_id(self) -> int | None:
-        """Id of the token that fills up a batch; None if there is none. Found as `bos_token_id` is.
+        """Id of the token that fills up a batch; None if there is none. `roles` says how it is found.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<pad>": 256}).pad_token_id
         256
@@ -1502,7 +1168,7 @@ class Tokenizer(Encoder):
 
     @property
     def unk_token_id(self) -> int | None:
-        """Id for text that no other token covers; None if there is none. Found as `bos_token_id` is.
+        """Id for text that no other token covers; None if there is none. `roles` says how it is found.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<unk>": 256}).unk_token_id
         256
@@ -1511,11 +1177,11 @@ class Tokenizer(Encoder):
 
     @property
     def template(self) -> tuple[list[int], list[int]]:
-        """Ids before a text, and ids after it, such as `<s>` and `</s>`.
+        """Ids before a text, and ids after it, such as `<s>` and `</s>`; `encode` does not add them by default.
 
-        Only `encode_with_template` adds them. A tokenizer.json holds them. A sentencepiece model does not: its
-        template is the bos token before a text and nothing after it, as in transformers, unless `add_bos_token`
-        and `add_eos_token` of the `tokenizer_config.json` beside it say otherwise.
+        A tokenizer.json holds them. A sentencepiece model does not: its template is the bos token before a text
+        and nothing after it, as in transformers, unless `add_bos_token` and `add_eos_token` of the
+        `tokenizer_config.json` beside it say otherwise.
 
         >>> Tokenizer.from_merges([], pattern=None).template
         ([], [])
@@ -1582,8 +1248,6 @@ class Tokenizer(Encoder):
 
         >>> from fastbpe import train
         >>> tokenizer = train(["ab ab abc"], mode="codepoint", vocab_size=10)
-        >>> tokenizer.training_options["normalization_rule_name"]
-        'nmt_nfkc'
         >>> train(["ab ab abc"], **tokenizer.training_options) == tokenizer
         True
         """
@@ -1609,13 +1273,12 @@ class Tokenizer(Encoder):
 
         Args:
             tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of texts and
-                `AddedToken`s, which have flags: those that are added tokens already keep their ids, new ones get
-                the ids from n_vocab on, in order. One with special=True becomes a special token. An id may belong
-                to the ordinary token with this very text.
+                `AddedToken`s, which have flags: those that are there already keep their ids, new ones get the ids
+                from n_vocab on, in order. One with special=True becomes a special token. An id may belong to the
+                ordinary token with this very text.
 
-        Raises:
-            SpecialTokenError: a text is empty, a special token or an ordinary one, an id is taken, or an added
-                token has another id already.
+        Raises SpecialTokenError if a text is empty, a special token or an ordinary one, or has another id, or an
+        id is taken.
 
         >>> from fastbpe import AddedToken
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -1638,22 +1301,13 @@ class Tokenizer(Encoder):
         """Make a tokenizer with more special tokens. This tokenizer does not change.
 
         Args:
-            special_tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of
-                texts and `AddedToken`s, which have flags: those that are special tokens already keep their ids,
-                new ones get the ids from n_vocab on, in order.
+            special_tokens: as `tokens` of `with_tokens`, with its errors; each becomes a special token.
             reserved: int – number of further special tokens, without a use yet.
             reserved_name: str – their name, with {} for their number: from 0 on, without the names that are taken.
-            pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number. None: reserve
-                no more.
-            roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its token, old or new; see `roles`.
+            pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number.
+            roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its token, old or new; see `roles`. A
+                SpecialTokenError for another role or an unknown token.
 
-        Raises:
-            SpecialTokenError: a text is empty or an ordinary token, an id is taken, a special token has another
-                id already, or a role or its token is unknown.
-            ValueError: reserved or pad_to_multiple_of is out of range, or reserved_name has no {}.
-
-        >>> Tokenizer.from_merges([], pattern=None).with_special_tokens(["<s>", "</s>"]).special_tokens
-        {'<s>': 256, '</s>': 257}
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> tokenizer.with_special_tokens(["<s>"], reserved=2, reserved_name="<r{}>").special_tokens
         {'<s>': 256, '<r0>': 257, '<r1>': 258}
@@ -1663,14 +1317,8 @@ class Tokenizer(Encoder):
         256
         """
         new = self._new_tokens(special_tokens, "special_tokens", special=True)
-        new = adding.with_reserved(
-            new,
-            self._special,
-            self.n_vocab,
-            reserved=reserved,
-            reserved_name=reserved_name,
-            pad_to_multiple_of=pad_to_multiple_of,
-        )
+        known, n_vocab = self._special, self.n_vocab
+        new = adding.with_reserved(new, known, n_vocab, reserved, reserved_name, pad_to_multiple_of)
         extended = self._of(self._family.with_added(new, "special_tokens"))
         return extended if roles is None else extended._with_roles(roles)
 
@@ -1685,31 +1333,18 @@ class Tokenizer(Encoder):
 
         One merge makes each token, of two tokens: its makers. A token whose makers, and theirs, all stay is made
         as before, so a text keeps its ids (their new numbers) if none of them is made of a token that goes. A
-        token that was made of one is remade of what is left, if merging its bytes gives it again:
-
-        - with ranks (and with scores) any two neighbours that spell it will do;
-        - in a list of merges, two parts that are left get a new merge, after all others;
-        - else it stays if a text of its own makes it as a whole piece, where those are looked up first;
-        - else it goes, too. The report names it.
-
-        Every text is still decoded from its ids as before. Tokens that no merge made before stay unless they are
-        named. Special and added tokens go only by name; text with such a name is ordinary text then, which a
-        normalizer may change. An unused piece of a code-point model has no ids in texts, but merging passes
-        through it: without it, such texts get other ids.
+        token that was made of one is remade of what is left, or goes too. Every text is still decoded from its ids
+        as before. docs/vocabularies.md has the rules, and names the tokens that cannot go.
 
         Args:
-            tokens: ids, texts (special and added tokens before others) or bytes.
-            keep_ids: bool – keep the ids of the other tokens, with gaps for the removed ones; False:
-                number all from 0, in the old order, also over gaps that were there before. Code points: False.
+            tokens: ids, texts (special and added tokens before others; they go only by name) or bytes.
+            keep_ids: bool – keep the ids of the other tokens, with gaps for the removed ones; False: number all
+                from 0, in the old order, also over gaps that were there before. Code points: False.
 
         Returns:
             The tokenizer and the `IdMap` from its old ids: a pair with attributes tokenizer, id_map and report.
 
-        Raises:
-            ValueError: a token is unknown or cannot go (VocabularyError): a byte or character of the base, the
-                unknown piece, a bos, eos or pad symbol, a part of the template, a piece without which a character
-                could not be spelled; or keep_ids=True for code points.
-            TypeError: tokens is not a list.
+        Raises ValueError if a token is unknown or cannot go (VocabularyError), or keep_ids=True for code points.
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
         >>> new, id_map = old.without_tokens(["bc"])
@@ -1735,17 +1370,13 @@ class Tokenizer(Encoder):
         """Make a tokenizer that keeps the best tokens, or the tokens that a corpus uses. This one does not change.
 
         The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. With
-        each token stay the tokens that it is made of, so no other token goes or is made another way, and texts
-        whose ids all stay keep them. Arguments say which tokens stay:
-
-        - keep=n: n tokens, those that merge first (by rank, score or list).
-        - keep=n, corpus=…: n tokens, those that the corpus uses most; of equals, those that merge first.
-        - corpus=…, min_count=m: the tokens that the corpus uses m times or more (1 if it is not given).
+        each token stay the tokens that it is made of, so texts whose ids all stay keep them.
 
         Args:
-            keep: int – number of tokens that stay, with base and special tokens.
+            keep: int – number of tokens that stay, with base and special tokens: those that a corpus uses most; of
+                equals, and without a corpus, those that merge first (by rank, score or list).
             corpus: paths or texts, as `train` takes them, encoded as `encode_ordinary` does.
-            min_count: int – least number of uses.
+            min_count: int – without keep: the tokens stay that the corpus uses so many times or more; None: 1.
             keep_ids: bool – as in `without_tokens`.
             separator, text_field, format: options of reading the corpus, as for `train`.
 
@@ -1753,9 +1384,8 @@ class Tokenizer(Encoder):
             As `without_tokens`. report.makers has the tokens that stay only because others are made of them.
 
         Raises:
-            ValueError: keep and corpus are missing, or min_count is given with keep or without corpus;
-                keep is less than what always stays or more than there is; min_count is less than 1; the corpus is
-                empty; keep_ids=True for code points; an option of reading has no effect (OptionError).
+            ValueError: the arguments contradict each other; keep is less than what always stays or more than there
+                is; the corpus is empty; keep_ids=True for code points; an option has no effect (OptionError).
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
         >>> new, id_map = old.prune(corpus=["abc"])
@@ -1773,14 +1403,11 @@ class Tokenizer(Encoder):
         return self._remover().prune(number, counts, least, keep_ids)
 
     def id_map(self, old: Tokenizer) -> IdMap:
-        """Make the map from the ids of another tokenizer to the ids of this one.
+        """Make the map from the ids of another tokenizer, of any mode, to the ids of this one.
 
         Tokens are the same if their bytes and their kinds are: special and added tokens have a name, all others
         are text. A token that the other one does not have starts its embedding row from the ids that the other one
         gives to its bytes, merged without splitting, without its unknown id.
-
-        Args:
-            old: Tokenizer – the other tokenizer, of any mode.
 
         >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)
@@ -1788,23 +1415,16 @@ class Tokenizer(Encoder):
         >>> id_map, id_map.init_from[256:]
         (<fastbpe.IdMap from 257 ids to 259: 257 kept, 0 removed, 2 new>, ((98, 99), (256,), (256, 99)))
         """
-        from fastbpe.tokenizer.surgery.entries import TRANSLATIONS  # here, as the next: few programs need them
-        from fastbpe.vocabularies.between import map_between
+        from fastbpe.tokenizer.surgery.entries import map_families  # here: few programs need it
 
         if not isinstance(old, Tokenizer):
             raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
-        translate = TRANSLATIONS.get((self.mode, old.mode), bytes)
-        entries = ((token_id, (kind, translate(token))) for token_id, (kind, token) in self._family.entries())
-        return map_between(old._family.entries(), old.n_vocab, entries, self.n_vocab, old._family.speller())
+        return map_families(old._family, self._family)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of the tokenizer into a file, for `load` to read. The file appears whole or not at all.
+        """Write all of the tokenizer into a file, for `load` to read, in the format of its ending, as in `export`.
 
-        Args:
-            path: file to write. Its ending decides the format, as in `export`; native if it has none.
-
-        Raises:
-            FormatError: no format has this ending, or its format would lose something, which the message names.
+        A FormatError names what the format would lose; the file appears whole or not at all.
 
         >>> import pathlib, tempfile
         >>> from fastbpe import load
@@ -1835,34 +1455,29 @@ class Tokenizer(Encoder):
     ) -> Verification | None:
         """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
 
-        Formats:
+        Formats, with the endings of path that choose them if `format` is None:
 
-        - "native": everything.
-        - "huggingface": a tokenizer.json, with which tokenizers gives the ids of allowed_special="all".
-        - "tiktoken": tokens and ranks, without split pattern and special tokens. Byte level only.
-        - "gpt2": vocab.json and merges.txt, without split pattern. Byte level only.
-        - "minbpe": minbpe's .model. Byte level only.
-        - "tekken": Mistral's tekken.json: the special tokens have the first ids. Byte level only.
-        - "sentencepiece": a .model. Code points and Unigram only.
-        - "gguf": llama.cpp's GGUF, metadata without tensors.
-        - "boundless": a .model of BoundlessBPE's second version, without roles. Byte level only; with superwords
-          of whole words, only this format and "native" hold the tokenizer.
+        - "native" (`.fbpe`, or no ending): everything.
+        - "huggingface" (`.json`): a tokenizer.json, with which tokenizers gives the ids of allowed_special="all".
+        - "gguf" (`.gguf`): llama.cpp's, metadata without tensors.
+        - "sentencepiece" (`.model`): code points and Unigram only.
+        - byte level only: "tiktoken" (`.tiktoken`), without split pattern and special tokens; "gpt2" (a folder):
+          vocab.json and merges.txt, without split pattern; "minbpe" (`.model`); "tekken": Mistral's tekken.json,
+          whose special tokens have the first ids; "boundless" (`.model`): of BoundlessBPE's second version, the
+          only one beside "native" for superwords of whole words.
 
         Args:
             path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", a
                 path without `.json` is a folder for transformers, with a tokenizer_config.json beside the
                 tokenizer.json. The folder above must exist.
-            format: one of the formats. None: by the ending of path: `.fbpe` native, `.json` huggingface,
-                `.tiktoken`, `.gguf`, a folder gpt2, `.model` minbpe, for code points sentencepiece, or with
-                superwords of whole words boundless; native if path has no ending.
+            format: one of the formats, or None.
             verify: before writing, read the new files back and compare ids on the text of every token and on many
                 pairs of tokens: up to a second for the largest vocabularies. If the format lacks the split pattern
                 or the special tokens, the comparison supplies them.
             verify_text: further text to compare, line by line, also with the library that owns the format
                 (tokenizers, tiktoken, sentencepiece) if it is installed.
-            drop: parts to leave out, though ids of some texts change: ["normalizer"], since "gguf", "tiktoken",
-                "gpt2", "minbpe" and "tekken" cannot hold one. Then normalize texts before you encode them with the
-                file. Text that the normalizer does not change keeps its ids.
+            drop: parts to leave out, though ids of some texts change: ["normalizer"], for the formats that cannot
+                hold one. Then normalize texts before you encode them with the file.
             roles: as in `with_special_tokens`. Only "native", "huggingface" (a folder), "gguf" and "sentencepiece"
                 have a place for them.
 
@@ -1870,13 +1485,11 @@ class Tokenizer(Encoder):
             Number of texts compared, and the owner that took part; with drop, what was dropped and on which of the
             texts ids differ. None if there was nothing to compare.
 
-        Warns:
-            FormatWarning: a unigram model goes from sentencepiece to tokenizers or llama.cpp, or back, which add
-                scores in another precision: texts whose best two ways to cut nearly tie may get other ids.
-
         Raises:
             FormatError: the format cannot hold this vocabulary, or ids would differ; nothing is written. The
-                message names the loss, or a text with both lists of ids and the first token that differs.
+                message names the loss, or a text with both lists of ids and the first token that differs. (Ids of
+                a
+                unigram model may differ where the best two ways to cut nearly tie: a FormatWarning says so.)
 
         >>> import pathlib, tempfile
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
@@ -1888,16 +1501,8 @@ class Tokenizer(Encoder):
         """
         from fastbpe.tokenizer.export.export import export  # here: it imports all formats
 
-        named = self if roles is None else self._with_roles(roles)
-        return export(
-            path,
-            named,
-            format,
-            verify=verify,
-            verify_text=verify_text,
-            drop=drop,
-            has_roles=roles is not None,
-        )
+        named, has_roles = self if roles is None else self._with_roles(roles), roles is not None
+        return export(path, named, format, verify=verify, verify_text=verify_text, drop=drop, has_roles=has_roles)
 
     # Being a value
 
@@ -1965,13 +1570,8 @@ class Tokenizer(Encoder):
     @cached_property
     def _roles(self) -> Mapping[str, int | None]:
         """Id of each of own_tokens.ROLES."""
-        return own_tokens.find_roles(
-            self._family.named_roles(), self.template, self._special.ids, self._id_of_special_or_token
-        )
-
-    def _id_of_special_or_token(self, name: str) -> int | None:
-        token_id = self._special.ids.get(name)
-        return self.token_to_id(name) if token_id is None else token_id
+        named, special = self._family.named_roles(), self._special.ids
+        return own_tokens.find_roles(named, self.template, special, self.token_to_id)
 
     @cached_property
     def _pair_cuts(self) -> PairCuts | None:
@@ -2006,14 +1606,6 @@ class Tokenizer(Encoder):
 
     def _remake(self, model: Model | CodePointModel | None = None) -> Tokenizer:
         return Tokenizer(self._family.model if model is None else model, cache_bytes=0)
-
-
-def checked_cache_bytes(cache_bytes: int) -> int:
-    """Return cache_bytes as an int. Raises TypeError if it is none, ValueError below 0."""
-    cache_bytes = integer("cache_bytes", cache_bytes)
-    if cache_bytes < 0:
-        raise ValueError(f"cache_bytes={cache_bytes}: give the bytes that piece caches may take")
-    return cache_bytes
 
 
 def _unpickle(state: bytes) -> Tokenizer:

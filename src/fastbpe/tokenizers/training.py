@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from fastbpe._core.encode.offsets import piece_texts
+from fastbpe._utils.choices import Special
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FastbpeError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
 from fastbpe.tokenizer.load import load
-from fastbpe.tokenizer.tokenizer import Special
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document, pre_tokenizers
 from fastbpe.tokenizers.built import with_added

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from fastbpe._utils.choices import Special
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.tokenizer.internals import find_words
-from fastbpe.tokenizer.tokenizer import Special
 from fastbpe.tokenizers import document
 from fastbpe.tokenizers.components import WRITTEN, flat
 from fastbpe.tokenizers.encoding import Encoding

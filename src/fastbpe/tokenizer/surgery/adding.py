@@ -159,7 +159,6 @@ def with_reserved(
     new: Sequence[AddedToken],
     known: SpecialTokens,
     n_vocab: int,
-    *,
     reserved: int,
     reserved_name: str,
     pad_to_multiple_of: int | None,

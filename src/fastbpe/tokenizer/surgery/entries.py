@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import compress
+from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.merge_piece import merge_pieces
 from fastbpe._core.merge.segmented import best_ids
@@ -13,7 +14,11 @@ from fastbpe.model import CodePointModel, PieceType, Spelling
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts
 from fastbpe.tokenizer.families.spelling import merged_ids, spell_characters, spell_token
 from fastbpe.tokenizer.special_tokens import SpecialTokens
-from fastbpe.vocabularies.between import Entry, Speller
+from fastbpe.vocabularies.between import Entry, Speller, map_between
+
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.families.family import Family
+    from fastbpe.vocabularies.id_map import IdMap
 
 _KINDS = {
     PieceType.NORMAL: "text",
@@ -25,10 +30,17 @@ _KINDS = {
 }
 
 #: (mode of the new tokenizer, mode of the old one) → change of the bytes of a token, for entries and for spelling.
-TRANSLATIONS: dict[tuple[str, str], Callable[[bytes], bytes]] = {
+_TRANSLATIONS: dict[tuple[str, str], Callable[[bytes], bytes]] = {
     ("codepoint", "byte"): lambda token: token.replace(METASPACE_UTF8, b" "),
     ("byte", "codepoint"): lambda token: token.replace(b" ", METASPACE_UTF8),
 }
+
+
+def map_families(old: Family, new: Family) -> IdMap:
+    """Make the map from the ids of one family's vocabulary to the ids of another's; see `Tokenizer.id_map`."""
+    translate = _TRANSLATIONS.get((new.mode, old.mode), bytes)
+    entries = ((token_id, (kind, translate(token))) for token_id, (kind, token) in new.entries())
+    return map_between(old.entries(), old.n_ids, entries, new.n_ids, old.speller())
 
 
 def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
