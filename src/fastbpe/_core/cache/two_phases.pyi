@@ -5,15 +5,6 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 
 @final
 class TwoPhases:
-    """The two phases of a vocabulary.
-
-    words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
-    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
-    superwords: Vocabulary – the merges of the second phase, which join whole pieces. None: the second phase uses
-        the merges of the whole vocabulary, within pieces.
-    members: sequence of int – ids. A superword may hold any two of them side by side.
-    """
-
     def __new__(
         cls,
         words: Vocabulary,
@@ -27,5 +18,4 @@ class TwoPhases:
     @property
     def superwords(self) -> Vocabulary | None: ...
 
-def superword_ids(vocabulary: Vocabulary) -> list[int]:
-    """List the ids of the tokens that have a letter of English right before a space: they span words."""
+def superword_ids(vocabulary: Vocabulary) -> list[int]: ...

@@ -38,22 +38,12 @@ def decode(
     num_threads: int | None = None,
     unknown_ids: UnknownIds = "raise",
     skip_special_tokens: bool = False,
-) -> str:
-    """Decode ids to text. See `Tokenizer.decode`."""
-
-def token_to_id(self: _Decodes, token: bytes | str) -> int | None:
-    """Find the id of a token. See `Tokenizer.token_to_id`."""
-
-def id_to_token(self: _Decodes, token_id: int) -> bytes:
-    """Give the bytes of an id. See `Tokenizer.id_to_token`."""
-
-def check_errors(errors: DecodeErrors) -> None:
-    """Raise LookupError if no error handler has this name."""
+) -> str: ...
+def token_to_id(self: _Decodes, token: bytes | str) -> int | None: ...
+def id_to_token(self: _Decodes, token_id: int) -> bytes: ...
+def check_errors(errors: DecodeErrors) -> None: ...
 
 @final
 class TokenFinder:
-    """Function that finds the id of a token by its bytes or its text."""
-
     def __init__(self, vocabulary: Vocabulary, special: _HasIds) -> None: ...
-    def find(self, token: bytes | str) -> int | None:
-        """Find the id of a token, or return None."""
+    def find(self, token: bytes | str) -> int | None: ...

@@ -9,20 +9,13 @@ from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 
 @final
-class NormalizedText:
-    """Normalized text, which several Tokens may share."""
+class NormalizedText: ...
 
 @final
 class Tokens:
-    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder."""
-
     def __len__(self) -> int: ...
-    def ids(self) -> list[int]:
-        """Return the ids as a list."""
-
-    def to_array(self) -> Array:
-        """Return the ids as an array of uint32."""
-
+    def ids(self) -> list[int]: ...
+    def to_array(self) -> Array: ...
     def pieces(self, names: list[str]) -> list[str]:
         """Return the pieces; names: the piece of each id."""
 
@@ -34,8 +27,6 @@ class Tokens:
 
 @final
 class TokenEncoder:
-    """Encoder in code-point mode that gives the pieces and offsets of ids as well."""
-
     def __new__(cls, encoder: Encoder, normalizer: Normalizer) -> Self: ...
     def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0, seed: int = 0) -> Tokens:
         """Encode a text of UTF-8; each invalid byte counts as U+FFFD."""
@@ -57,5 +48,4 @@ class TokenEncoder:
     ) -> Tokens:
         """Return the tokens of a way to cut a text, drawn by its score."""
 
-def marks_spaces(encoder: Encoder) -> bool:
-    """Tell whether an encoder in code-point mode has spaces in its symbols where the model has U+2581."""
+def marks_spaces(encoder: Encoder) -> bool: ...

@@ -67,12 +67,9 @@ class Encoder:
         dropout: float | None = None,
         seed: int | None = None,
         with_template: bool = False,
-    ) -> list[int]:
-        """Encode a text. See `Tokenizer.encode`."""
-    def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]:
-        """Encode a text, special tokens like any other text. See `Tokenizer.encode_ordinary`."""
-    def encode_parts(self, parts: Iterable[tuple[str | bytes, bool]]) -> list[int]:
-        """Encode (text, trusted) parts. See `Tokenizer.encode_parts`."""
+    ) -> list[int]: ...
+    def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]: ...
+    def encode_parts(self, parts: Iterable[tuple[str | bytes, bool]]) -> list[int]: ...
     def encode_batch(
         self,
         texts: Iterable[str | bytes],
@@ -83,12 +80,10 @@ class Encoder:
         dropout: float | None = None,
         seed: int | None = None,
         with_template: bool = False,
-    ) -> list[list[int]]:
-        """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
+    ) -> list[list[int]]: ...
     def encode_ordinary_batch(
         self, texts: Iterable[str | bytes], *, num_threads: int | None = None
-    ) -> list[list[int]]:
-        """Encode each text as `encode_ordinary` does. See `Tokenizer.encode_ordinary_batch`."""
+    ) -> list[list[int]]: ...
     def encode_with_offsets(
         self,
         text: str | bytes,
@@ -97,8 +92,7 @@ class Encoder:
         disallowed_special: str | Collection[str] = "all",
         unit: Unit = "char",
         as_numpy: bool = False,
-    ) -> Any:
-        """Encode a text, and give the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
+    ) -> Any: ...
     def encode_batch_with_offsets(
         self,
         texts: Iterable[str | bytes],
@@ -107,8 +101,7 @@ class Encoder:
         disallowed_special: str | Collection[str] = "all",
         unit: Unit = "char",
         as_numpy: bool = False,
-    ) -> Any:
-        """Encode each text as `encode_with_offsets` does. See `Tokenizer.encode_batch_with_offsets`."""
+    ) -> Any: ...
     def _encode_with_lists(
         self,
         texts: Iterable[str | bytes],
@@ -131,8 +124,7 @@ class Encoder:
         num_threads: int | None = None,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = (),
-    ) -> int:
-        """Count the ids of a text. See `Tokenizer.count`."""
+    ) -> int: ...
     def _encode_to_array(
         self,
         texts: Iterable[str | bytes],

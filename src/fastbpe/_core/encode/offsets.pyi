@@ -5,28 +5,18 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.split.stages import Stage
 from fastbpe._core.text.special_tokens import SpecialMatcher
 
-def pieces(splitter: Splitter, text: str | bytes) -> list[tuple[int, int]]:
-    """Return (start, end) of each piece of a text, in characters; unmatched text is left out."""
-
+def pieces(splitter: Splitter, text: str | bytes) -> list[tuple[int, int]]: ...
 def staged_pieces(splitter: Splitter, stages: Stage, text: str | bytes) -> list[tuple[int, int]]:
     """Return (start, end) of each piece that the stages leave, in characters of the text that it comes from."""
 
-def sizes_of_tokens(pipeline: Pipeline, text: str, backward: bool) -> memoryview[int]:
-    """Return how many characters of a text lie before its token k, for each k up to their number."""
-
+def sizes_of_tokens(pipeline: Pipeline, text: str, backward: bool) -> memoryview[int]: ...
 def word_ends(
     pipeline: Pipeline, text: str, allowed: SpecialMatcher | None
-) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token.
-
-    Pieces without ids count, too.
-    """
-
+) -> tuple[list[int], list[tuple[int, str]]]: ...
 def traced_piece(pipeline: Pipeline, piece: str) -> list[tuple[int, int, int]]:
     """Return (id, end in bytes) of each token of a piece that no step splits. Only for characters."""
 
 def changed_pieces(splitter: Splitter, stages: Stage, text: str, is_first: bool) -> list[tuple[str, list[int]]]:
     """Return (piece, index in the text of the source of each character) for each piece that the stages leave."""
 
-def piece_texts(pipeline: Pipeline, text: str, tokens: SpecialMatcher | None) -> list[str]:
-    """Return the pieces of a text, normalized and changed by all steps, and the tokens found in it."""
+def piece_texts(pipeline: Pipeline, text: str, tokens: SpecialMatcher | None) -> list[str]: ...

@@ -9,15 +9,6 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 
 @final
 class Jobs:
-    """Jobs that encode or count some texts, for other compiled modules.
-
-    pipeline: the steps of each text.
-    texts: str, or bytes-like UTF-8.
-    allowed, disallowed: as in Pipeline.encode().
-    counting: count the ids instead of keeping them.
-    checked: bytes are known to be UTF-8.
-    """
-
     def __new__(
         cls,
         pipeline: Pipeline,

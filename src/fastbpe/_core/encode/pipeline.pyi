@@ -14,8 +14,6 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 
 @final
 class Pipeline:
-    """Steps that turn a text into ids, for any number of threads."""
-
     def __new__(
         cls,
         vocabulary: Vocabulary,
@@ -46,5 +44,4 @@ class Pipeline:
     @property
     def always(self) -> SpecialMatcher | None: ...
     @property
-    def used_bytes(self) -> int:
-        """Bytes of the piece caches of threads that are not encoding now."""
+    def used_bytes(self) -> int: ...

@@ -12,5 +12,4 @@ def encode_rows(
     allowed_special: str | Collection[str],
     disallowed_special: str | Collection[str],
     num_threads: int | None,
-) -> tuple[Array, Array]:
-    """Encode rows; return (uint32 ids of all end to end, int64 offsets into them: one more than rows)."""
+) -> tuple[Array, Array]: ...

@@ -8,8 +8,6 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 
 @final
 class ScratchPool:
-    """Pool of the scratches of one pipeline."""
-
     def __new__(cls, vocabulary: Vocabulary, cache_bytes: int) -> Self: ...
     @property
     def cache_bytes(self) -> int: ...

@@ -2,5 +2,4 @@
 
 from fastbpe._utils.choices import Unit
 
-def check_unit(unit: str) -> Unit:
-    """Return the unit of spans; ValueError unless it is "char", "byte" or "utf16"."""
+def check_unit(unit: str) -> Unit: ...

@@ -3,15 +3,8 @@
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.text.special_tokens import SpecialMatcher
 
-def may_cut(pipeline: Pipeline, allowed: SpecialMatcher | None, disallowed: SpecialMatcher | None) -> bool:
-    """Tell whether the parts of a text between safe cuts have the ids of the whole."""
-
-def cut_near(pipeline: Pipeline, text: str, start: int, near: int) -> int:
-    """Find the last safe cut in (start, near], or else the next one, or else the text's length.
-
-    The two characters beside a position decide whether it is one; text before and after them does not matter.
-    """
-
+def may_cut(pipeline: Pipeline, allowed: SpecialMatcher | None, disallowed: SpecialMatcher | None) -> bool: ...
+def cut_near(pipeline: Pipeline, text: str, start: int, near: int) -> int: ...
 def encode_part(
     pipeline: Pipeline, text: str, start: int, end: int, allowed: SpecialMatcher | None, after_fused: bool
 ) -> tuple[list[int], bool]:

@@ -9,6 +9,4 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 
 @final
 class Widths:
-    """Widths of the ids: of tokens, user-defined symbols, bytes and the unknown id."""
-
     def __new__(cls, vocabulary: Vocabulary, symbols: SpecialMatcher | None) -> Self: ...

@@ -2,8 +2,5 @@
 
 from typing import Any
 
-def fill_rows(ids: Any, starts: Any, counts: Any, columns: Any, out: Any) -> None:
-    """Copy ids[starts[i] : starts[i] + counts[i]] into row i of a matrix, from column columns[i] on."""
-
-def fill_mask(counts: Any, columns: Any, out: Any) -> None:
-    """Write counts[i] ones into row i of a matrix, from column columns[i] on."""
+def fill_rows(ids: Any, starts: Any, counts: Any, columns: Any, out: Any) -> None: ...
+def fill_mask(counts: Any, columns: Any, out: Any) -> None: ...

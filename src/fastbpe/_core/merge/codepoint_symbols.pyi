@@ -6,8 +6,6 @@ from typing_extensions import Self
 
 @final
 class CodePoints:
-    """The pieces of a code-point model as symbols."""
-
     def __new__(
         cls,
         piece_bytes: bytes,
@@ -44,11 +42,7 @@ class CodePoints:
     def expanded(self) -> list[int]:
         """Symbols that stand for several ids, which `expand` sets."""
 
-    def expand(self, expansions: list[list[int]]) -> None:
-        """Set the ids of each symbol in `expanded`: a list of ids, no more than the symbol has bytes."""
+    def expand(self, expansions: list[list[int]]) -> None: ...
+    def ids(self) -> list[int]: ...
 
-    def ids(self) -> list[int]:
-        """List the id of each symbol; the unknown id for symbols that are not a piece."""
-
-def surfaces(piece_bytes: bytes, piece_ends: bytes, types: bytes, unknown: bytes) -> tuple[bytes, bytes]:
-    """Return (bytes, ends): the bytes that each id adds to a decoded text, and their ends as uint32."""
+def surfaces(piece_bytes: bytes, piece_ends: bytes, types: bytes, unknown: bytes) -> tuple[bytes, bytes]: ...

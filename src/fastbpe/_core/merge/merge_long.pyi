@@ -2,5 +2,4 @@
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 
-def merge_in_windows(vocabulary: Vocabulary, piece: bytes, size: int) -> list[int]:
-    """Return the ids of one piece that is not empty, merged in windows of `size` bytes or more. For tests."""
+def merge_in_windows(vocabulary: Vocabulary, piece: bytes, size: int) -> list[int]: ...

@@ -3,12 +3,8 @@
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import Buffer
 
-def merge_alone(vocabulary: Vocabulary, piece: Buffer) -> list[int]:
-    """Return the ids that merging makes of a piece, even if the whole piece is a token."""
-
-def recover_merges(vocabulary: Vocabulary, limits: Buffer | None = None) -> dict[int, tuple[int, int]]:
-    """Return {merged id: (left id, right id)}: for each token, the last merge of its bytes."""
-
+def merge_alone(vocabulary: Vocabulary, piece: Buffer) -> list[int]: ...
+def recover_merges(vocabulary: Vocabulary, limits: Buffer | None = None) -> dict[int, tuple[int, int]]: ...
 def symbol_makers(vocabulary: Vocabulary) -> dict[int, tuple[int, int]]:
     """Return {symbol: (left symbol, right symbol)}: the last merge of each symbol of a code-point vocabulary."""
 

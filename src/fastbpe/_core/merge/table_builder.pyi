@@ -6,14 +6,11 @@ from fastbpe.model import Buffer
 
 def build_tables(
     tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | Buffer | None = None, *, affixed: bool = False
-) -> dict[str, Buffer]:
-    """Return the four buffers of a Vocabulary, by the names of its keyword arguments."""
-
+) -> dict[str, Buffer]: ...
 def build_look_ups(
     token_bytes: Buffer,
     token_ends: Buffer,
     merges: Iterable[tuple[int, int, int]] | Buffer | None = None,
     *,
     affixed: bool = False,
-) -> dict[str, Buffer]:
-    """Make the two other buffers of a Vocabulary from the two that hold its tokens; return all four by name."""
+) -> dict[str, Buffer]: ...

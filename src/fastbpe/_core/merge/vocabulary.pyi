@@ -14,8 +14,6 @@ SECTIONS: Final[tuple[str, ...]]
 
 @final
 class Vocabulary:
-    """Tokens and pairs of a vocabulary, over four buffers (see table_builder.build_tables)."""
-
     def __new__(
         cls,
         *,
@@ -31,13 +29,9 @@ class Vocabulary:
         drops_bytes: bool = False,
     ) -> Self: ...
     @property
-    def n_ids(self) -> int:
-        """One more than the greatest id."""
-
+    def n_ids(self) -> int: ...
     @property
-    def n_tokens(self) -> int:
-        """Number of ids that are tokens."""
-
+    def n_tokens(self) -> int: ...
     @property
     def drops_bytes(self) -> bool:
         """True if some byte is not a token."""
@@ -51,23 +45,9 @@ class Vocabulary:
         """Rules by which pieces are cut without merging, or None."""
 
     @property
-    def whole_piece_first(self) -> bool:
-        """True if a piece that is a token becomes that token, even if merging would make other ids of it."""
-
-    def find(self, token: bytes | str) -> int | None:
-        """Return the id of the token with these bytes, the lowest if several have them, or None."""
-
-    def has(self, token_id: int) -> bool:
-        """Return True if the id is a token."""
-
-    def tokens(self) -> list[bytes]:
-        """List the bytes of every id in order; `b""` where an id is not a token."""
-
-    def pair(self, left: int, right: int) -> tuple[int, int] | None:
-        """Return (priority, merged id) of a pair of ids, or None if it is not in the table.
-
-        In code-point mode pairs of the same score share their priority.
-        """
-
-    def sections(self) -> dict[str, memoryview]:
-        """Return the four buffers by name, as read-only memory views."""
+    def whole_piece_first(self) -> bool: ...
+    def find(self, token: bytes | str) -> int | None: ...
+    def has(self, token_id: int) -> bool: ...
+    def tokens(self) -> list[bytes]: ...
+    def pair(self, left: int, right: int) -> tuple[int, int] | None: ...
+    def sections(self) -> dict[str, memoryview]: ...

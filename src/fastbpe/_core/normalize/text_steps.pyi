@@ -8,26 +8,16 @@ from typing_extensions import Self, disjoint_base
 from fastbpe._core.normalize.unicode_forms import Form
 
 @disjoint_base
-class TextStep:
-    """Base of the steps. This one changes nothing."""
+class TextStep: ...
 
 @final
 class Mapped(TextStep):
-    """Step that replaces single characters.
-
-    table: dict of code point → str. It goes before `gone`, and this before `spaced`.
-    gone: (first, last) of code points to remove.
-    spaced: (first, last) of code points to put between two spaces.
-    """
-
     def __new__(
         cls, table: dict[int, str], gone: tuple[tuple[int, int], ...], spaced: tuple[tuple[int, int], ...]
     ) -> Self: ...
 
 @final
 class Changed(TextStep):
-    """Step that Python does."""
-
     def __new__(cls, change: Callable[[str], str], sources: Callable[[str], Sequence[int] | None]) -> Self: ...
     @property
     def change(self) -> Callable[[str], str]: ...
@@ -36,14 +26,10 @@ class Changed(TextStep):
 
 @final
 class Link:
-    """Step of a Front, and the one after it."""
-
     def __new__(cls, step: TextStep, then: Link | None) -> Self: ...
 
 @final
 class Front:
-    """Normalizer of the text between special tokens."""
-
     def __new__(cls, steps: list[TextStep], *, form: Form | None = None, prefix_space: bool = False) -> Self: ...
     @property
     def steps(self) -> list[TextStep]: ...

@@ -10,8 +10,6 @@ from fastbpe.model import Buffer
 
 @final
 class Segmenter:
-    """Rules by which a vocabulary cuts pieces into tokens."""
-
     def __new__(
         cls,
         kind: str,

@@ -8,12 +8,9 @@ from fastbpe.model import Buffer
 
 @final
 class Trie:
-    """Tokens by their bytes."""
-
     def __new__(cls, token_bytes: Buffer, token_ends: Buffer, ids: Buffer, scores: Buffer) -> Self: ...
     @property
     def n_units(self) -> int:
         """Number of units of the array."""
 
-    def prefixes(self, text: bytes) -> list[tuple[int, int]]:
-        """Return (length, id) of each token that a text begins with, the shortest first."""
+    def prefixes(self, text: bytes) -> list[tuple[int, int]]: ...

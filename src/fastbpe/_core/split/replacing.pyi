@@ -9,8 +9,6 @@ from fastbpe._core.split.splitter import Splitter
 
 @final
 class Replaced(TextStep):
-    """Step that puts one text in place of each match."""
-
     def __new__(cls, splitter: Splitter, content: bytes) -> Self: ...
     @property
     def splitter(self) -> Splitter: ...

@@ -8,8 +8,6 @@ from fastbpe._core.split.splitter import Splitter
 
 @final
 class Stage:
-    """Change of each piece, a splitter of what it has become, and the stages after it."""
-
     def __new__(
         cls,
         *,

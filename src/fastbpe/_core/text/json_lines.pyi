@@ -6,12 +6,7 @@ from typing_extensions import Self
 
 @final
 class JsonLines:
-    """Reader of a block of lines, for other compiled modules."""
-
     def __new__(cls, block: bytes, field: str) -> Self: ...
 
-def n_lines(block: bytes) -> int:
-    """Count the lines of a block; the last one may lack its newline."""
-
-def texts_of_lines(block: bytes, field: str) -> tuple[list[bytes | None], list[tuple[int, bytes]]]:
-    """Read the strings that lines of JSON hold under a field; return (texts, others)."""
+def n_lines(block: bytes) -> int: ...
+def texts_of_lines(block: bytes, field: str) -> tuple[list[bytes | None], list[tuple[int, bytes]]]: ...

@@ -7,6 +7,4 @@ from typing_extensions import Self
 
 @final
 class TextBatches:
-    """Reader of an iterable of texts, one batch at a time."""
-
     def __new__(cls, texts: Iterable[Any]) -> Self: ...

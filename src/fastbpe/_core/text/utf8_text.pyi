@@ -3,21 +3,13 @@
 from collections.abc import Iterable
 from typing import overload
 
-def to_utf8(text: str | bytes | bytearray | memoryview) -> bytes:
-    """Return the UTF-8 of a text: surrogate pairs as their character, lone surrogates as U+FFFD."""
-
-def utf8_size(texts: Iterable[str | bytes]) -> int:
-    """Count the bytes that `to_utf8` gives for all texts together, without making them."""
-
+def to_utf8(text: str | bytes | bytearray | memoryview) -> bytes: ...
+def utf8_size(texts: Iterable[str | bytes]) -> int: ...
 @overload
 def plain(text: str) -> str: ...
 @overload
 def plain(text: bytes) -> bytes: ...
-def n_valid(data: bytes) -> int:
-    """Count the bytes of valid UTF-8 before the first byte that is invalid or begins a truncated character."""
-
-def has_surrogates(text: str) -> bool:
-    """Return True if a str holds surrogates, in pairs or alone, which UTF-8 cannot express."""
-
+def n_valid(data: bytes) -> int: ...
+def has_surrogates(text: str) -> bool: ...
 def use_path(path: str) -> None:
     """Use the kernels of an instruction set from now on, as FASTBPE_SIMD does at import. For tests."""

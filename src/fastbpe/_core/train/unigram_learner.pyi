@@ -10,22 +10,16 @@ from fastbpe.model import Buffer
 
 @final
 class UnigramLearner:
-    """Learner of a unigram model."""
-
     def __new__(cls, pieces: list[bytes], scores: list[float], words: SentenceStore) -> Self: ...
     @property
     def n_pieces(self) -> int:
         """Number of pieces that are left."""
 
-    def abandon(self) -> None:
-        """Make threads that work for this stop soon, with an error."""
-
+    def abandon(self) -> None: ...
     def expect(self, slot: int, n_slots: int) -> array[float]:
         """Return how often each piece is expected in the words of a slot."""
 
-    def count_best(self, slot: int, n_slots: int) -> array[float]:
-        """Return how often each piece is on the best paths of the words of a slot."""
-
+    def count_best(self, slot: int, n_slots: int) -> array[float]: ...
     def maximize(self, expected: array[float]) -> None:
         """Take the scores that explain the counts best; drop pieces that are expected less than 0.5 times."""
 
@@ -39,14 +33,10 @@ class UnigramLearner:
         *,
         n_least: int,
         shrinking_factor: float,
-    ) -> None:
-        """Drop the pieces whose loss hurts least."""
-
+    ) -> None: ...
     def drop_unreachable(self) -> None:
         """Drop the pieces that the best path never takes."""
 
-    def pieces(self) -> list[tuple[bytes, float]]:
-        """List (piece, score)."""
+    def pieces(self) -> list[tuple[bytes, float]]: ...
 
-def add_floats(total: array[float], part: array[float]) -> None:
-    """Add to each number of an array of floats."""
+def add_floats(total: array[float], part: array[float]) -> None: ...
