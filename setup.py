@@ -39,7 +39,7 @@ OFTEN_CALLED = {"encoder", "decoder", "stream_decoder", "tokenizer_methods", "_m
 FOR_SIZE = {
     *("charsmap_builder", "charsmap_rules", "completions", "dropping", "kept_memory", "log_scores"),
     *("merges_as_ranks", "_messages", "scratch_pool", "sequence_merging", "sequence_vocabulary", "sequences"),
-    *("untrusted_ids", "spelled_symbols", "places", "by_character", "merge_dropout"),
+    *("untrusted_ids", "places", "by_character", "merge_dropout"),
 }
 # Folders and modules whose loops gain from -O3. The others are compiled with -O2: a tenth smaller, for 0.8 % more
 # instructions in a short `encode`, 1.4 % in a short `decode`, none in a long one; -Os costs 9 and 17 %. With -O2

@@ -10,7 +10,7 @@ import pytest
 
 import fastbpe.sentencepiece as face
 from fastbpe import FormatError, Tokenizer, load
-from fastbpe._core.segment.trie import Trie
+from fastbpe._core.segment.segmenter import Trie
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface import read_segmented
 from fastbpe.formats.huggingface.serde_numbers import serde_float

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from fastbpe._core.encode.batch_worker import encode_rows
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.row_batches import encode_rows
-from fastbpe._core.text.text_rows import TextRows
+from fastbpe._core.text.text_batches import TextRows
 from fastbpe._utils.batches import items_in
 from fastbpe._utils.optional_imports import require_numpy, require_pyarrow_for
 from fastbpe.errors import note_place

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 
 def encode(
+    caller: str,
     encoder: Encoder,
     n_vocab: int,
+    template: tuple[list[int], list[int]] | None,
     texts: Iterable[str | bytes],
     dtype: DType | None,
     out: Ids | None,
     dropout: float | None,
     seed: int | None,
-    template: tuple[list[int], list[int]] | None,
     allowed_special: Special,
     disallowed_special: Special,
     num_threads: int | None,
@@ -35,6 +36,7 @@ def encode(
     """Encode texts for `Tokenizer.encode_to_numpy` and `Tokenizer.encode_batch_to_numpy`.
 
     Args:
+        caller: name of the method, for an error.
         encoder: the tokenizer.
         n_vocab: all its ids are below it.
         template: ids before and behind each text; None: no ids.
@@ -43,7 +45,7 @@ def encode(
     Returns:
         (ids, offsets).
     """
-    numpy = require_numpy("encode_to_numpy")
+    numpy = require_numpy(caller)
     wanted = None if dtype is None and out is None else check_output(numpy, dtype, out)
     if dropout is None and seed is None:
         found, places = encoder._encode_to_array(texts, allowed_special, disallowed_special, num_threads)

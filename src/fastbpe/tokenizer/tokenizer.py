@@ -462,10 +462,9 @@ class Tokenizer(Encoder):
         >>> tokenizer.encode_to_numpy("abc"), tokenizer.encode_to_numpy("abc", dtype="uint16")
         (array([256,  99], dtype=uint32), array([256,  99], dtype=uint16))
         """
-        return numpy_output.encode(
-            *(self, self.n_vocab, (text,), dtype, out, dropout, seed, self.template if with_template else None),
-            *(allowed_special, disallowed_special, num_threads),
-        )[0]
+        facts = ("encode_to_numpy", self, self.n_vocab, self.template if with_template else None)
+        special = allowed_special, disallowed_special
+        return numpy_output.encode(*facts, (text,), dtype, out, dropout, seed, *special, num_threads)[0]
 
     @overload
     def encode_batch_to_numpy(
@@ -508,10 +507,9 @@ class Tokenizer(Encoder):
         >>> ids.tolist(), offsets.tolist()
         ([256, 256, 99], [0, 1, 3])
         """
-        return numpy_output.encode(
-            *(self, self.n_vocab, texts, dtype, out, dropout, seed, self.template if with_template else None),
-            *(allowed_special, disallowed_special, num_threads),
-        )
+        facts = ("encode_batch_to_numpy", self, self.n_vocab, self.template if with_template else None)
+        special = allowed_special, disallowed_special
+        return numpy_output.encode(*facts, texts, dtype, out, dropout, seed, *special, num_threads)
 
     def to_arrow(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fastbpe._core.train.word_counter import characters
+from fastbpe._core.train.sentence_store import characters
 from fastbpe.errors import SpecError
 from fastbpe.model import Spec
 from fastbpe.training.codepoint_counting import BOUNDARY, CountedWords

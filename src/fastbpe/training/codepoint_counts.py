@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastbpe._core.train.piece_table import PieceTable
-from fastbpe._core.train.word_counter import characters
+from fastbpe._core.train.sentence_store import characters
 from fastbpe.errors import FormatError, OptionError, SpecError, TrainingError
 from fastbpe.formats.piece_counts import SENTENCE_NUMBERS, Words
 from fastbpe.formats.sentencepiece import specs

@@ -20,10 +20,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fastbpe._core.train.counted_sentences import CountedSentences
 from fastbpe._core.train.log_scores import log_probabilities
 from fastbpe._core.train.seed_pieces import SeedFinder
-from fastbpe._core.train.sentence_store import SentenceStore, sorted_words
+from fastbpe._core.train.sentence_store import CountedSentences, SentenceStore, sorted_words
 from fastbpe._core.train.unigram_learner import UnigramLearner, add_floats
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from fastbpe._core.train.language_choice import LanguageChoice
-from fastbpe._core.train.parity_learner import ParityLearner
+from fastbpe._core.train.parity_learner import ParityLearner, TokenTexts
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe._core.train.token_texts import TokenTexts
 from fastbpe.training.ids import read_sequences
 from fastbpe.training.piece_counts import PieceCounts, table_of
 

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.encode.widths cimport Widths
+from fastbpe._core.encode.codepoint_spans cimport Widths
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer
 from fastbpe._core.segment.lattice cimport Lattice, Paths
 

@@ -21,7 +21,7 @@ from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normal
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.encode.widths cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER
+from fastbpe._core.encode.codepoint_spans cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.merge.segmented cimport add_token

@@ -1,11 +1,19 @@
-from libc.stdint cimport uint8_t, uint32_t
+"""Spans of ids in code-point mode.
+
+Each id tells how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown id stands
+for the bytes of one unknown character, or of several in a row; the byte ids of a character stand next to each other and
+together for its bytes. The normalizer notes for each byte it writes the offset in the text that it comes from.
+"""
+
+from libc.stdint cimport uint32_t, uint8_t
 
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans
-from fastbpe._core.encode.widths cimport Widths
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+
 
 cdef int merge_characters_with_spans(
     const Tables* tables, Widths widths, uint32_t fused, const uint8_t* data, size_t n, size_t start, Scratch* scratch
@@ -16,3 +24,18 @@ cdef void spans_as_tokenizers(
     Spans* spans, size_t first, const uint8_t* text, size_t n, const Ids* prefixed, bint removes_spaces
 ) noexcept nogil
 cdef bint has_metaspace(const uint8_t* text, size_t n) noexcept nogil
+
+
+cdef extern from *:
+    # Values in place of a width; as Cython enums they would be ints.
+    """
+    #define FASTBPE_UNKNOWN_CHARACTER 0u
+    #define FASTBPE_BYTE_OF_CHARACTER UINT32_MAX
+    """
+    const uint32_t UNKNOWN_CHARACTER "FASTBPE_UNKNOWN_CHARACTER"  # as many bytes as the character has
+    const uint32_t BYTE_OF_CHARACTER "FASTBPE_BYTE_OF_CHARACTER"  # one of the byte ids that a character has
+
+
+cdef class Widths:
+    cdef uint32_t* of  # id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
+    cdef size_t n_ids

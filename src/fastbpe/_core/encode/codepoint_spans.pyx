@@ -1,11 +1,13 @@
 """Spans of ids in code-point mode.
 
-Each id tells how many bytes of normalized text it stands for: the length of its piece. The unknown id stands for the
-bytes of one unknown character, or of several in a row; the byte ids of a character stand next to each other and
+Each id tells how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown id stands
+for the bytes of one unknown character, or of several in a row; the byte ids of a character stand next to each other and
 together for its bytes. The normalizer notes for each byte it writes the offset in the text that it comes from.
 """
 
-from libc.stdint cimport uint8_t, uint32_t
+cimport cython
+from libc.stdint cimport uint32_t, uint8_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memchr
 
 from fastbpe._core.common.hash_tables cimport NONE
@@ -14,9 +16,11 @@ from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
 from fastbpe._core.encode.sentence_totals cimport encode_words
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id
-from fastbpe._core.encode.widths cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER, Widths
-from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+
 
 cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 
@@ -144,3 +148,39 @@ cdef inline size_t _before(const uint8_t* text, size_t at) noexcept nogil:
     while at and text[at] & 0xC0 == 0x80:
         at -= 1
     return at
+
+
+@cython.final
+cdef class Widths:
+    """Widths of the ids: of tokens, user-defined symbols, bytes and the unknown id."""
+
+    def __cinit__(self, Vocabulary vocabulary not None, SpecialMatcher symbols):
+        cdef const Characters* characters = vocabulary.tables.characters
+        cdef size_t n_symbols = 0 if symbols is None else len(symbols.tokens), i
+        cdef size_t n_bytes = 256 if characters.has_bytes else 0
+        cdef uint32_t token, start = 0
+        self.n_ids = characters.unknown_id + 1
+        for i in range(vocabulary.tables.n_ids):
+            if characters.ids[i] < EXPANDED:
+                self.n_ids = max(self.n_ids, <size_t> characters.ids[i] + 1)
+        for i in range(n_bytes):
+            self.n_ids = max(self.n_ids, <size_t> characters.byte_ids[i] + 1)
+        for i in range(n_symbols):
+            self.n_ids = max(self.n_ids, <size_t> symbols._ids[i] + 1)
+        self.of = <uint32_t*> calloc(self.n_ids, sizeof(uint32_t))
+        if self.of == NULL:
+            raise MemoryError(f"no memory for {self.n_ids} widths")
+        for i in range(vocabulary.tables.n_ids):
+            token = characters.ids[i]
+            if token < EXPANDED:
+                self.of[token] = vocabulary.tables.token_ends[i] - start
+            start = vocabulary.tables.token_ends[i]
+        for i in range(n_symbols):
+            self.of[symbols._ids[i]] = <uint32_t> len(symbols.tokens[i])
+        for i in range(n_bytes):
+            self.of[characters.byte_ids[i]] = BYTE_OF_CHARACTER
+        if not characters.has_bytes:
+            self.of[characters.unknown_id] = UNKNOWN_CHARACTER
+
+    def __dealloc__(self):
+        free(self.of)

@@ -8,7 +8,7 @@ from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.trim_spans import SpanTrimmer
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._core.normalize.codepoint_steps import Normalizing
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizing
 from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.split.stages import Stage

@@ -21,7 +21,7 @@ from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.ids.id_lists cimport Array, ids_list
 from fastbpe._core.merge.merge_dropout cimport rate_of
 from fastbpe._core.merge.vocabulary cimport Vocabulary
-from fastbpe._core.normalize.codepoint_steps cimport Normalizing
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizing
 from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.split.stages cimport Stage

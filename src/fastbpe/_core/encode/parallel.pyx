@@ -24,7 +24,7 @@ from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
-from fastbpe._core.text.text_rows cimport TextRows
+from fastbpe._core.text.text_batches cimport TextRows
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_prefetch, text_release, text_view
 from fastbpe._core.common.interrupts cimport check_signals
 

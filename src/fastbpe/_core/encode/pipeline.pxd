@@ -2,9 +2,9 @@ from libc.stdint cimport uint8_t
 
 from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool
-from fastbpe._core.encode.widths cimport Widths
+from fastbpe._core.encode.codepoint_spans cimport Widths
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
-from fastbpe._core.normalize.codepoint_steps cimport Normalizing
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizing
 from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.normalize.unicode_forms cimport Form
 from fastbpe._core.split.splitter cimport Splitter

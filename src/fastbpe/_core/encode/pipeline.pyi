@@ -6,7 +6,7 @@ from typing_extensions import Self
 
 from fastbpe._core.cache.two_phases import TwoPhases
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._core.normalize.codepoint_steps import Normalizing
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizing
 from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.split.stages import Stage

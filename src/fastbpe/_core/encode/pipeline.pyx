@@ -47,13 +47,12 @@ from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, not
 from fastbpe._core.encode.sentence_totals cimport encode_words
 from fastbpe._core.encode.spans cimport add_span_of_id
 from fastbpe._core.encode.superwords cimport n_complete
-from fastbpe._core.encode.widths cimport Widths
+from fastbpe._core.encode.codepoint_spans cimport Widths
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
-from fastbpe._core.normalize.codepoint_steps cimport Normalizing
-from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, Normalizing, normalized_free
 from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.segment.segmenter cimport SENTENCE
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_add

@@ -20,11 +20,9 @@ from libc.stdlib cimport free, malloc
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
-from fastbpe._core.merge.spelled_symbols cimport NO_SUCH_TOKEN, Spelling
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.merge.vocabulary cimport NO_SUCH_TOKEN, Spelling, Tables, Vocabulary
 from fastbpe._core.segment.best_path cimport Step, WideStep, search_piece, search_sentence, search_with_margin
-from fastbpe._core.segment.segmenter cimport SENTENCE, UNIGRAM, WORD_PIECE, Segmenting
-from fastbpe._core.segment.trie cimport Unit, child, find_whole
+from fastbpe._core.segment.segmenter cimport SENTENCE, UNIGRAM, WORD_PIECE, Segmenting, Unit, child, find_whole
 
 from fastbpe.errors import VocabularyError
 

@@ -18,8 +18,9 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.merge_short cimport MAX_SHORT, merge_in_place
-from fastbpe._core.merge.spelled_symbols cimport MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spelling
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token
+from fastbpe._core.merge.vocabulary cimport (
+    MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spelling, Tables, Vocabulary, find_token,
+)
 
 from fastbpe.errors import VocabularyError
 

@@ -1,9 +1,15 @@
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+"""Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable.
+
+A Vocabulary builds no tables. It takes four buffers, which table_builder.build_tables() made or which lie in a
+memory-mapped file, checks that no look-up can read outside of them or run for ever, and keeps them alive.
+`SpelledSymbols` says how one spells base symbols that are characters.
+"""
+
 from cpython.buffer cimport Py_buffer
+from libc.stdint cimport int32_t, uint32_t, uint8_t
 
 from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot, find_piece, same_bytes
 from fastbpe._core.merge.codepoint_symbols cimport Characters
-from fastbpe._core.merge.spelled_symbols cimport SpelledSymbols, Spelling
 from fastbpe._core.segment.segmenter cimport Segmenter, Segmenting
 
 
@@ -77,3 +83,35 @@ cdef inline uint32_t confirm_token(
     if t.token_ends[candidate] - start == n and same_bytes(t.token_bytes + start, piece, n):
         return candidate
     return find_token(t, piece, n)
+
+
+cdef enum:
+    MAX_AFFIX_BYTES = 256  # longest prefix or suffix of base symbols
+
+
+cdef extern from *:
+    """
+    #define FASTBPE_NO_SUCH_TOKEN (UINT32_MAX - 1)
+    """
+    # As `Spelling.unknown_id`: the model names an unknown token that its vocabulary does not have.
+    const uint32_t NO_SUCH_TOKEN "FASTBPE_NO_SUCH_TOKEN"
+
+
+cdef struct Spelling:
+    # How the tokens of a vocabulary of characters spell the base symbols of a piece.
+    const uint8_t* prefix  # of each character but the first one of a piece
+    size_t n_prefix
+    const uint8_t* suffix  # of the last character of a piece
+    size_t n_suffix
+    uint32_t unknown_id  # of characters without a token; NONE: they are left out; or NO_SUCH_TOKEN
+    bint fuses  # unknown characters in a row are one token
+    bint has_bytes  # byte fallback: a character becomes the tokens of its bytes, if all have one
+    uint32_t byte_ids[256]  # for byte fallback; NONE: the byte has no token
+    bint traces  # merging gives the length of each token, too
+
+
+cdef class SpelledSymbols:
+    cdef Spelling spelling
+    cdef Spelling tracing  # the same, with lengths
+    cdef bytes _prefix
+    cdef bytes _suffix

@@ -1,11 +1,8 @@
-"""Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable."""
-
 from typing import Any, Final, final
 
 from typing_extensions import Self
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
-from fastbpe._core.merge.spelled_symbols import SpelledSymbols
 from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe.model import Buffer
 
@@ -51,3 +48,15 @@ class Vocabulary:
     def tokens(self) -> list[bytes]: ...
     def pair(self, left: int, right: int) -> tuple[int, int] | None: ...
     def sections(self) -> dict[str, memoryview]: ...
+
+@final
+class SpelledSymbols:
+    def __new__(
+        cls,
+        *,
+        prefix: bytes = b"",
+        suffix: bytes = b"",
+        unknown_id: int | None = None,
+        fuses: bool = False,
+        byte_ids: list[int] | None = None,
+    ) -> Self: ...

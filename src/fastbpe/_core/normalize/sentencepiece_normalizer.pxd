@@ -1,4 +1,12 @@
-from libc.stdint cimport uint8_t, uint32_t
+"""Normalizes text for code-point vocabularies as sentencepiece does: rules, white space, user-defined symbols.
+
+Most characters begin no rule. A bit map has one bit for each character that says so. A table replaces ASCII
+characters that are followed by ASCII.
+`Normalizing` has the settings of code-point mode: the steps before a text is split, one step after its ids are made.
+`tests/reference/normalization.py` is the slow twin.
+"""
+
+from libc.stdint cimport uint32_t, uint8_t
 
 from fastbpe._core.normalize.charsmap_rules cimport Rules
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
@@ -49,3 +57,17 @@ cdef class Normalizer:
     cdef int finish(self, Normalized* out) noexcept nogil
     cdef int run(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil
     cdef object _normalized(self, bytes text, bint with_offsets)
+
+
+cdef class Normalizing:
+    cdef readonly Normalizer normalizer  # None: texts are split without normalization
+    cdef readonly bint dummy_prefix  # if there is no normalizer: put a space before each text
+    cdef readonly bint prefix_always  # put a space before each text between tokens that does not begin with one
+    cdef readonly bint prefix_first  # the same, only at the beginning of a text
+    cdef readonly SpecialMatcher symbols  # user-defined symbols; None: there are none
+    cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between
+    cdef readonly Normalizer to_spaces  # if there is no normalizer: for U+2581 where spans are asked for
+    cdef readonly bint as_tokenizers  # give the spans that tokenizers gives; False: sentencepiece's
+    cdef readonly bint removes_spaces  # the normalizer makes one space of several
+    cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids do not change
+    cdef uint32_t fused  # several of this id in a row become one; NONE: no id

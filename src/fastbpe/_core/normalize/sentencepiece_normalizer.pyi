@@ -2,6 +2,8 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
 @final
 class Normalizer:
     def __new__(
@@ -23,3 +25,37 @@ class Normalizer:
     def normalize(self, text: bytes) -> bytes: ...
     def normalize_with_offsets(self, text: bytes) -> tuple[bytes, list[int]]:
         """Return the normalized text, and for each of its bytes and its end the offset of its source in `text`."""
+
+@final
+class Normalizing:
+    def __new__(
+        cls,
+        normalizer: Normalizer | None,
+        *,
+        dummy_prefix: bool,
+        prefix: str = "",
+        symbols: SpecialMatcher | None,
+        cuttable: bool,
+        fused: int | None,
+        to_spaces: Normalizer,
+        as_tokenizers: bool,
+        removes_spaces: bool,
+    ) -> Self: ...
+    @property
+    def normalizer(self) -> Normalizer | None: ...
+    @property
+    def dummy_prefix(self) -> bool: ...
+    @property
+    def prefix_always(self) -> bool: ...
+    @property
+    def prefix_first(self) -> bool: ...
+    @property
+    def symbols(self) -> SpecialMatcher | None: ...
+    @property
+    def cuttable(self) -> bool: ...
+    @property
+    def to_spaces(self) -> Normalizer: ...
+    @property
+    def as_tokenizers(self) -> bool: ...
+    @property
+    def removes_spaces(self) -> bool: ...

@@ -2,23 +2,24 @@
 
 Most characters begin no rule. A bit map has one bit for each character that says so. A table replaces ASCII
 characters that are followed by ASCII.
+`Normalizing` has the settings of code-point mode: the steps before a text is split, one step after its ids are made.
 `tests/reference/normalization.py` is the slow twin.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.gil_yield cimport yield_gil_at
+from fastbpe._core.common.hash_tables cimport NONE, load64
 from fastbpe._core.common.memory cimport grown
+from fastbpe._core.common.utf8 cimport char_bytes
 from fastbpe._core.normalize.charsmap_rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport first_invalid
-from fastbpe._core.common.hash_tables cimport load64
-from fastbpe._core.common.utf8 cimport char_bytes
 
 from fastbpe._core.normalize.charsmap_rules import words_stay
 
@@ -404,3 +405,38 @@ cdef inline int _advance(
     out.at = at
     out.after_space = after_space
     return 0
+
+
+@cython.final
+cdef class Normalizing:
+    """Steps of code-point mode.
+
+    normalizer: Normalizer or None – normalizes texts and writes no U+2581 if the vocabulary has spaces in its
+        place. None: the text itself, with a space before it if dummy_prefix, equals the normalized one.
+    dummy_prefix: bool – if there is no normalizer, put a space before each text.
+    prefix: "always", "first" or "" – put a space before normalized text that does not begin with one: before each
+        text between tokens, only at the beginning of a text, or never.
+    symbols: SpecialMatcher or None – user-defined symbols, in their normalized form.
+    cuttable: bool – a letter or number before a space always ends a word, and the space begins the next: a safe
+        cut is between them.
+    fused: int or None – several of this id in a row become one.
+    to_spaces: Normalizer – without a normalizer, writes texts with U+2581 as the vocabulary spells them, where
+        spans are asked for.
+    as_tokenizers: bool – give the spans that tokenizers gives; False: sentencepiece's.
+    removes_spaces: bool – the normalizer makes one space of several.
+    """
+    def __cinit__(
+        self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,
+        bint cuttable, fused, Normalizer to_spaces not None, bint as_tokenizers, bint removes_spaces,
+    ):
+        self.normalizer = normalizer
+        self.to_spaces = to_spaces
+        self.as_tokenizers = as_tokenizers
+        self.removes_spaces = removes_spaces
+        self.prefix_always = prefix == "always"
+        self.prefix_first = prefix == "first"
+        self.dummy_prefix = dummy_prefix
+        self.symbols = symbols
+        self.cuttable = cuttable
+        self.fused = NONE if fused is None else fused
+        self.only_prefixes = normalizer is None and not prefix and symbols is None and fused is None

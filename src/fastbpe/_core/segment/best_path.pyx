@@ -15,7 +15,7 @@ from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.utf8 cimport fb_char_bytes
-from fastbpe._core.segment.trie cimport Unit
+from fastbpe._core.segment.segmenter cimport Unit
 
 ctypedef fused AnyStep:
     Step

@@ -18,8 +18,7 @@ from fastbpe._core.common.growing cimport grow, reserve
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE, mix
 from fastbpe._core.common.interrupts cimport now
 from fastbpe._core.common.utf8 cimport fb_char_bytes
-from fastbpe._core.segment.segmenter cimport Segmenting
-from fastbpe._core.segment.trie cimport Unit
+from fastbpe._core.segment.segmenter cimport Segmenting, Unit
 
 cdef enum:
     LEAST_ITEMS = 256  # that the growing arrays begin with space for

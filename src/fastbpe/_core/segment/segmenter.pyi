@@ -1,11 +1,8 @@
-"""Segmenter: cuts pieces into the tokens of a vocabulary without merging."""
-
 from array import array
 from typing import final
 
 from typing_extensions import Self
 
-from fastbpe._core.segment.trie import Trie
 from fastbpe.model import Buffer
 
 @final
@@ -31,3 +28,12 @@ class Segmenter:
     @property
     def kind(self) -> str:
         """Kind of the vocabulary."""
+
+@final
+class Trie:
+    def __new__(cls, token_bytes: Buffer, token_ends: Buffer, ids: Buffer, scores: Buffer) -> Self: ...
+    @property
+    def n_units(self) -> int:
+        """Number of units of the array."""
+
+    def prefixes(self, text: bytes) -> list[tuple[int, int]]: ...

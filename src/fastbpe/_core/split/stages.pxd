@@ -1,7 +1,15 @@
+"""Steps with a splitter that change text: replaced matches, and stages of pre-tokenizers (ByteLevel, Metaspace).
+
+A splitter cannot say that: its pieces are parts of the text. So the pieces of the first splitter go through stages.
+Each changes a piece, and may split what it has become with a splitter of its own. The pieces that the last stage
+leaves lie end to end in memory of their own, and go to the piece cache from there.
+"""
+
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.common.places cimport Places
+from fastbpe._core.normalize.text_steps cimport TextStep
 from fastbpe._core.split.splitter cimport Ends, Splitter
 
 
@@ -42,3 +50,11 @@ cdef class Stage:
     ) except -1 nogil
     cdef int _split(self, size_t begin, Ends* ends, Staged* staged) except -1 nogil
     cdef bint _begins_with_prefix(self, const uint8_t* data, size_t n) noexcept nogil
+
+
+cdef class Replaced(TextStep):
+    cdef readonly Splitter splitter
+    cdef bytes _owner
+    cdef const uint8_t* _content
+    cdef size_t _n_content
+    cdef inline bint _is_same(self, const uint8_t* match, size_t n) noexcept nogil

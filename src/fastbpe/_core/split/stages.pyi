@@ -1,9 +1,8 @@
-"""Stages of pre-tokenizers that change the text of pieces, such as ByteLevel and Metaspace of tokenizers."""
-
 from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.normalize.text_steps import TextStep
 from fastbpe._core.split.splitter import Splitter
 
 @final
@@ -26,3 +25,9 @@ class Stage:
     def needs_first(self) -> bool: ...
     @property
     def holds_gil(self) -> bool: ...
+
+@final
+class Replaced(TextStep):
+    def __new__(cls, splitter: Splitter, content: bytes) -> Self: ...
+    @property
+    def splitter(self) -> Splitter: ...

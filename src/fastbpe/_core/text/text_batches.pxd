@@ -1,3 +1,13 @@
+"""Batches of texts: of an iterable, so that memory stays bounded; and rows of one buffer of UTF-8, as Arrow has them.
+
+An iterable may give texts without end. Each batch is encoded before the next is read.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from fastbpe._core.text.utf8_text cimport Text
+
+
 cdef class TextBatches:
     cdef object _iterator, _error
     cdef bint _is_over
@@ -5,3 +15,14 @@ cdef class TextBatches:
     cdef Py_ssize_t first  # index of its first text among all texts
     cdef size_t n_units  # length of its texts together
     cdef list next(self)
+
+
+cdef class TextRows:
+    cdef const uint8_t[::1] _data
+    cdef const uint8_t[::1] _offsets  # bytes of int32 or, if _wide, int64
+    cdef const uint8_t[::1] _validity  # bits; empty: no row is null
+    cdef size_t _first  # row of the buffers that is the first here
+    cdef size_t _n
+    cdef bint _wide
+    cdef bint _has_nulls
+    cdef int view(self, size_t row, Text* out) except -1

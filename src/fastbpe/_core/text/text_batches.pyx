@@ -1,9 +1,13 @@
-"""Batches of texts, so that memory stays bounded.
+"""Batches of texts: of an iterable, so that memory stays bounded; and rows of one buffer of UTF-8, as Arrow has them.
 
 An iterable may give texts without end. Each batch is encoded before the next is read.
 """
 
 cimport cython
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
+
+from fastbpe._core.text.utf8_text cimport Text, first_invalid, not_utf8
 
 from fastbpe._utils.batches import items_in
 
@@ -57,3 +61,55 @@ cdef class TextBatches:
                 return out
         self._is_over = True
         return out
+
+
+@cython.final
+cdef class TextRows:
+    """Texts in one buffer, read without an object for each.
+
+    data: bytes of all texts.
+    offsets: little-endian integers: row i has the bytes offsets[i] to offsets[i + 1].
+    validity: bit i, from the lowest of each byte on, is 0 if row i is null; None: no row is. A null row is empty.
+    first, n: the rows, counted in the buffers.
+    wide: offsets have 64 bits, not 32.
+    """
+
+    def __cinit__(self, data, offsets, validity, size_t first, size_t n, *, bint wide):
+        self._data = memoryview(b"" if data is None else data).cast("B")
+        self._offsets = memoryview(b"" if offsets is None else offsets).cast("B")
+        self._has_nulls = validity is not None
+        self._validity = memoryview(b"" if validity is None else validity).cast("B")
+        self._first, self._n, self._wide = first, n, wide
+        if n and <size_t> len(self._offsets) < (first + n + 1) * (8 if wide else 4):
+            raise ValueError(f"{len(self._offsets)} bytes of offsets are too few for rows {first} to {first + n}")
+        if self._has_nulls and <size_t> len(self._validity) * 8 < first + n:
+            raise ValueError(f"{len(self._validity)} bytes of validity are too few for rows {first} to {first + n}")
+
+    def __len__(self):
+        return self._n
+
+    cdef int view(self, size_t row, Text* out) except -1:
+        """Fill a view of a row. Raises ValueError if it is not UTF-8, or lies outside the buffer.
+
+        Requires: row is below len(self). The view lives as long as this object.
+        """
+        cdef size_t at = self._first + row, bad
+        cdef int64_t[2] wide
+        cdef int32_t[2] narrow
+        out[0] = Text(b"", 0, 1, True, NULL)
+        if self._has_nulls and not self._validity[at >> 3] >> (at & 7) & 1:
+            return 0
+        if self._wide:
+            memcpy(wide, &self._offsets[8 * at], sizeof(wide))
+        else:
+            memcpy(narrow, &self._offsets[4 * at], sizeof(narrow))
+            wide[0], wide[1] = narrow[0], narrow[1]
+        if not 0 <= wide[0] <= wide[1] <= len(self._data):
+            raise ValueError(f"row {row} has the bytes {wide[0]} to {wide[1]} of {len(self._data)}")
+        if wide[0] == wide[1]:
+            return 0
+        out.data, out.n = &self._data[wide[0]], <size_t> (wide[1] - wide[0])
+        bad = first_invalid(<const uint8_t*> out.data, out.n)
+        if bad < out.n:
+            raise not_utf8(f"row {row} is", (<const uint8_t*> out.data)[bad], bad)
+        return 0

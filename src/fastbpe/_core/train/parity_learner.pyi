@@ -1,7 +1,8 @@
-from collections.abc import Callable, Sequence
-from typing import final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, final
 
 from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
 
 @final
@@ -27,3 +28,17 @@ class ParityLearner:
     def chosen(self) -> list[int]: ...
     def n_symbols(self) -> list[int]: ...
     def limits_met(self) -> tuple[bool, bool]: ...
+
+@final
+class Corpus(Learner):
+    def __init__(
+        self, source: PieceCounter | Sequences, texts: TokenTexts, *, chooses: bool, **options: Any
+    ) -> None: ...
+    def report_to(self, progress: Callable[[int], object] | None) -> None: ...
+
+@final
+class TokenTexts:
+    def __init__(self, texts: Iterable[bytes], prefix: bytes = b"") -> None: ...
+    @property
+    def n(self) -> int:
+        """Number of texts."""

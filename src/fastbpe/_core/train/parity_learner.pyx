@@ -3,18 +3,22 @@
 Each step chooses a language, takes the best pair of its words, and merges it in all languages. Every language is a
 `Corpus` with its own counts and queue; ids are shared. A step costs what its occurrences cost, and one look-up per
 corpus: the original reads all dev words at each step.
+Every merge is applied to all corpora at once, so that in each of them a pair gains no occurrences after the merge
+that creates it, which merge_learner.pyx relies on. An index finds the pair that another corpus chose.
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy
 
+from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.ids.sequences cimport Sequences
+from fastbpe._core.train.byte_learner cimport Learner
 from fastbpe._core.train.language_choice cimport LanguageChoice
-from fastbpe._core.train.merge_learner cimport allocated
-from fastbpe._core.train.parity_corpus cimport Corpus
-from fastbpe._core.train.token_texts cimport TokenTexts
+from fastbpe._core.train.merge_learner cimport allocated, index_grow
+from fastbpe._core.train.pair_table cimport Cell, Pair, index_slot
 
 cdef enum:
     GLOBAL = -1  # instead of a language: the merge was chosen by the counts of all
@@ -188,3 +192,185 @@ cdef class ParityLearner:
 cdef size_t _n_symbols(source) except? 0xFFFFFFFF:
     """Return the number of symbols in the distinct words of a source."""
     return source.n_items if isinstance(source, Sequences) else source.n_arena
+
+
+cdef enum:
+    MIN_INDEX_SLOTS = 1 << 10
+    SLOTS_PER_PAIR = 4  # at least
+
+
+@cython.final
+cdef class Corpus(Learner):
+    """Words of one language, to which the merges of all languages are applied.
+
+    source: PieceCounter or Sequences – the words.
+    texts: TokenTexts – texts of the ids; of equally frequent pairs the one with the greatest texts is taken.
+    chooses: bool – pairs are taken from this corpus. False: merges are only applied to it.
+    options: options of `Learner`.
+    """
+
+    def __init__(self, source, TokenTexts texts not None, *, bint chooses, **options):
+        self._texts = texts
+        self._chooses = chooses
+        Learner.__init__(self, source, **options)
+        cdef Cell* cells = self._state.cells
+        cdef size_t at, piece = 0
+        with nogil:
+            for at in range(1, self._n_cells - 1):
+                if cells[at].symbol == NONE:
+                    piece += 1
+                else:
+                    self.n_symbols += self._state.weights[piece]
+            self._add_to_index(0)
+
+    def __dealloc__(self):
+        free(self._index.slots)
+
+    def report_to(self, progress):
+        """Call progress(n_ids) from time to time while merges are applied; None: do not."""
+        self._progress = progress
+
+    # Choosing
+
+    cdef uint64_t _key(self, uint32_t index) noexcept nogil:
+        """Return a number that is smaller for greater texts; equal numbers decide nothing."""
+        return ~self._texts.heads[self._state.pairs[index].left]
+
+    cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil:
+        cdef const Pair* a = &self._state.pairs[pair]
+        cdef const Pair* b = &self._state.pairs[other]
+        cdef int order = self._texts.compare(a.left, b.left)
+        return order > 0 or (order == 0 and self._texts.compare(a.right, b.right) > 0)
+
+    cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
+        return self._chooses and Learner._is_valid(self, pair)
+
+    cdef uint32_t take(self) except? 0xFFFFFFFF nogil:
+        """Take the best pair; return NONE if no pair is left."""
+        return self._take_best()
+
+    cdef uint32_t left(self, uint32_t pair) noexcept nogil:
+        return self._state.pairs[pair].left
+
+    cdef uint32_t right(self, uint32_t pair) noexcept nogil:
+        return self._state.pairs[pair].right
+
+    cdef int64_t count(self, uint32_t pair) noexcept nogil:
+        return self._state.counts[pair]
+
+    # Merging
+
+    cdef int apply(self, uint32_t left, uint32_t right, uint32_t merged) except -1 nogil:
+        """Merge a pair wherever it stands.
+
+        merged: the new id, the one after the last.
+        """
+        cdef uint32_t pair, first_new = self._state.n_pairs
+        cdef int64_t count
+        self._state.length[merged] = self._state.length[left] + self._state.length[right]
+        self._n_ids = merged + 1
+        pair = self._index.slots[index_slot(&self._index, &self._state, left, right)]
+        if pair == NONE or not self._state.counts[pair]:
+            return 0
+        count = self._state.counts[pair]
+        self._merge(pair, merged)
+        self.n_symbols -= self._n_merged(pair, merged) if left == right else count
+        return self._add_to_index(first_new)
+
+    cdef int64_t _n_merged(self, uint32_t pair, uint32_t merged) noexcept nogil:
+        """Return how often a pair was merged, with repetitions. Occurrences of a pair (x, x) may overlap."""
+        cdef const Pair* it = &self._state.pairs[pair]
+        cdef int64_t n = 0
+        cdef uint32_t i
+        for i in range(it.n):
+            if self._state.cells[it.occurrences[i].at].symbol == merged:
+                n += self._state.weights[it.occurrences[i].piece]
+        return n
+
+    cdef int _add_to_index(self, uint32_t first) except -1 nogil:
+        """Add the pairs from index `first` on to the index."""
+        cdef size_t n_slots = SLOTS_PER_PAIR * <size_t> self._state.n_pairs
+        cdef uint32_t i
+        if self._index.slots == NULL or n_slots > self._index.mask + 1:
+            n_slots = max(2 * n_slots, <size_t> MIN_INDEX_SLOTS)
+            while n_slots & (n_slots - 1):  # a power of two
+                n_slots &= n_slots - 1
+            index_grow(&self._index, &self._state, n_slots)
+        else:
+            for i in range(first, self._state.n_pairs):
+                self._index.slots[index_slot(&self._index, &self._state, self.left(i), self.right(i))] = i
+        return 0
+
+
+cdef enum:
+    HEAD_BYTES = 8
+    FIRST_BYTES = 1 << 12
+    FIRST_TEXTS = 1 << 9
+
+
+@cython.final
+cdef class TokenTexts:
+    """Texts of ids, which put ids into the order of their texts.
+
+    texts: iterable of bytes – the text of each id.
+    prefix: bytes – what the right one of two texts loses when they are joined.
+    """
+
+    def __init__(self, texts, bytes prefix=b""):
+        if self._ends != NULL:
+            raise RuntimeError("TokenTexts are made once")
+        reserve(<void**> &self._ends, &self._ends_capacity, 1, sizeof(size_t), FIRST_TEXTS)
+        self._ends[0] = 0
+        self._prefix = prefix  # which keeps its bytes
+        self._prefix_bytes, self._n_prefix = prefix, len(prefix)
+        cdef bytes text
+        for text in texts:
+            memcpy(self._place(len(text)), <const uint8_t*> text, len(text))
+            self._append(len(text))
+
+    def __dealloc__(self):
+        free(self._bytes)
+        free(self._ends)
+        free(self.heads)
+
+    cdef uint8_t* _place(self, size_t n_bytes) except NULL nogil:
+        """Return the place behind the last text, with space for n_bytes."""
+        cdef size_t start = self._ends[self.n]
+        reserve(<void**> &self._bytes, &self._bytes_capacity, start + n_bytes + 1, 1, FIRST_BYTES)
+        return self._bytes + start
+
+    cdef int _append(self, size_t n_bytes) except -1 nogil:
+        """Append the text that was written to the place behind the last one."""
+        cdef size_t start = self._ends[self.n], i
+        cdef uint64_t head = 0
+        reserve(<void**> &self._ends, &self._ends_capacity, self.n + 2, sizeof(size_t), FIRST_TEXTS)
+        reserve(<void**> &self.heads, &self._heads_capacity, self.n + 1, sizeof(uint64_t), FIRST_TEXTS)
+        for i in range(HEAD_BYTES):
+            head = (head << 8) | (self._bytes[start + i] if i < n_bytes else 0)
+        self.heads[self.n] = head
+        self.n += 1
+        self._ends[self.n] = start + n_bytes
+        return 0
+
+    cdef int append_joined(self, uint32_t left, uint32_t right) except -1 nogil:
+        """Append the text of the token that two others make."""
+        cdef size_t n_left = self._ends[left + 1] - self._ends[left]
+        cdef size_t n_right = self._ends[right + 1] - self._ends[right]
+        cdef uint8_t* place = self._place(n_left + n_right)
+        cdef const uint8_t* second = self._bytes + self._ends[right]
+        cdef size_t n_prefix = self._n_prefix
+        if n_right >= n_prefix and memcmp(second, self._prefix_bytes, n_prefix) == 0:
+            second += n_prefix
+            n_right -= n_prefix
+        memcpy(place, self._bytes + self._ends[left], n_left)
+        memcpy(place + n_left, second, n_right)
+        return self._append(n_left + n_right)
+
+    cdef int compare(self, uint32_t a, uint32_t b) noexcept nogil:
+        """Compare the texts of two ids, as memcmp does."""
+        cdef size_t n_a = self._ends[a + 1] - self._ends[a], n_b = self._ends[b + 1] - self._ends[b]
+        cdef int order
+        if self.heads[a] != self.heads[b]:
+            return 1 if self.heads[a] > self.heads[b] else -1
+        order = memcmp(self._bytes + self._ends[a], self._bytes + self._ends[b], min(n_a, n_b))
+        return order if order else (n_a > n_b) - (n_a < n_b)

@@ -25,8 +25,7 @@ from fastbpe._core.segment.lattice cimport (
     BEGINNING, Lattice, Node, Paths, Search, best_paths, find_best, lattice_fill, lattice_free, lattice_link,
     paths_free, search_free,
 )
-from fastbpe._core.segment.segmenter cimport Segmenting
-from fastbpe._core.segment.trie cimport Trie
+from fastbpe._core.segment.segmenter cimport Segmenting, Trie
 from fastbpe._core.train.log_scores cimport digamma, loss_without
 from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.train.sorting cimport Keyed, sort_keyed

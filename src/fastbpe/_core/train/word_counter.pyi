@@ -55,9 +55,3 @@ class WordCounter:
     def add_part(self, text: str | bytes, start: int, end: int, *, first: int = 0) -> None: ...
     def prepare(self, sentence: bytes) -> tuple[bytes, int] | None: ...
     def add_prepared(self, text: bytes, count: int) -> None: ...
-
-def characters(words: PieceTable) -> dict[int, int]:
-    """Return how often each character occurs in counted words, by code point; NUL and marks are left out.
-
-    Raises OverflowError beyond 2**63 - 1 characters.
-    """

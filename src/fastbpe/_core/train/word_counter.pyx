@@ -12,7 +12,7 @@ tells the last word of a sentence from the others, and the sentences themselves 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastbpe._core.common.bits cimport lowest_bit
@@ -22,7 +22,7 @@ from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
-from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
+from fastbpe._core.train.piece_table cimport PieceTable
 from fastbpe._core.train.sentence_store cimport SENTENCE_END, SentenceStore
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
@@ -477,37 +477,3 @@ cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
 cdef inline bint is_blank(uint8_t c) noexcept nogil:
     """Tell whether a byte is ASCII white space."""
     return c == 32 or 9 <= c <= 13
-
-
-def characters(PieceTable words not None):
-    """Return how often each character occurs in counted words, by code point; NUL and SENTENCE_END are left out.
-
-    Raises OverflowError beyond 2**63 - 1 characters.
-    """
-    cdef int64_t* counts = <int64_t*> calloc(N_CODE_POINTS, sizeof(int64_t))
-    cdef int64_t left = INT64_MAX
-    cdef PieceCount* word
-    cdef size_t w, at, n
-    cdef uint32_t c
-    if counts == NULL:
-        raise MemoryError("no memory to count characters")
-    try:
-        words.settle()
-        with nogil:
-            for w in range(words.n_pieces):
-                word = &words.pieces[w]
-                at = 0
-                n = word.n_bytes
-                if n and words.arena[word.start + n - 1] == SENTENCE_END:
-                    n -= 1
-                while at < n:
-                    c = next_code_point(words.arena + word.start, n, &at)
-                    if c:
-                        if left < word.count:
-                            with gil:
-                                raise OverflowError("the characters of the text are more than 2**63 - 1")
-                        left -= word.count
-                        counts[c] += word.count
-        return {c: counts[c] for c in range(<uint32_t> N_CODE_POINTS) if counts[c]}
-    finally:
-        free(counts)

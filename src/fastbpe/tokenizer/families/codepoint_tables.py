@@ -17,8 +17,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.codepoint_symbols import CodePoints, surfaces
 from fastbpe._core.merge.table_builder import build_look_ups
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._core.normalize.codepoint_steps import Normalizing
-from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer, Normalizing
 from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe._core.split.scanner import WordScanner
 from fastbpe._core.text.special_tokens import SpecialMatcher

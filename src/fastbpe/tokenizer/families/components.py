@@ -17,7 +17,7 @@ from fastbpe.splitting import make_splitter
 
 if TYPE_CHECKING:
     from fastbpe._core.encode.trim_spans import SpanTrimmer
-    from fastbpe._core.merge.spelled_symbols import SpelledSymbols
+    from fastbpe._core.merge.vocabulary import SpelledSymbols
     from fastbpe._core.segment.segmenter import Segmenter
     from fastbpe._core.split.stages import Stage
 
@@ -26,7 +26,7 @@ def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
     """Make the core's options of a vocabulary of characters; None: it is another."""
     if spelling is None:
         return None
-    from fastbpe._core.merge.spelled_symbols import SpelledSymbols  # here: few tokenizers have them
+    from fastbpe._core.merge.vocabulary import SpelledSymbols  # here: few tokenizers have them
 
     return SpelledSymbols(
         prefix=spelling.prefix.encode(),
