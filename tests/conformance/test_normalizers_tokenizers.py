@@ -20,7 +20,7 @@ FULL = os.environ.get("FASTBPE_FULL") == "1"
 SEED = int(os.environ.get("FASTBPE_SEED", "7"))
 N_TEXTS = 200_000 if FULL else 5_000
 CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
-MARKS = [chr(c) for word in huggingface_tables.ORDERS.split() for c in _characters(word.partition(":")[0])]
+MARKS = [chr(c) for marks in huggingface_tables.ORDERS.split(":")[1::2] for c in _characters(marks)]
 FORWARD = [chr(c) for c in _characters(huggingface_tables.FORWARD)]
 MAYBE = [chr(c) for c in _characters(huggingface_tables.MAYBE)]
 #: Characters of newer Unicode versions, which the forms of tokenizers leave unchanged.

@@ -21,7 +21,7 @@ from fastbpe._core.normalize.unicode_forms import Form
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import PatternError
 from fastbpe.normalization.precompiled import Precompiled
-from fastbpe.splitting.charset import CharSet, blanks
+from fastbpe.splitting.charset import CharSet, blanks, unpacked
 
 if TYPE_CHECKING:
     from fastbpe._core.split.splitter import Splitter
@@ -100,7 +100,7 @@ def _compiled(step: Step) -> TextStep:
 
 
 def _replacing(matches: Splitter, content: str) -> TextStep:
-    from fastbpe._core.split.replacing import Replaced
+    from fastbpe._core.split.stages import Replaced
 
     return Replaced(matches, content.encode())
 
@@ -370,9 +370,9 @@ def form(name: str) -> Form:
     from fastbpe.normalization import huggingface_tables as tables
 
     flags: dict[int, int] = {}
-    for word in tables.ORDERS.split():
-        ranges, _, order = word.partition(":")
-        flags |= dict.fromkeys(_characters(ranges), int(order, 16))
+    orders = tables.ORDERS.split(":")
+    for order, marks in zip(orders[::2], orders[1::2], strict=True):
+        flags |= dict.fromkeys(_characters(marks), int(order, 36))
     parts = [(tables.NOT[name], _NEVER)]
     if name in ("NFC", "NFKC"):
         flags |= dict.fromkeys(
@@ -412,16 +412,9 @@ def _characters_of(name: str) -> CharSet:
     """Return the characters in a table."""
     from fastbpe.normalization import huggingface_tables as tables
 
-    return CharSet.from_ranges(_ranges(getattr(tables, name)))
+    return unpacked(getattr(tables, name).split())
 
 
-def _characters(ranges: str) -> Iterator[int]:
-    """Read code points and ranges in hexadecimal, such as "41-5a 61"."""
-    for first, last in _ranges(ranges):
+def _characters(table: str) -> Iterator[int]:
+    for first, last in unpacked(table.split()).ranges:
         yield from range(first, last + 1)
-
-
-def _ranges(ranges: str) -> Iterator[tuple[int, int]]:
-    for word in ranges.split():
-        first, _, last = word.partition("-")
-        yield int(first, 16), int(last or first, 16)

@@ -145,7 +145,7 @@ def _grapheme() -> re.Pattern[str]:
 def _class(*names: str) -> str:
     """Return tables of characters as a class of a pattern, without its brackets."""
     from fastbpe.normalization import huggingface_tables as tables
+    from fastbpe.splitting.charset import unpacked
 
-    words = " ".join(getattr(tables, f"GRAPHEME_{name}") for name in names).split()
-    bounds = (word.partition("-")[::2] for word in words)
-    return "".join(f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}" for first, last in bounds)
+    found = (unpacked(getattr(tables, f"GRAPHEME_{name}").split()) for name in names)
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for one in found for first, last in one.ranges)

@@ -243,10 +243,11 @@ def _script_runs() -> Mapping[str, list[Range]]:
 @cache
 def _decoded(table: str) -> CharSet:
     """Decode a table of `gap.length`."""
-    return _ranges_of(getattr(unicode_tables, table).split())
+    return unpacked(getattr(unicode_tables, table).split())
 
 
-def _ranges_of(words: Iterable[str]) -> CharSet:
+def unpacked(words: Iterable[str]) -> CharSet:
+    """Read ranges as tables have them: `gap.length` in base 36; the gap begins at the end of the range before."""
     ranges, start = [], 0
     for word in words:
         gap, length = (int(number, 36) for number in word.split("."))
@@ -365,7 +366,7 @@ def _binary_properties() -> Mapping[str, tuple[str, list[str]]]:
 @cache
 def _binary_property(loose_name: str) -> CharSet:
     name, words = _binary_properties()[loose_name]
-    listed = _ranges_of(words)
+    listed = unpacked(words)
     if name.endswith("idstart"):
         return listed ^ (_category("l") | _category("nl"))
     if name.endswith("idcontinue"):
