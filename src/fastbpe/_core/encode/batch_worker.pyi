@@ -8,5 +8,5 @@ from fastbpe._core.ids.id_lists import Array
 def encode_texts(encoder: Encoder, texts: Iterable[str | bytes], num_threads: int) -> tuple[Array, Array]:
     """Encode texts; return (uint32 ids of all end to end, int64 offsets into them: one more than texts)."""
 
-def encode_json_lines(encoder: Encoder, block: bytes, n_lines: int, field: str) -> tuple[Array, Array, int] | None:
+def encode_json_lines(encoder: Encoder, block: bytes, field: str) -> tuple[Array, Array, int] | None:
     """Encode the strings under a field of JSON lines; return (ids, offsets, bytes of text), or None."""

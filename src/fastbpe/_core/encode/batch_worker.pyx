@@ -12,6 +12,7 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.ids.id_lists cimport Array, ids_array, int64_array, take_spare
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.text.json_lines import n_newlines
 from fastbpe._core.text.utf8_text cimport Text
 
 cdef enum:
@@ -44,15 +45,16 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
         ids_free(&ids)
 
 
-def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_lines, str field not None):
+def encode_json_lines(Encoder encoder not None, bytes block not None, str field not None):
     """Encode the strings under a field of JSON lines; return (ids, offsets, bytes of text), or None.
 
-    block: n_lines whole lines.
+    block: whole lines; the last one may lack its newline.
     field: name of the field.
 
     Returns None if a line is not plain (see `texts_of_lines`). No text becomes an object: each is encoded while
     the processor's caches hold the line.
     """
+    cdef size_t n_lines = n_newlines(block) + (not block.endswith(b"\n") and len(block) > 0)
     cdef Array offsets = int64_array(n_lines + 1)
     cdef int64_t* offset = <int64_t*> offsets._items
     cdef JsonLines lines = JsonLines(block, field)

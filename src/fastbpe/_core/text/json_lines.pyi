@@ -10,8 +10,8 @@ class JsonLines:
 
     def __new__(cls, block: bytes, field: str) -> Self: ...
 
-def n_lines(block: bytes) -> int:
-    """Count the lines of a block; the last one may lack its newline."""
+def n_newlines(block: bytes) -> int:
+    """Count the newlines of a block."""
 
 def texts_of_lines(block: bytes, field: str) -> tuple[list[bytes | None], list[tuple[int, bytes]]]:
     """Read the strings that lines of JSON hold under a field; return (texts, others)."""
