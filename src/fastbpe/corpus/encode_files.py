@@ -23,7 +23,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from fastbpe._core.encode.batch_worker import encode_json_lines, encode_texts
+from fastbpe._core.encode.batch_worker import encode_json_lines, encode_separated, encode_texts
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.ids.little_endian import pack_ids, pack_offsets
@@ -186,13 +186,22 @@ class _Batch:
         """Encode all texts."""
         texts: Sequence[Document] = self.texts
         if self.block is not None:
-            if n_threads == 1 and isinstance(self.block, Lines):
-                if (encoded := encode_json_lines(encoder, self.block.load(), self.block.field)) is not None:
-                    return encoded
+            if n_threads == 1 and (encoded := _encode_block(self.block, encoder)) is not None:
+                if self._is_open:
+                    self.open = {len(encoded[1]) - 2}
+                return encoded
             texts = self.block.texts()
             if self._is_open:
                 self.open = {len(texts) - 1}
         return *encode_texts(encoder, texts, n_threads), utf8_size(texts)
+
+
+def _encode_block(block: Block, encoder: Encoder) -> Encoded | None:
+    """Encode the documents of a block without making objects of them; None: it takes objects."""
+    if isinstance(block, Lines):
+        return encode_json_lines(encoder, block.load(), block.field)
+    texts = block.separated()
+    return None if texts is None else encode_separated(encoder, texts)
 
 
 #: Function that is called with the summary when an output is in place.

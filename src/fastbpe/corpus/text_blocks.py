@@ -13,7 +13,9 @@ from typing import Any
 from fastbpe._core.text.utf8_text import n_valid
 from fastbpe.corpus.source_kinds import Cut
 
-WINDOW_BYTES = 1 << 15  # bytes before the end of a range that are searched first
+# Bytes before the end of a range that are searched first. A cut in their first half counts only if they are all of
+# the block: a special token before it might reach into it (`splitting.cutting.MAX_TOKEN_BYTES`), or a separator.
+WINDOW_BYTES = 1 << 15
 _MAX_OVERLAPS = 64  # separators that overlap one another before all of a block is searched from the left
 
 
@@ -67,7 +69,7 @@ def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole:
         separator, cut: as for `ranges`.
         is_whole: bool – data begins where the block does. Otherwise what stands in its first half is only context.
     """
-    if separator is not None and (at := _after_last(data, separator, is_whole=is_whole)):
+    if separator is not None and (at := _after_last(data, separator, is_whole=is_whole)) >= 0:
         return at, True
     if cut is None:
         return 0, True
@@ -78,26 +80,33 @@ def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole:
     if not is_cut_short(data[first + n :]):
         return len(data), False  # reading the block will report the byte
     at = _safe_cut(data[first : first + n], len(data) - first, cut, len(separator or b"."))
-    return (first + at, False) if at and (is_whole or first + at >= len(data) // 2) else (0, True)
+    is_certain = is_whole or first + at >= max(len(data) // 2, len(separator or b""))
+    return (first + at, False) if at and is_certain else (0, True)
 
 
 def _safe_cut(data: bytes, n_all: int, cut: Cut, n_separator: int) -> int:
     """Find the last safe cut before bytes that may begin a separator. n_all: bytes of data and what follows it."""
-    at = cut(data)
-    while at > max(n_all - n_separator + 1, 0):
-        at = cut(data[:at])
-    return at
+    at, end = cut(data), max(n_all - n_separator + 1, 0)
+    if at <= end:
+        return at
+    while end and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return cut(data[:end])
 
 
 def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
-    """Return the offset after the last separator, as bytes.split finds them from the left; 0: none is certain.
+    """Return the offset after the last separator, as bytes.split finds them from the left.
+
+    Returns 0 if none is certain, -1 if there is none.
 
     A separator may overlap itself, such as two line ends. One that no earlier one overlaps counts in any case.
     """
     n = len(separator)
     at = data.rfind(separator)
+    if at < 0:
+        return -1
     for _ in range(_MAX_OVERLAPS):
-        if at < 0 or (at < n - 1 and not is_whole):
+        if at < n - 1 and not is_whole:
             return 0
         earlier = data.rfind(separator, max(at - n + 1, 0), at + n - 1)
         if earlier < 0:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from fastbpe._core.text.json_lines import n_newlines
+from fastbpe._core.text.separated_texts import SeparatedTexts
 from fastbpe._core.text.utf8_text import n_valid
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
@@ -53,7 +54,7 @@ class TextBlock:
         skip: called with the error of each document that is not UTF-8; None: raise the error.
 
     Attributes:
-        n_bytes: as given.
+        n_bytes, separator: as given.
         skip: as given; may be replaced before the block is read.
     """
 
@@ -69,7 +70,14 @@ class TextBlock:
         skip: Skip | None,
     ) -> None:
         self._load, self.n_bytes, self._where = load, n_bytes, where
-        self._offset, self._n_lines, self._separator, self.skip = offset, n_lines, separator, skip
+        self._offset, self._n_lines, self.separator, self.skip = offset, n_lines, separator, skip
+
+    def separated(self) -> SeparatedTexts | None:
+        """Return a reader of the documents; None: the block is one document, or not UTF-8. Then call `texts`."""
+        if self.separator is None:
+            return None
+        data = self._load()
+        return SeparatedTexts(data, self.separator) if n_valid(data) == len(data) else None
 
     def texts(self) -> list[Document]:
         """Read the block, check it and return its documents.
@@ -77,7 +85,7 @@ class TextBlock:
         Raises:
             FormatError: a byte is not UTF-8.
         """
-        data, separator = self._load(), self._separator
+        data, separator = self._load(), self.separator
         n_whole = n_valid(data)
         if n_whole < len(data) and (self.skip is None or separator is None):
             raise self._error(data, n_whole)

@@ -12,6 +12,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Block, ResolvedSource, each_document
+from fastbpe.corpus.text_documents import TextBlock
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
@@ -89,7 +90,10 @@ def count_texts(
     may_cut = splitter.cuttable and (special is None or special.cuttable)
 
     def add(counter: PieceCounter, batch: Batch) -> None:
-        if batch.part is None:
+        separated = batch.block.separated() if isinstance(batch.block, TextBlock) else None
+        if separated is not None:
+            counter.add_separated(separated, special, number=batch.number)
+        elif batch.part is None:
             counter.add_batch(batch.documents(), special, number=batch.number, first=batch.first)
         else:
             counter.add_part(batch.texts[0], *batch.part, special, number=batch.number)

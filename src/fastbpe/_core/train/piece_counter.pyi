@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing_extensions import Self, disjoint_base
 
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.separated_texts import SeparatedTexts
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_table import PieceTable
 
@@ -40,6 +41,11 @@ class PieceCounter(PieceTable):
             the pieces of all counters.
         first: int or None – number of the first text in its source, for errors.
         """
+
+    def add_separated(
+        self, texts: SeparatedTexts, special: SpecialMatcher | None = None, *, number: int
+    ) -> None:
+        """Count the pieces of the texts between separators, as a batch of its own."""
 
     def add_part(
         self, text: str | bytes, start: int, end: int, special: SpecialMatcher | None = None, *, number: int
