@@ -186,7 +186,7 @@ def jsonl(data: bytes) -> None:
     """Read texts from lines of JSON: the same as the standard library finds."""
     for field in ("text", "a.b"):
         skipped: list[FormatError] = []
-        found = list(Lines(data, 0, "f", field, skipped.append).texts())
+        found = list(Lines(lambda: data, len(data), "f", field, n_lines=int, skip=skipped.append).texts())
         wanted = []
         for line in data.split(b"\n"):
             with contextlib.suppress(ValueError, RecursionError):

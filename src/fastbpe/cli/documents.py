@@ -9,7 +9,6 @@ import glob
 import os
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from typing import cast
 
 from fastbpe._utils.suggestions import did_you_mean
 from fastbpe.cli import streams
@@ -139,13 +138,13 @@ def read(
     Long documents come in parts that can be encoded one by one. special: the special tokens that are looked for.
     """
     for stretch in _stretches(name, args, cutter_of(tokenizer, special)):
-        yield cast("Sequence[Document]", stretch.texts), stretch.ends
+        yield stretch.documents(), stretch.ends
 
 
 def whole(name: str, args: argparse.Namespace) -> Iterator[Document]:
     """Yield the documents of a file or of standard input, each held whole."""
     for stretch in _stretches(name, args, None):
-        yield from cast("Sequence[Document]", stretch.texts)
+        yield from stretch.documents()
 
 
 def standard_input(args: argparse.Namespace, separator: str | None, errors: str) -> list[Document]:
@@ -153,7 +152,7 @@ def standard_input(args: argparse.Namespace, separator: str | None, errors: str)
     return [
         text
         for stretch in _stream(args, separator, None, errors)
-        for text in cast("Sequence[Document]", stretch.texts)
+        for text in stretch.documents()
     ]
 
 

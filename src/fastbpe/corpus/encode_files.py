@@ -1,6 +1,6 @@
 """Encoding of text files into files of ids: reads, encodes and writes at once, in bounded memory.
 
-`encode_files` reads batches of documents in the calling thread, encodes each batch in one thread of a pool, and
+`encode_files` finds blocks of documents in the calling thread, reads and encodes each in one thread of a pool, and
 appends the ids to a `Sink` in the order of the documents. Every few seconds the sink stores the progress, from
 which an interrupted run resumes.
 """
@@ -23,7 +23,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from fastbpe._core.encode.batch_worker import encode_json_lines, encode_texts
+from fastbpe._core.encode.batch_worker import encode_json_lines, encode_separated, encode_texts
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.ids.little_endian import pack_ids, pack_offsets
@@ -43,7 +43,7 @@ from fastbpe.corpus.remote import AnyPath, absolute
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Mismatch, Sink, check_absent
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Cut, Document
-from fastbpe.corpus.sources import read
+from fastbpe.corpus.sources import Block, is_long, read
 from fastbpe.errors import FormatError
 
 #: A file to encode, or a part of one.
@@ -57,7 +57,6 @@ _BATCH_BYTES = (
     1 << 19
 )  # bytes of text from which a batch is full; small enough that the next batch reuses freed buffers
 _BATCH_TEXTS = 1 << 16  # texts from which a batch is full
-_SMALL_LINES = 1 << 16  # bytes: shorter jsonl lines share a batch with other lines
 _LONG_BATCHES = 16  # size in full batches from which all threads encode one batch together
 _WRITE_OUT_BYTES = 4 << 20  # bytes of ids after which they are written to the disk before the next note
 _PARAMETER_NAMES = {"before": "document_start", "after": "document_end"}  # field of Job → parameter of the caller
@@ -142,24 +141,25 @@ class _Batch:
 
     Attributes:
         texts: documents, or parts of long ones.
-        lines: lines of jsonl that hold the texts instead; None: `texts` does.
+        block: block that holds the texts instead; None: `texts` does.
         inner: indices of texts that continue a document of an earlier text.
         open: indices of texts whose document continues in a later text.
         size: int – length of all texts, in bytes or characters.
-        progress: position after the batch: "file" (its index), "offset" and "number" of the `Stretch`, and
-            "in_document" (bool: the document continues).
+        progress: position after the batch: "file" (its index), "offset" of the `Stretch`, and "in_document"
+            (bool: the document continues).
         n_stored: int – bytes of all input files, as stored, up to there.
-        skipped: documents that were left out; lines that `lines` skips are added when they are encoded.
+        skipped: documents that were left out; those of `block` are added when it is encoded.
     """
 
     texts: list[Document] = field(default_factory=list)
-    lines: Lines | None = None
+    block: Block | None = None
     inner: set[int] = field(default_factory=set)
     open: set[int] = field(default_factory=set)
     size: int = 0
     progress: dict[str, Any] = field(default_factory=dict)
     n_stored: int = 0
     skipped: Skipped = field(default_factory=Skipped)
+    _is_open: bool = False
 
     def add(self, texts: Sequence[Document], *, is_start: bool, ends: bool) -> None:
         """Add the texts of a `Stretch`.
@@ -176,16 +176,32 @@ class _Batch:
             self.open.add(len(self.texts) - 1)
         self.size += sum(map(len, texts))
 
+    def hold(self, block: Block, *, is_start: bool, ends: bool) -> None:
+        """Make a block the only content. is_start, ends: as for `add`."""
+        self.block, self.size = block, block.n_bytes
+        self.inner = set() if is_start else {0}
+        self._is_open = not ends
+
     def encode(self, encoder: Encoder, n_threads: int) -> Encoded:
         """Encode all texts."""
         texts: Sequence[Document] = self.texts
-        if self.lines is not None:
-            if n_threads == 1:
-                lines = self.lines
-                if (encoded := encode_json_lines(encoder, lines.block, lines.n, lines.field)) is not None:
-                    return encoded
-            texts = self.lines.texts()
+        if self.block is not None:
+            if n_threads == 1 and (encoded := _encode_block(self.block, encoder)) is not None:
+                if self._is_open:
+                    self.open = {len(encoded[1]) - 2}
+                return encoded
+            texts = self.block.texts()
+            if self._is_open:
+                self.open = {len(texts) - 1}
         return *encode_texts(encoder, texts, n_threads), utf8_size(texts)
+
+
+def _encode_block(block: Block, encoder: Encoder) -> Encoded | None:
+    """Encode the documents of a block without making objects of them; None: it takes objects."""
+    if isinstance(block, Lines):
+        return encode_json_lines(encoder, block.load(), block.field)
+    texts = block.separated()
+    return None if texts is None else encode_separated(encoder, texts)
 
 
 #: Function that is called with the summary when an output is in place.
@@ -397,7 +413,7 @@ def _batches(
 ) -> Iterator[_Batch]:
     """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
-    offset, number, is_start = done.get("offset", 0), done.get("number", 0), not done.get("in_document", False)
+    offset, is_start = done.get("offset", 0), not done.get("in_document", False)
     n_before = [0, *accumulate(path.stat().st_size for path in files)]
     separator = None if job.separator is None else to_utf8(job.separator)
     batch = _Batch()
@@ -413,35 +429,31 @@ def _batches(
             field=job.text_field,
             cut=cut,
             offset=offset,
-            number=number,
             skip=skip if job.on_error == "skip" else None,
             errors=job.errors,
-            as_lines=True,
         )
         for stretch in stretches:
-            texts = stretch.texts
-            if isinstance(texts, Lines) and len(texts.block) >= _SMALL_LINES:
+            block = stretch.texts
+            if is_long(block):
                 if batch.texts:
                     yield batch
                     batch = _Batch()
-                batch.lines, batch.size = texts, len(texts.block)
-                if job.on_error == "skip":
-                    texts.skip = batch.skipped  # the lines are parsed later, when `batch` is another batch
+                batch.hold(block, is_start=is_start, ends=stretch.ends)
+                if block.skip is not None:
+                    block.skip = batch.skipped  # the block is read later, when `batch` is another batch
             else:
-                texts = texts.texts() if isinstance(texts, Lines) else texts
-                batch.add(texts, is_start=is_start, ends=stretch.ends)
+                batch.add(stretch.documents(), is_start=is_start, ends=stretch.ends)
             is_start = stretch.ends
             batch.progress = {
                 "file": index,
                 "offset": stretch.offset,
-                "number": stretch.number,
                 "in_document": not is_start,
             }
             batch.n_stored = n_before[index] + stretch.n_stored
-            if batch.lines is not None or batch.size >= _BATCH_BYTES or len(batch.texts) >= _BATCH_TEXTS:
+            if batch.block is not None or batch.size >= _BATCH_BYTES or len(batch.texts) >= _BATCH_TEXTS:
                 yield batch
                 batch = _Batch()
-        offset = number = 0
+        offset = 0
     batch.progress, batch.n_stored = {"file": len(files)}, n_before[-1]
     yield batch
 
@@ -525,7 +537,7 @@ def _valid_progress(
         return None
     changed = next(i for i, (a, b) in enumerate(zip(before["inputs"], now["inputs"], strict=True)) if a != b)
     for noted in (progress, progress.get("earlier", progress)):
-        begins = not (noted.get("offset") or noted.get("number") or noted.get("in_document"))
+        begins = not (noted.get("offset") or noted.get("in_document"))
         if noted.get("file", 0) < changed or (noted.get("file", 0) == changed and begins):
             return noted
     return None

@@ -1,71 +1,61 @@
-"""Documents in lines of JSON: whole lines of a stream, parsed when their texts are needed."""
+"""Documents in lines of JSON: whole lines of a file, parsed when their texts are needed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import cast
 
-from fastbpe._core.text.json_lines import n_lines, texts_of_lines
+from fastbpe._core.text.json_lines import texts_of_lines
 from fastbpe.corpus.source_kinds import CONVERT, OTHER_FIELD, Document, Skip, field_of
 from fastbpe.errors import FormatError
 
 
-def whole_lines(file: Any, block: int) -> Iterator[bytes]:
-    """Read a stream in blocks of about `block` bytes that end with a line."""
-    rest = b""
-    while data := file.read(max(block, len(rest))):
-        end = data.rfind(b"\n") + 1
-        if end:
-            yield b"".join((rest, memoryview(data)[:end]))
-            rest = data[end:]
-        else:
-            rest += data
-    if rest:
-        yield rest
-
-
 class Lines:
-    """Whole lines of JSON, parsed when the caller asks for their texts.
+    """Whole lines of JSON, read and parsed when the caller asks for their texts.
 
     Args:
-        block: bytes – the lines.
-        first: int – number of lines of the file before them, for errors.
+        load: returns the lines as bytes.
+        n_bytes: how many these are.
+        n_lines: returns the number of lines of the file before them, for errors.
         where: the file, for errors.
-        field: str – name of the field that holds the text; with dots also the way to a nested one.
+        field: name of the field that holds the text; with dots also the way to a nested one.
         skip: called with the error of each line without text; None: raise the error.
         errors: str – handler of bytes that are not UTF-8: "strict" or "replace".
         advice: str – end of the error of a line that is not JSON.
 
     Attributes:
-        n: int – number of lines.
-        skip: as for `read`; may be replaced before the lines are parsed.
+        n_bytes, field: as given.
+        skip: as given; may be replaced before the lines are parsed.
     """
 
     def __init__(
         self,
-        block: bytes,
-        first: int,
+        load: Callable[[], bytes],
+        n_bytes: int,
         where: object,
         field: str,
+        *,
+        n_lines: Callable[[], int],
         skip: Skip | None = None,
         errors: str = "strict",
         advice: str = "",
     ) -> None:
-        self.block, self.field = block, field
-        self.n = n_lines(block)
+        self.load, self.n_bytes, self.field = load, n_bytes, field
         self.skip = skip
-        self._first, self._where, self._errors, self._advice = first, where, errors, advice
+        self._n_lines, self._where, self._errors, self._advice = n_lines, where, errors, advice
 
     def texts(self) -> Sequence[Document]:
         """Parse the lines; blank and skipped ones have no text in the result."""
-        texts, others = texts_of_lines(self.block, self.field)
+        texts, others = texts_of_lines(self.load(), self.field)
         if not others:
             return cast("Sequence[Document]", texts)
         found: list[Document | None] = list(texts)
+        first: int | None = None
         for i, line in others:
             if line.strip():
-                found[i] = self._text_or_skip(line, f"{self._where}:{self._first + i + 1}")
+                first = self._n_lines() if first is None else first
+                found[i] = self._text_or_skip(line, f"{self._where}:{first + i + 1}")
         return [text for text in found if text is not None]
 
     def _text_or_skip(self, line: bytes, where: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 from fastbpe._utils.suggestions import choose_one_of
@@ -35,13 +36,15 @@ class Skipped:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self.n = 0
         self.first: list[str] = []
 
     def __call__(self, error: FormatError) -> None:
-        self.n += 1
-        if len(self.first) < _MAX_NAMED:
-            self.first.append(str(error))
+        with self._lock:  # threads that read blocks of one source share a record
+            self.n += 1
+            if len(self.first) < _MAX_NAMED:
+                self.first.append(str(error))
 
     def add(self, n: int, first: Iterable[str]) -> None:
         """Add a later record."""

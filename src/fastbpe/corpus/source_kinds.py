@@ -16,7 +16,7 @@ from fastbpe.errors import FormatError, TrainingError, TrainingWarning
 
 Document = str | bytes
 #: Function that returns the last safe cut of a text: an offset in bytes where it may be cut without changing ids,
-#: or 0. The text is UTF-8 and ends with a whole character.
+#: or 0. The text is UTF-8 and ends with a whole character. A cut depends on the 16 KB on either side of it alone.
 Cut = Callable[[bytes], int]
 #: Suffix of a file → format of its content; "json": it may be lines of JSON, or something else.
 KINDS = {

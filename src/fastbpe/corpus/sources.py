@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeGuard, cast
 
+from fastbpe._core.text.json_lines import n_newlines
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
@@ -26,18 +28,23 @@ from fastbpe.corpus.document_formats import (
     check_effects,
 )
 from fastbpe.corpus.file_parts import FilePart
-from fastbpe.corpus.json_documents import Lines, whole_lines
+from fastbpe.corpus.json_documents import Lines
 from fastbpe.corpus.listing import Listing, Path_
+from fastbpe.corpus.open_files import LinesBefore, OpenFile, open_file
 from fastbpe.corpus.remote import AnyPath, RemotePath
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Cut, Document, Skip, items_of, warn_of_names
 from fastbpe.corpus.tables import TableTexts
-from fastbpe.corpus.text_documents import AvailableBytes, ReplacedUtf8, Stretch, TextDocuments
+from fastbpe.corpus.text_blocks import held, ranges
+from fastbpe.corpus.text_documents import AvailableBytes, ReplacedUtf8, Stretch, TextBlock
 from fastbpe.errors import FormatError, FormatWarning
 
 Source = Path_ | Iterable[Path_ | Document]
 
+Block = TextBlock | Lines
+
 BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and several are held at once
+SMALL_BLOCK = 1 << 16  # bytes: the documents of shorter blocks share a turn of a thread with others
 
 
 class ResolvedSource(NamedTuple):
@@ -161,15 +168,51 @@ def documents(
         OSError: the system cannot open or read a file.
         TypeError: an item is not a path or a document.
     """
+    return each_document(
+        blocks(source, format=format, field=field, separator=separator, cut=cut, skip=skip, errors=errors)
+    )
+
+
+def blocks(
+    source: ResolvedSource,
+    *,
+    format: str | None = None,
+    field: str = DEFAULT_FIELD,
+    separator: str | None = None,
+    cut: Cut | None = None,
+    skip: Skip | None = None,
+    errors: str = "strict",
+) -> Iterator[Document | Block]:
+    """Read the documents of a source: those of long files in blocks, which any thread may read.
+
+    Takes the arguments of `documents`, and raises the same errors; so do the blocks.
+    """
     ends = None if separator is None else to_utf8(separator)
     for item in source.items:
         if isinstance(item, (Path, RemotePath)):
             for stretch in read(
                 item, format=format, separator=ends, field=field, cut=cut, skip=skip, errors=errors
             ):
-                yield from cast("Sequence[Document]", stretch.texts)
+                if is_long(stretch.texts):
+                    yield stretch.texts
+                else:
+                    yield from stretch.documents()
         else:
             yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
+
+
+def is_long(texts: Sequence[Document] | Block) -> TypeGuard[Block]:
+    """Tell whether texts are a block that is worth a turn of a thread."""
+    return isinstance(texts, (TextBlock, Lines)) and texts.n_bytes >= SMALL_BLOCK
+
+
+def each_document(items: Iterable[Document | Block]) -> Iterator[Document]:
+    """Yield documents, and the documents of blocks, in order."""
+    for item in items:
+        if isinstance(item, (TextBlock, Lines)):
+            yield from item.texts()
+        else:
+            yield item
 
 
 def read(
@@ -180,10 +223,8 @@ def read(
     field: str = "text",
     cut: Cut | None = None,
     offset: int = 0,
-    number: int = 0,
     skip: Skip | None = None,
     errors: str = "strict",
-    as_lines: bool = False,
 ) -> Iterator[Stretch]:
     """Read the documents of a file.
 
@@ -197,13 +238,11 @@ def read(
             skip, documents between separators are held whole, too.
         offset: int – position to start from: `offset` of the last stretch that was read, or 0. With
             errors="replace" it counts the bytes of the replaced text.
-        number: int – `number` of that stretch, or 0.
         skip, errors: as for `documents`. A text file that is one document is read twice to be skipped whole.
-        as_lines: bool – give the lines of JSON as `Lines`, not parsed yet.
 
     Raises:
         FormatError: a part of the file is not UTF-8 or not JSON, or the field is missing, or the file is damaged;
-            the message has file and line, row or offset.
+            the message has file and line, row or offset. `Stretch.documents` raises it, too.
     """
     try:
         with opened(path, format, field) as content:
@@ -221,16 +260,16 @@ def read(
                     errors=errors,
                 )
                 for texts, row, n_read in table:
-                    yield Stretch(texts, True, row - first, row - first, n_read)
+                    yield Stretch(texts, True, row - first, n_read)
                 return
-            if content.format == "text" and separator is None:
-                if number:
-                    return  # the one document was read before
-                if skip is not None and not offset:
-                    _check_whole(path, errors)
-            yield from _stretches(
-                content, path, separator, field, cut, offset, number, skip, errors, as_lines=as_lines
-            )
+            if content.format == "text" and separator is None and skip is not None and not offset:
+                _check_whole(path, errors)
+            form = _Form(path, content, separator, field, cut, skip, errors)
+            file = None if content.packing or form.is_replaced else open_file(path)
+            if file is not None and file.size - offset > BLOCK:
+                yield from form.at_positions(file, offset, LinesBefore(path))
+            else:
+                yield from form.in_order(offset, LinesBefore(path) if offset else None)
     except FormatError as error:
         if skip is None:
             raise
@@ -240,55 +279,103 @@ def read(
 def _check_whole(path: AnyPath | FilePart, errors: str) -> None:
     """Raise FormatError if a file is not text to its end."""
     with opened(path, "text", "") as content:
-        for _ in _stretches(content, path, None, "", len, 0, 0, None, errors):
-            pass
+        for stretch in _Form(path, content, None, "", len, None, errors).in_order(0, None):
+            stretch.documents()
 
 
-def _stretches(
-    content: Content,
-    where: object,
-    separator: bytes | None,
-    field: str,
-    cut: Cut | None,
-    offset: int,
-    number: int,
-    skip: Skip | None,
-    errors: str,
-    *,
-    as_lines: bool = False,
-) -> Iterator[Stretch]:
-    """Read the documents of an open file of text or JSON lines; see `read`."""
-    assert content.file is not None
-    file = content.file
-    if errors != "strict" and content.format == "text":
-        file = ReadAhead(ReplacedUtf8(file, errors))
-    n_lines = number if separator == b"\n" else None if offset else 0
-    if offset:
-        file.skip_to(offset)
-    elif file.head_past((BOM,)).startswith(BOM):
-        file.drop(len(BOM))
-        offset = len(BOM)
-    if content.format == "text":
-        yield from TextDocuments(
-            file,
-            where,
-            separator=separator,
-            cut=cut,
-            n_stored=content.n_stored,
-            block=BLOCK,
-            offset=offset,
-            number=number,
-            skip=skip,
+class _Form:
+    """Form of the documents of an open file of text or JSON lines.
+
+    Args:
+        where: the file, for errors.
+        content: the open file.
+        separator, field, cut, skip, errors: as for `read`.
+
+    Attributes:
+        is_replaced: bool – bytes that are not UTF-8 are replaced before the text is divided.
+    """
+
+    def __init__(
+        self,
+        where: object,
+        content: Content,
+        separator: bytes | None,
+        field: str,
+        cut: Cut | None,
+        skip: Skip | None,
+        errors: str,
+    ) -> None:
+        self._where, self._content, self._field = where, content, field
+        self._is_text = content.format == "text"
+        self._separator = separator if self._is_text else b"\n"
+        self._skip = skip if self._separator is not None else None
+        self._cut = cut if self._is_text and self._skip is None else None  # a document is left out whole
+        self._errors = errors
+        self.is_replaced = self._is_text and errors != "strict"
+
+    def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore) -> Iterator[Stretch]:
+        """Give the documents from a position on in blocks that read themselves."""
+        start = offset or len(self._mark())
+        for start, end, ends in ranges(file.read, start, file.size, BLOCK, self._separator, self._cut):
+            load = partial(file.read, start, end - start)
+            yield Stretch(self._block(load, end - start, start, partial(n_lines, start)), ends, end, end)
+
+    def in_order(self, offset: int, n_lines: LinesBefore | None) -> Iterator[Stretch]:
+        """Read the documents from a position on.
+
+        Args:
+            offset: the position.
+            n_lines: tells the number of lines before a position; None: the offset is 0.
+        """
+        assert self._content.file is not None
+        file = self._content.file
+        if self.is_replaced:
+            file = ReadAhead(ReplacedUtf8(file, self._errors))
+        if offset:
+            file.skip_to(offset)
+        elif mark := self._mark(file):
+            file.drop(len(mark))
+            offset = len(mark)
+        is_first, n_before = n_lines is None, 0
+        for data, ends in held(file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text):
+            if data or (is_first and self._separator is None):
+                before = partial(int, n_before) if n_lines is None else partial(n_lines, offset)
+                offset += len(data)
+                block = self._block(partial(bytes, data), len(data), offset - len(data), before)
+                yield Stretch(block, ends, offset, self._content.n_stored())
+                n_before += n_newlines(data) if n_lines is None else 0
+                is_first = False
+
+    def _mark(self, file: ReadAhead | None = None) -> bytes:
+        """Return the byte-order mark at the beginning, or nothing."""
+        file = file or self._content.file
+        assert file is not None
+        return BOM if file.head_past((BOM,)).startswith(BOM) else b""
+
+    def _block(
+        self, load: Callable[[], bytes], n_bytes: int, offset: int, n_lines: Callable[[], int]
+    ) -> TextBlock | Lines:
+        if self._is_text:
+            return TextBlock(
+                load,
+                n_bytes,
+                self._where,
+                offset=offset,
+                n_lines=n_lines,
+                separator=self._separator,
+                skip=self._skip,
+            )
+        advice = f"; {AS_TEXT}" if self._content.is_recognised else ""
+        return Lines(
+            load,
+            n_bytes,
+            self._where,
+            self._field,
             n_lines=n_lines,
+            skip=self._skip,
+            errors=self._errors,
+            advice=advice,
         )
-        return
-    advice = f"; {AS_TEXT}" if content.is_recognised else ""
-    for block in whole_lines(file, BLOCK):
-        lines = Lines(block, number, where, field, skip, errors, advice)
-        offset += len(block)
-        number += lines.n
-        if parts := lines if as_lines else lines.texts():
-            yield Stretch(parts, True, offset, number, content.n_stored())
 
 
 def read_stream(
@@ -317,7 +404,7 @@ def read_stream(
         with contextlib.ExitStack() as stack:
             table = file if file.seekable() else stack.enter_context(spooled(file))
             for texts, row, n_read in TableTexts(table, where, format, field, errors=errors):
-                yield Stretch(texts, True, row, row, n_read)
+                yield Stretch(texts, True, row, n_read)
         return
     is_whole = separator is None and format != "jsonl"
     stream = file if is_whole else cast("IO[bytes]", AvailableBytes(file, BLOCK))
@@ -331,7 +418,7 @@ def read_stream(
                 FormatWarning,
                 stacklevel=2,
             )
-        yield from _stretches(content, where, separator, field, cut, 0, 0, None, errors)
+        yield from _Form(where, content, separator, field, cut, None, errors).in_order(0, None)
 
 
 def check_separator(separator: str | None) -> None:

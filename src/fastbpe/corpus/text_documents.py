@@ -3,157 +3,125 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
+from fastbpe._core.text.json_lines import n_newlines
+from fastbpe._core.text.separated_texts import SeparatedTexts
 from fastbpe._core.text.utf8_text import n_valid
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
 from fastbpe.corpus.json_documents import Lines
-from fastbpe.corpus.source_kinds import CONVERT, Cut, Document, Skip
+from fastbpe.corpus.source_kinds import CONVERT, Document, Skip
 from fastbpe.errors import FormatError
 
 
 class Stretch(NamedTuple):
     """Consecutive documents of a file, or a part of a document that is too long to hold.
 
-    texts: the documents. The first may be the rest of a document that the previous stretch began.
+    texts: the documents, or a block that holds them. The first may be the rest of a document that the previous
+        stretch began.
     ends: bool – the last document ends with its text; False: the next stretch has more of it.
     offset: int – position after them: bytes of the unpacked file, or rows of a table.
-    number: int – lines or documents of the file that end up to there.
     n_stored: int – bytes of the file (of the packed file, if it is packed) that were read up to there.
     """
 
-    texts: Sequence[Document] | Lines
+    texts: Sequence[Document] | TextBlock | Lines
     ends: bool
     offset: int
-    number: int
     n_stored: int
 
+    def documents(self) -> Sequence[Document]:
+        """Return the documents.
 
-class TextDocuments:
-    """Reader of the documents of a stream of text.
+        Raises:
+            FormatError: a block cannot be read.
+        """
+        return self.texts.texts() if isinstance(self.texts, (TextBlock, Lines)) else self.texts
+
+
+class TextBlock:
+    """Documents of a file of text, cut up when the caller asks for them.
 
     Args:
-        file: the stream, at `offset`.
+        load: returns the bytes of the block.
+        n_bytes: how many these are.
         where: the file, for errors.
-        separator: bytes or None – bytes after each document; b"\\n" takes a "\\r" before it along. None: the
-            stream is one document.
-        cut: finds the places between the parts of a long document; None: it is held whole.
-        n_stored: returns the bytes of the packed file that were read so far.
-        block: int – bytes read at a time.
-        offset: int – position of the stream, in unpacked bytes.
-        number: int – documents before it.
-        skip: called with the error of each document between separators that is not UTF-8; None: raise the error.
-        n_lines: int or None – line ends before `offset`, for errors; None: not known.
+        offset: int – position of the block, for errors.
+        n_lines: returns the number of line ends before the block, for errors.
+        separator: bytes or None – bytes after each document; b"\\n" takes a "\\r" before it along. None: the block
+            is one document.
+        skip: called with the error of each document that is not UTF-8; None: raise the error.
+
+    Attributes:
+        n_bytes, separator: as given.
+        skip: as given; may be replaced before the block is read.
     """
 
     def __init__(
         self,
-        file: Any,
+        load: Callable[[], bytes],
+        n_bytes: int,
         where: object,
         *,
+        offset: int,
+        n_lines: Callable[[], int],
         separator: bytes | None,
-        cut: Cut | None,
-        n_stored: Callable[[], int],
-        block: int,
-        offset: int = 0,
-        number: int = 0,
-        skip: Skip | None = None,
-        n_lines: int | None = 0,
+        skip: Skip | None,
     ) -> None:
-        self._file, self._where, self._separator = file, where, separator
-        self._skip = skip if separator is not None else None
-        self._cut = None if self._skip is not None else cut  # a document is left out whole
-        self._n_stored, self._block = n_stored, block
-        self._offset, self._number, self._n_lines = offset, number, n_lines
+        self._load, self.n_bytes, self._where = load, n_bytes, where
+        self._offset, self._n_lines, self.separator, self.skip = offset, n_lines, separator, skip
 
-    def __iter__(self) -> Iterator[Stretch]:
-        data, separator = b"", self._separator
-        while True:
-            # Double the data each time: a document without a safe cut is copied and checked twice, not n times.
-            more = self._file.read(max(self._block, len(data)))
-            data += more
-            n_whole = n_valid(data)
-            bad = not _is_cut_short(data[n_whole:], final=not more)
-            if bad and self._skip is None:
-                raise self._error(data, n_whole)
-            stored = self._n_stored()
-            if separator is not None:
-                *whole, rest = data.split(separator)
-                if whole:
-                    n_split = len(data) - len(rest)
-                    texts = self._texts(whole, data, bad=bad and n_whole < n_split)
-                    self._pass(data, n_split)
-                    data = rest
-                    n_whole -= n_split
-                    yield Stretch(texts, True, self._offset, self._number, stored)
-            if not more:
-                if data or separator is None:
-                    texts = self._texts([data], data, bad=bad and n_valid(data) < len(data), ended=False)
-                    yield Stretch(texts, True, self._offset + len(data), self._number, stored)
-                return
-            if self._cut is not None and len(data) >= self._block:
-                at = self._safe_cut(data if n_whole == len(data) else data[:n_whole], len(separator or b"."))
-                if at:
-                    self._pass(data, at)
-                    yield Stretch([data[:at]], False, self._offset, self._number, stored)
-                    data = data[at:]
+    def separated(self) -> SeparatedTexts | None:
+        """Return a reader of the documents; None: the block is one document, or not UTF-8. Then call `texts`."""
+        if self.separator is None:
+            return None
+        data = self._load()
+        return SeparatedTexts(data, self.separator) if n_valid(data) == len(data) else None
 
-    def _texts(self, texts: list[bytes], data: bytes, *, bad: bool, ended: bool = True) -> list[Document]:
-        """Count documents, and skip those that are not UTF-8.
+    def texts(self) -> list[Document]:
+        """Read the block, check it and return its documents.
 
-        texts: the documents at the beginning of data, without the separators.
-        bad: bool – some are not UTF-8.
-        ended: bool – a separator stands behind each; a "\\r" at the end of the file is text.
+        Raises:
+            FormatError: a byte is not UTF-8.
         """
-        self._number += len(texts)
-        if bad:
-            assert self._separator is not None
-            assert self._skip is not None
-            kept, at = [], 0
-            for text in texts:
-                if (n := n_valid(text)) == len(text):
-                    kept.append(text)
-                else:
-                    self._skip(self._error(data, at + n))
-                at += len(text) + len(self._separator)
-            texts = kept
-        if ended and self._separator == b"\n" and b"\r" in data:
-            return [text.removesuffix(b"\r") for text in texts]
-        return list(texts)
+        data, separator = self._load(), self.separator
+        n_whole = n_valid(data)
+        if n_whole < len(data) and (self.skip is None or separator is None):
+            raise self._error(data, n_whole)
+        if separator is None:
+            return [data]
+        texts = data.split(separator)
+        rest = texts.pop()
+        if separator == b"\n" and b"\r" in data:
+            texts = [text.removesuffix(b"\r") for text in texts]  # a "\r" at the end of the file is text
+        if rest:
+            texts.append(rest)
+        return list(texts) if n_whole == len(data) else self._without_bad(data, separator)
 
-    def _pass(self, data: bytes, n: int) -> None:
-        """Move past the first n bytes."""
-        self._offset += n
-        if self._n_lines is not None:
-            self._n_lines += data.count(b"\n", 0, n)
+    def _without_bad(self, data: bytes, separator: bytes) -> list[Document]:
+        """Skip the documents that are not UTF-8."""
+        assert self.skip is not None
+        kept: list[Document] = []
+        *texts, rest = data.split(separator)
+        at = 0
+        for text in [*texts, rest] if rest else texts:
+            ends_at = at + len(text)
+            if (n := n_valid(text)) < len(text):
+                self.skip(self._error(data, at + n))
+            else:
+                is_line = separator == b"\n" and ends_at < len(data)
+                kept.append(text.removesuffix(b"\r") if is_line else text)
+            at = ends_at + len(separator)
+        return kept
 
     def _error(self, data: bytes, at: int) -> FormatError:
         """Make the error for a byte that is not UTF-8."""
-        n_before = data.count(b"\n", 0, at)
-        line = "" if self._n_lines is None else f":{self._n_lines + n_before + 1}"
+        line = self._n_lines() + n_newlines(data[:at]) + 1
         return FormatError(
-            f"{self._where}{line}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {self._offset + at}; "
+            f"{self._where}:{line}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {self._offset + at}; "
             + CONVERT
         )
-
-    def _safe_cut(self, data: bytes, n_separator: int) -> int:
-        """Find the last safe cut before bytes that may begin a separator."""
-        assert self._cut is not None
-        at = self._cut(data)
-        while at > max(len(data) - n_separator + 1, 0):
-            at = self._cut(data[:at])
-        return at
-
-
-def _is_cut_short(rest: bytes, *, final: bool) -> bool:
-    """Tell whether bytes that are no whole character may begin one: there are none, or more bytes follow."""
-    try:
-        codecs.utf_8_decode(rest[:4], "strict", final)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 class AvailableBytes:

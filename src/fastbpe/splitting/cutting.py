@@ -8,19 +8,20 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.safe_cuts import last_safe_cut
 
 _TAIL_BYTES = 1 << 12  # bytes at the end of a text that are searched first
+MAX_TOKEN_BYTES = 1 << 14  # of a special token; a reader shows a cut as many bytes on either side, and no more
 _MAX_TRIES = 16  # cuts to try, each by another search of the text; special tokens end to end may exclude many
 
 
 def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[bytes], int] | None:
-    """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if the splitter has no known
-    ones.
+    """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if no cuts are known.
 
-    special: tokens that cut the text before it is split. No cut is inside one, even if more text follows.
+    special: tokens that cut the text before it is split. No cut is inside one, even if more text follows. With one
+        of more than MAX_TOKEN_BYTES no cuts are known.
     """
-    if not splitter.cuttable:
-        return None
     tokens = [name.encode() for name in special]
     longest = max(map(len, tokens), default=1)
+    if not splitter.cuttable or longest > MAX_TOKEN_BYTES:
+        return None
 
     def cut(data: bytes) -> int:
         at = _last_cut(data)

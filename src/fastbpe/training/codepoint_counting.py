@@ -18,6 +18,7 @@ from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.sources import Block, each_document
 from fastbpe.errors import SpecError
 from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import counting_threads
@@ -45,14 +46,14 @@ class SentenceSource:
     """Text for code-point training.
 
     Attributes:
-        texts: documents, whose lines are the sentences; or sentences.
+        texts: documents or blocks of them, whose lines are the sentences; or sentences.
         are_sentences: bool – each text is a sentence.
         must_be_utf8: bool – True: invalid UTF-8 is an error; False: each invalid byte becomes U+FFFD.
         pretokenizer: cuts each sentence first, in one thread; None: sentences are not cut.
         n_bytes: int or None – bytes of all texts, for the progress bar; None: not known.
     """
 
-    texts: Iterable[Document]
+    texts: Iterable[Document | Block]
     are_sentences: bool = False
     must_be_utf8: bool = False
     pretokenizer: Pretokenizer | None = None
@@ -203,7 +204,7 @@ def count_words(
     filters = _SentenceFilter(options)
     texts, are_sentences = source.texts, source.are_sentences
     if options.trainer["input_sentence_size"]:
-        texts, are_sentences = filters.sample(texts if are_sentences else _lines(texts)), True
+        texts, are_sentences = filters.sample(each_document(texts) if are_sentences else _lines(texts)), True
     with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
         make_counter = _counter_maker(
             options,
@@ -227,7 +228,9 @@ def count_words(
         if source.pretokenizer is not None:
             threads.counters.append(make_counter())
             _count_pretokenized(
-                threads.counters[0], texts if are_sentences else _lines(texts), source.pretokenizer
+                threads.counters[0],
+                each_document(texts) if are_sentences else _lines(texts),
+                source.pretokenizer,
             )
             if kept is not None:
                 kept.take(*threads.counters[0].take_store())
@@ -310,12 +313,12 @@ def _utf8(sentence: Document) -> bytes:
 
 
 def _add_sentences(counter: WordCounter, batch: Batch) -> None:
-    counter.add_sentences(batch.texts, first=batch.first)
+    counter.add_sentences(batch.documents(), first=batch.first)
 
 
 def _add_lines(counter: WordCounter, batch: Batch) -> None:
     if batch.part is None:
-        counter.add_lines(batch.texts, first=batch.first)
+        counter.add_lines(batch.documents(), first=batch.first)
     else:
         counter.add_part(batch.texts[0], *batch.part, first=batch.first)
 
@@ -343,8 +346,8 @@ def _line_end(document: Document, position: int) -> int:
     return found + 1 if found >= 0 else len(document)
 
 
-def _lines(documents: Iterable[Document]) -> Iterator[Document]:
-    for document in documents:
+def _lines(documents: Iterable[Document | Block]) -> Iterator[Document]:
+    for document in each_document(documents):
         start = 0
         while start < len(document):
             end = _line_end(document, start)

@@ -1,6 +1,7 @@
 """Threads that count the text of a source in batches, each into a table of its own.
 
-The calling thread reads the source, makes batches and puts them into a queue; between two batches it counts too.
+The calling thread makes batches of the source and puts them into a queue; between two batches it counts too. A
+block of a long file is a batch, and the thread that counts it reads it.
 `piece_counting` counts pieces this way, `codepoint_counting` counts words.
 """
 
@@ -16,6 +17,7 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import start_beside, wait_for
 from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.sources import Block
 from fastbpe.training.spill import Spill
 
 # A unit is a byte of a bytes document, a character of a str document: what len() counts.
@@ -47,21 +49,34 @@ class Batch(NamedTuple):
 
     number: int – position among the batches of the source, from 0.
     texts: the documents; with `part` a single one.
-    first: int – number of the first document in the source, for errors.
+    first: int – number of the first document in the source, for errors; a block of a file counts as one.
     part: (start, end) in units – the part of the document to count; None: count whole documents.
+    block: block of a file that holds the documents; None: `texts` does.
     """
 
     number: int
     texts: list[Document]
     first: int
     part: tuple[int, int] | None
+    block: Block | None = None
+
+    def documents(self) -> list[Document]:
+        """Return the documents, which are read now if a block holds them."""
+        return self.texts if self.block is None else list(self.block.texts())
 
 
-def batches(documents: Iterable[Document], parts_of: Parts) -> Iterator[Batch]:
-    """Group documents into batches of about BATCH_UNITS; each part of a long document is a batch."""
+def batches(documents: Iterable[Document | Block], parts_of: Parts) -> Iterator[Batch]:
+    """Group documents into batches of about BATCH_UNITS; a block, and each part of a long document, is a batch."""
     number, first, n_units = 0, 0, 0
     texts: list[Document] = []
     for index, document in enumerate(documents):
+        if not isinstance(document, (str, bytes)):
+            if texts:
+                yield Batch(number, texts, first, None)
+                number, texts, n_units = number + 1, [], 0
+            yield Batch(number, [], index, None, document)
+            number += 1
+            continue
         document_parts = parts_of(document, index)
         if texts and (document_parts is not None or n_units >= BATCH_UNITS or len(texts) == BATCH_TEXTS):
             yield Batch(number, texts, first, None)

@@ -11,7 +11,8 @@ from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import ResolvedSource
+from fastbpe.corpus.sources import Block, ResolvedSource, each_document
+from fastbpe.corpus.text_documents import TextBlock
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
@@ -52,9 +53,9 @@ def count_documents(
         The finished table, the bytes of all documents, and the number of documents that were left out.
     """
     skipped = Skipped()
-    texts: Iterable[Document] = reading.documents(source, of_base.cut, skipped)
+    texts: Iterable[Document | Block] = reading.blocks(source, of_base.cut, skipped)
     if of_base.divide is not None:
-        texts = of_base.divide(texts)
+        texts = of_base.divide(each_document(texts))
     with reporter.phase(phase_name, source.n_bytes, unit="B", unit_scale=True) as phase:
         if of_base.stretches is None:
             table, n_bytes = count_texts(
@@ -66,14 +67,14 @@ def count_documents(
                 make_counter,
             )
         else:
-            stretches = of_base.stretches(texts, phase.update)
+            stretches = of_base.stretches(each_document(texts), phase.update)
             table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
             n_bytes = phase.n
     return table, n_bytes, skipped.n
 
 
 def count_texts(
-    texts: Iterable[Document],
+    texts: Iterable[Document | Block],
     splitter: Splitter,
     special: SpecialMatcher | None,
     reading: ReadingOptions,
@@ -89,8 +90,11 @@ def count_texts(
     may_cut = splitter.cuttable and (special is None or special.cuttable)
 
     def add(counter: PieceCounter, batch: Batch) -> None:
-        if batch.part is None:
-            counter.add_batch(batch.texts, special, number=batch.number, first=batch.first)
+        separated = batch.block.separated() if isinstance(batch.block, TextBlock) else None
+        if separated is not None:
+            counter.add_separated(separated, special, number=batch.number)
+        elif batch.part is None:
+            counter.add_batch(batch.documents(), special, number=batch.number, first=batch.first)
         else:
             counter.add_part(batch.texts[0], *batch.part, special, number=batch.number)
 

@@ -20,7 +20,15 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.document_formats import check_format, check_text_field
 from fastbpe.corpus.skipping import Skipped, check_choices
 from fastbpe.corpus.source_kinds import Cut, Document
-from fastbpe.corpus.sources import ResolvedSource, Source, check_separator, documents, resolve
+from fastbpe.corpus.sources import (
+    Block,
+    ResolvedSource,
+    Source,
+    blocks,
+    check_separator,
+    each_document,
+    resolve,
+)
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
 from fastbpe.tokenizer.special_tokens import check_names
@@ -247,7 +255,11 @@ class ReadingOptions:
 
     def documents(self, source: ResolvedSource, cut: Cut | None, skipped: Skipped) -> Iterator[Document]:
         """Read the documents of a source; those that on_error leaves out are counted in `skipped`."""
-        return documents(
+        return each_document(self.blocks(source, cut, skipped))
+
+    def blocks(self, source: ResolvedSource, cut: Cut | None, skipped: Skipped) -> Iterator[Document | Block]:
+        """Do the same, with the documents of long files in blocks, which any thread may read."""
+        return blocks(
             source,
             format=self.format,
             field=self.text_field,

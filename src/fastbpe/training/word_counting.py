@@ -171,7 +171,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
     else:
         resolved = reading.resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
     skipped = Skipped()
-    texts = reading.documents(resolved, lambda data: data.rfind(b"\n") + 1, skipped)
+    texts = reading.blocks(resolved, lambda data: data.rfind(b"\n") + 1, skipped)
     sentences = SentenceSource(texts=texts, n_bytes=resolved.n_bytes, are_sentences=has_counts, must_be_utf8=True)
     return sentences, skipped
 

@@ -25,12 +25,12 @@ LINES = "".join(json.dumps({"id": i, "text": text}) + "\n" for i, text in enumer
 
 
 def texts(path: Path, **how: Any) -> list[str]:
-    found = [text for stretch in read(path, **how) for text in stretch.texts]
+    found = [text for stretch in read(path, **how) for text in stretch.documents()]
     return [text if isinstance(text, str) else text.decode() for text in found]
 
 
 def streamed(data: bytes, **how: Any) -> list[str]:
-    found = [text for stretch in read_stream(io.BytesIO(data), "<stdin>", **how) for text in stretch.texts]
+    found = [text for stretch in read_stream(io.BytesIO(data), "<stdin>", **how) for text in stretch.documents()]
     return [text if isinstance(text, str) else text.decode() for text in found]
 
 
@@ -426,7 +426,7 @@ def test_reading_resumes_behind_a_byte_order_mark(tmp_path: Path) -> None:
     path.write_bytes(BOM + b"one\ntwo\n")
     [stretch] = read(path, separator=b"\n")
     assert stretch.offset == len(BOM) + 8
-    assert next(read(path, separator=b"\n", offset=len(BOM) + 4, number=1)).texts == [b"two"]
+    assert next(read(path, separator=b"\n", offset=len(BOM) + 4)).documents() == [b"two"]
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32", "UTF-32LE", "UTF-32BE"])
@@ -542,9 +542,9 @@ def test_arrow_reading_can_resume_after_any_part(tmp_path: Path, stream: bool) -
     whole = list(read(tmp_path / "a.arrow"))
     assert len(whole) == 6
     for i, stretch in enumerate(whole):
-        rest = read(tmp_path / "a.arrow", offset=stretch.offset, number=stretch.number)
-        assert [text for part in rest for text in part.texts] == [
-            text for part in whole[i + 1 :] for text in part.texts
+        rest = read(tmp_path / "a.arrow", offset=stretch.offset)
+        assert [text for part in rest for text in part.documents()] == [
+            text for part in whole[i + 1 :] for text in part.documents()
         ]
 
 

@@ -390,11 +390,11 @@ def test_json_lines_get_the_ids_of_their_texts(
         for block in (1, 100, 1000, 1 << 20):
             monkeypatch.setattr(sources, "BLOCK", block)
             for little in (0, 300, 1 << 30):  # of all, of some, of none the lines are encoded as they stand
-                monkeypatch.setattr(encode_files, "_SMALL_LINES", little)
+                monkeypatch.setattr(sources, "SMALL_BLOCK", little)
                 summaries.append(tokenizer.encode_files(inputs, tmp_path / "a.bin", overwrite=True))
                 summaries[-1] = (summaries[-1].n_bytes, documents_of(tmp_path / "a.bin"))
         assert all(summary == summaries[-1] for summary in summaries)
-        texts = [text for path in inputs for stretch in sources.read(path) for text in stretch.texts]
+        texts = [text for path in inputs for stretch in sources.read(path) for text in stretch.documents()]
         assert summaries[-1][1] == [tokenizer.encode_ordinary(text) for text in texts]
 
 
@@ -477,7 +477,7 @@ def test_resumed_run_repeats_no_input_after_an_error(
 def test_run_resumes_after_the_last_good_line(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
-    monkeypatch.setattr(encode_files, "_SMALL_LINES", little)
+    monkeypatch.setattr(sources, "SMALL_BLOCK", little)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     lines, stat, out = jsonl.read_bytes(), os.stat(jsonl), tmp_path / "out.npy"
@@ -507,7 +507,7 @@ def test_run_resumes_before_a_repaired_input(
 ) -> None:
     """The repaired input is read again from its beginning, earlier inputs are not; also after another
     interruption."""
-    monkeypatch.setattr(encode_files, "_SMALL_LINES", 0)
+    monkeypatch.setattr(sources, "SMALL_BLOCK", 0)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     inputs = [jsonl, *(tmp_path / f"{name}.jsonl" for name in "bcd")]
@@ -541,7 +541,7 @@ def test_run_resumes_before_a_repaired_input(
 def test_resume_refuses_a_changed_input(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encode_files, "_SMALL_LINES", 0)
+    monkeypatch.setattr(sources, "SMALL_BLOCK", 0)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     bad, out = tmp_path / "bad.jsonl", tmp_path / "out.bin"

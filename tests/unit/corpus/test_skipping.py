@@ -59,7 +59,7 @@ def test_bad_lines_and_rows_are_left_out_counted_and_named(
     monkeypatch.setattr(tables, "_ROWS", 3)
     for seed, (block, small) in enumerate(itertools.product((1 << 20, 60), (1 << 16, 1))):
         monkeypatch.setattr(sources, "BLOCK", block)
-        monkeypatch.setattr(encode_files, "_SMALL_LINES", small)
+        monkeypatch.setattr(sources, "SMALL_BLOCK", small)
         folder = tmp_path / f"{seed}"
         folder.mkdir()
         paths, texts, n_bad = mixed(folder, random.Random(seed), 9)

@@ -14,6 +14,8 @@ from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.ids.id_lists cimport Array, ids_array, int64_array, take_spare
 from fastbpe._core.text.json_lines cimport Bytes, JsonLines, Line
+from fastbpe._core.text.json_lines import n_newlines
+from fastbpe._core.text.separated_texts cimport SeparatedTexts
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.text_batches cimport TextRows
 from fastbpe._core.text.utf8_text cimport Text
@@ -50,39 +52,79 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
         ids_free(&ids)
 
 
-def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_lines, str field not None):
+def encode_json_lines(Encoder encoder not None, bytes block not None, str field not None):
     """Encode the strings under a field of JSON lines; return (ids, offsets, bytes of text), or None.
 
-    block: n_lines whole lines.
+    block: whole lines; the last one may lack its newline.
     field: name of the field.
 
     Returns None if a line is not plain (see `texts_of_lines`). No text becomes an object: each is encoded while
     the processor's caches hold the line.
     """
-    cdef Array offsets = int64_array(n_lines + 1)
+    cdef size_t n_lines = n_newlines(block) + (not block.endswith(b"\n") and len(block) > 0)
+    return _encode_block(encoder, len(block), n_lines, JsonLines(block, field), None)
+
+
+def encode_separated(Encoder encoder not None, SeparatedTexts texts not None):
+    """Encode the texts between separators; return (ids, offsets, bytes of text).
+
+    texts: texts of UTF-8.
+    """
+    cdef size_t n_texts, n_units = <size_t> (texts._end - texts._at)
+    with nogil:
+        n_texts = texts.count()
+    return _encode_block(encoder, n_units, n_texts, None, texts)
+
+
+cdef _encode_block(Encoder encoder, size_t n_units, size_t n_texts, JsonLines lines, SeparatedTexts separated):
+    """Encode the texts of a block; return (ids, offsets, bytes of text), or None if a line is not plain.
+
+    n_units: bytes of the block.
+    n_texts: its texts.
+    lines, separated: the block; one of them is None.
+    """
+    cdef Array offsets = int64_array(n_texts + 1)
     cdef int64_t* offset = <int64_t*> offsets._items
-    cdef JsonLines lines = JsonLines(block, field)
     cdef Pipeline pipeline = encoder._ready()
     cdef Scratch* scratch = pipeline.pool.take()
     cdef Ids ids = Ids(NULL, 0, 0), own = scratch.ids
-    cdef size_t n_bytes = 0, n_units = len(block)
+    cdef size_t n_bytes = 0, n_done
     cdef bint has_capacity = take_spare(&ids, n_units) > 0
     scratch.ids = ids
     try:
         with nogil:
             if not has_capacity:
                 ids_expect(&scratch.ids, n_units // UNITS_PER_ID)
-            n_lines -= _append_lines(pipeline, lines, scratch, offset, n_lines, &n_bytes)
+            if lines is None:
+                n_done = _append_separated(pipeline, separated, scratch, offset, &n_bytes)
+            else:
+                n_done = _append_lines(pipeline, lines, scratch, offset, n_texts, &n_bytes)
     except BaseException:
         ids_free(&scratch.ids)
         raise
     finally:
         ids, scratch.ids = scratch.ids, own
         pipeline.pool.give(scratch)
-    if n_lines:
+    if n_done < n_texts:
         ids_free(&ids)
         return None
     return ids_array(&ids, n_units), offsets, n_bytes
+
+
+cdef Py_ssize_t _append_separated(
+    Pipeline pipeline, SeparatedTexts texts, Scratch* scratch, int64_t* offset, size_t* n_bytes
+) except -1 nogil:
+    """Append the ids of all texts; return the number of texts. offset, n_bytes: as for `_append_lines`."""
+    cdef Bytes found
+    cdef Text text = Text(NULL, 0, 1, True, NULL)
+    cdef Py_ssize_t n = 0
+    while texts.next(&found):
+        text.data, text.n = found.data, found.n
+        pipeline.encode(&text, 0, text.n, None, None, scratch)
+        n_bytes[0] += text.n
+        n += 1
+        offset[n] = scratch.ids.n
+    return n
 
 
 cdef Py_ssize_t _append_lines(

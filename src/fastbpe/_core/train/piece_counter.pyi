@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing_extensions import Self, disjoint_base
 
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.separated_texts import SeparatedTexts
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_table import PieceTable
 
@@ -21,6 +22,9 @@ class PieceCounter(PieceTable):
         *,
         number: int | None = None,
         first: int | None = None,
+    ) -> None: ...
+    def add_separated(
+        self, texts: SeparatedTexts, special: SpecialMatcher | None = None, *, number: int
     ) -> None: ...
     def add_part(
         self, text: str | bytes, start: int, end: int, special: SpecialMatcher | None = None, *, number: int

@@ -8,7 +8,9 @@ cimport cython
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
+from fastbpe._core.text.json_lines cimport Bytes
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
+from fastbpe._core.text.separated_texts cimport SeparatedTexts
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.common.memory cimport likely, prefetch
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, CountedPiece, LongSlot, PieceTable
@@ -68,6 +70,24 @@ cdef class PieceCounter(PieceTable):
                     if views.items[i].is_utf8:
                         views.check_utf8(i, 0, views.items[i].n)
                     self._count_units(&views.items[i], 0, views.items[i].n, special)
+        finally:
+            self._busy = False
+
+    def add_separated(self, SeparatedTexts texts not None, SpecialMatcher special=None, *, number):
+        """Count the pieces of the texts between separators, as a batch of its own.
+
+        Requires: the texts are UTF-8.
+
+        special: SpecialMatcher or None – as for `add_batch`.
+        number: int – number of the batch.
+        """
+        cdef Bytes text
+        self._enter()
+        try:
+            self.position = <uint64_t> number << BATCH_BITS
+            with nogil:
+                while texts.next(&text):
+                    self._count_utf8(text.data, text.n, special)
         finally:
             self._busy = False
 

@@ -1,0 +1,102 @@
+"""Files that several threads read at once, each at positions of its own, and the numbers of their lines."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from bisect import bisect_right
+from pathlib import Path
+
+from fastbpe._core.text.json_lines import n_newlines
+from fastbpe.corpus.document_files import opened
+from fastbpe.corpus.file_parts import FilePart
+from fastbpe.corpus.remote import AnyPath
+from fastbpe.errors import FormatError
+
+_COUNT_BYTES = 1 << 20  # bytes read at a time to count lines
+
+
+class OpenFile:
+    """Regular file of this machine, or a part of one, open for reads at any position.
+
+    Several threads may read at the same time. The file is closed when nothing refers to the object.
+
+    Args:
+        path: the file.
+        start, size: the part, in bytes; positions count from its start.
+    """
+
+    def __init__(self, path: Path, start: int, size: int) -> None:
+        self._path, self._start, self.size = path, start, size
+        self._lock = threading.Lock()
+        self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+
+    def __del__(self) -> None:
+        if hasattr(self, "_fd"):
+            os.close(self._fd)
+
+    def read(self, start: int, n: int) -> bytes:
+        """Return n bytes from a position on.
+
+        Raises:
+            FormatError: the file has become shorter.
+        """
+        at = self._start + start
+        data = self._read_at(at, n)
+        while len(data) < n:  # a system may return fewer bytes, such as at most 2 GB
+            more = self._read_at(at + len(data), n - len(data))
+            if not more:
+                raise FormatError(
+                    f"{self._path}: it ends at byte {at + len(data)} and was longer when reading began; read it "
+                    "when nothing writes to it"
+                )
+            data += more
+        return data
+
+    def _read_at(self, at: int, n: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._fd, n, at)
+        with self._lock:  # Windows moves the position that all threads share
+            os.lseek(self._fd, at, os.SEEK_SET)
+            return os.read(self._fd, n)
+
+
+def open_file(path: AnyPath | FilePart) -> OpenFile | None:
+    """Open a file for reads at any position; None: it is remote, packed, or has no bytes to seek in."""
+    whole = path.whole if isinstance(path, FilePart) else path
+    if not isinstance(whole, Path) or (isinstance(path, FilePart) and path.packing):
+        return None
+    facts = os.stat(whole)
+    if not stat.S_ISREG(facts.st_mode):
+        return None
+    if isinstance(path, FilePart):
+        return OpenFile(whole, path.start, path.end - path.start)
+    return OpenFile(whole, 0, facts.st_size)
+
+
+class LinesBefore:
+    """Counter of the line ends before a position of a file, which reads it once more: only errors need them.
+
+    Args:
+        path: the file; one that can be opened again.
+    """
+
+    def __init__(self, path: AnyPath | FilePart) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._known = [(0, 0)]  # (position, line ends before it), rising, some blocks apart
+
+    def __call__(self, position: int) -> int:
+        """Return the number of line ends before a position of the unpacked content."""
+        with self._lock:
+            at, n = self._known[bisect_right(self._known, (position, position)) - 1]
+            with opened(self._path, "text", "") as content:
+                assert content.file is not None
+                content.file.skip_to(at)
+                while at < position and (data := content.file.read(min(_COUNT_BYTES, position - at))):
+                    at += len(data)
+                    n += n_newlines(data)
+            if at >= self._known[-1][0] + _COUNT_BYTES:
+                self._known.append((at, n))
+            return n

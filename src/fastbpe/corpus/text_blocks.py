@@ -1,0 +1,160 @@
+"""Blocks of a file of text or of lines, which end between documents or at a safe cut of a long one.
+
+The thread that reads a file only finds where blocks end. `ranges` looks at a few bytes before each end, so that
+the threads that encode or count read the blocks themselves; `held` reads a stream, which has no positions.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fastbpe._core.text.utf8_text import n_valid
+from fastbpe.corpus.source_kinds import Cut
+
+# Bytes before the end of a range that are searched first. A cut in their first half counts only if they are all of
+# the block: a special token before it might reach into it (`splitting.cutting.MAX_TOKEN_BYTES`), or a separator.
+WINDOW_BYTES = 1 << 15
+_MAX_OVERLAPS = 64  # separators that overlap one another before all of a block is searched from the left
+
+
+def ranges(
+    read: Callable[[int, int], bytes], start: int, size: int, block: int, separator: bytes | None, cut: Cut | None
+) -> Iterator[tuple[int, int, bool]]:
+    """Divide the bytes from start to size into blocks of about `block` bytes, without reading all of them.
+
+    Args:
+        read: returns n bytes from a position on.
+        start: position where a document begins, or goes on behind a safe cut.
+        size: position of the end.
+        block: bytes of a block; one with a long document has more.
+        separator: bytes after each document; None: there is one document.
+        cut: finds safe cuts of a long document; None: it stays whole.
+
+    Returns:
+        (start, end, ends) of each block; ends: bool – a document ends with the block.
+    """
+    may_end = separator is not None or cut is not None
+    while True:
+        near, at, ends = start + block, 0, True
+        while may_end and near < size and not at:
+            at, ends = _end_before(read, start, near, separator, cut)
+            near += near - start
+        yield start, at or size, ends or not at
+        if not at:
+            return
+        start = at
+
+
+def _end_before(
+    read: Callable[[int, int], bytes], start: int, near: int, separator: bytes | None, cut: Cut | None
+) -> tuple[int, bool]:
+    """Return the last position up to `near` where a block from `start` may end; 0: there is none."""
+    n = WINDOW_BYTES
+    while True:
+        first = max(near - n, start)
+        data = read(first, near - first)
+        at, ends = last_end(data, separator, cut, is_whole=first == start)
+        if at or first == start:
+            return first + at if at else 0, ends
+        n *= 8
+
+
+def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole: bool = True) -> tuple[int, bool]:
+    """Return the last offset where a block may end, and whether a document ends there; 0: there is none.
+
+    Args:
+        data: bytes of the block; more may follow.
+        separator, cut: as for `ranges`.
+        is_whole: bool – data begins where the block does. Otherwise what stands in its first half is only context.
+    """
+    if separator is not None and (at := _after_last(data, separator, is_whole=is_whole)) >= 0:
+        return at, True
+    if cut is None:
+        return 0, True
+    first = 0
+    while not is_whole and first < min(4, len(data)) and data[first] & 0xC0 == 0x80:
+        first += 1  # the character that the data begins within
+    n = n_valid(data[first:] if first else data)
+    if not is_cut_short(data[first + n :]):
+        return len(data), False  # reading the block will report the byte
+    at = _safe_cut(data[first : first + n], len(data) - first, cut, len(separator or b"."))
+    is_certain = is_whole or first + at >= max(len(data) // 2, len(separator or b""))
+    return (first + at, False) if at and is_certain else (0, True)
+
+
+def _safe_cut(data: bytes, n_all: int, cut: Cut, n_separator: int) -> int:
+    """Find the last safe cut before bytes that may begin a separator. n_all: bytes of data and what follows it."""
+    at, end = cut(data), max(n_all - n_separator + 1, 0)
+    if at <= end:
+        return at
+    while end and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return cut(data[:end])
+
+
+def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
+    """Return the offset after the last separator, as bytes.split finds them from the left.
+
+    Returns 0 if none is certain, -1 if there is none.
+
+    A separator may overlap itself, such as two line ends. One that no earlier one overlaps counts in any case.
+    """
+    n = len(separator)
+    at = data.rfind(separator)
+    if at < 0:
+        return -1
+    for _ in range(_MAX_OVERLAPS):
+        if at < n - 1 and not is_whole:
+            return 0
+        earlier = data.rfind(separator, max(at - n + 1, 0), at + n - 1)
+        if earlier < 0:
+            return at + n
+        at = earlier
+    if not is_whole:
+        return 0
+    at = 0
+    while (found := data.find(separator, at)) >= 0:
+        at = found + n
+    return at
+
+
+def held(
+    file: Any, block: int, separator: bytes | None, cut: Cut | None, *, stops: bool = False
+) -> Iterator[tuple[bytes, bool]]:
+    """Read a stream in blocks.
+
+    Args:
+        file: the stream.
+        block: bytes read at a time.
+        separator, cut: as for `ranges`.
+        stops: bool – end with the block that has the first byte that is not UTF-8.
+
+    Returns:
+        (data, ends) of each block, as for `ranges`; the last one may be empty.
+    """
+    data = b""
+    while True:
+        # Double the data each time: a document without a safe cut is copied and checked twice, not n times.
+        more = file.read(max(block, len(data)))
+        if not more:
+            yield data, True
+            return
+        data = data + more if data else more
+        at, ends = last_end(data, separator, cut if len(data) >= block else None)
+        if at:
+            yield data[:at], ends
+            data = data[at:]
+        elif stops and not is_cut_short(data[n_valid(data) :]):
+            yield data, True
+            return
+
+
+def is_cut_short(rest: bytes, *, final: bool = False) -> bool:
+    """Tell whether bytes that are no whole character may begin one: there are none, or more bytes follow."""
+    try:
+        codecs.utf_8_decode(rest[:4], "strict", final)
+    except UnicodeDecodeError:
+        return False
+    return True
