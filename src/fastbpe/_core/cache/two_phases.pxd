@@ -72,11 +72,6 @@ cdef inline bint may_join(const Phases* phases, uint32_t left, uint32_t right) n
     return phases.joins[join_slot(phases, key)] == key
 
 
-cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
-    """Index in Phases.borders of a border by the bytes or characters beside it. All beyond ASCII are alike."""
-    return min(before, <uint32_t> 0x80) << 8 | min(behind, <uint32_t> 0x80)
-
-
 cdef inline size_t stretch_end(
     const Phases* phases, const Ids* ids, size_t i, size_t end, size_t* at
 ) noexcept nogil:

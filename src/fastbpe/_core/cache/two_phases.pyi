@@ -26,6 +26,9 @@ class TwoPhases:
     def words(self) -> Vocabulary: ...
     @property
     def superwords(self) -> Vocabulary | None: ...
+    @property
+    def borders(self) -> bytes:
+        """By border_of(), a byte: 0 where no superword has a border of pieces."""
 
 def superword_ids(vocabulary: Vocabulary) -> list[int]:
     """List the ids of the tokens that have a letter of English right before a space: they span words."""

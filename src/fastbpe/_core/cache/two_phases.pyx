@@ -26,6 +26,7 @@ from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.hash_tables cimport table_bits
 from fastbpe._core.merge.vocabulary cimport token_length, token_start
 from fastbpe._core.split.splitter cimport UNMATCHED, ends_reserve
+from fastbpe._core.text.safe_cuts cimport border_of
 
 cdef enum:
     FOLLOWER_BITS = 6  # bits of a hash that choose one of the 64 bits of WordId.followers
@@ -71,6 +72,11 @@ cdef class TwoPhases:
         free(self._borders)
         free(self._ids)
         free(self._joins)
+
+    @property
+    def borders(self):
+        """By border_of(), a byte: 0 where no superword has a border of pieces."""
+        return (<const char*> self._borders)[:1 << 16]
 
     cdef int _find_inside(self) except -1:
         """Note which bytes stand side by side in a token."""

@@ -1,7 +1,11 @@
 """Safe cuts: positions where a text may be cut without changing its pieces."""
 
-def last_safe_cut(text: str | bytes) -> int:
-    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without one."""
+def last_safe_cut(text: str | bytes, crossed: bytes | None = None) -> int:
+    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without one.
+
+    crossed: bytes or None – by border_of(): 1 where a token may lie across the border of two pieces, so that there
+        is no safe cut. None: tokens lie within pieces.
+    """
 
 def nearest_safe_cut(text: str | bytes, start: int, near: int) -> int:
     """Find the safe cut before a space or stop that is nearest to a position; the text's length without one."""

@@ -137,18 +137,26 @@ cdef inline bint _is_space_or_stop(uint32_t c) noexcept nogil:
     return c == 0x20 or c == 0x0A or c == 0x3001 or c == 0x3002 or c == 0xFF0C
 
 
-def last_safe_cut(text):
-    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without one."""
+def last_safe_cut(text, const uint8_t[::1] crossed=None):
+    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without one.
+
+    crossed: bytes or None – by border_of(): 1 where a token may lie across the border of two pieces, so that there
+        is no safe cut. None: tokens lie within pieces.
+    """
     cdef Utf8 view
     cdef Text bytes_of_text
-    cdef size_t cut
+    cdef size_t cut, end
     utf8_of(text, &view)
     try:
-        if view.n < 2:
+        end = view.n
+        if end < 2:
             return 0
         bytes_of_text = Text(view.data, view.n, 1, True, NULL)
-        cut = safe_cut(&bytes_of_text, 0, view.n - 1, view.n, ANY_SAFE_CUT)
-        return cut if cut < view.n else 0
+        cut = safe_cut(&bytes_of_text, 0, end - 1, end, ANY_SAFE_CUT)
+        while crossed is not None and cut < end and crossed[border_of(view.data[cut - 1], view.data[cut])]:
+            end = cut
+            cut = safe_cut(&bytes_of_text, 0, end - 1, end, ANY_SAFE_CUT)
+        return cut if cut < end else 0
     finally:
         utf8_release(&view)
 
