@@ -1,7 +1,7 @@
 """Training of superwords, the second stage of `train(superwords=)`.
 
 The first stage is an ordinary run. The second stage reads the source again, twice or more: it counts which ids are
-neighbours, then the runs of ids that frequent merges can join (see `_core.train.superword_counter`), and learns
+neighbours, then the runs of ids that frequent merges can join (see `_core.train.run_counter`), and learns
 from these runs. How rare the last merge will be is not known beforehand. So runs are cut for merges of some least
 count; if these are too few, the count is halved and the runs are counted again.
 """
@@ -22,7 +22,8 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split import composite
 from fastbpe._core.split.by_character import ByText
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._core.train.superword_counter import NeighbourCounts, SuperwordCounter, sequences_of
+from fastbpe._core.train.run_counter import NeighbourCounts, sequences_of
+from fastbpe._core.train.superword_counter import SuperwordCounter
 from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__

@@ -36,11 +36,10 @@ cdef class TwoPhases:
     cdef readonly Vocabulary words
     cdef readonly Vocabulary superwords
     cdef Phases phases
-    cdef uint8_t* _inside
+    cdef bytes _inside
     cdef uint8_t* _borders
     cdef WordId* _ids
     cdef uint64_t* _joins
-    cdef int _find_inside(self) except -1
     cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1
     cdef int _add_members(self, members) except -1
     cdef int _add_border(self, uint32_t left, uint32_t right) except -1

@@ -21,6 +21,8 @@ BEFORE_SPACE_OR_STOP are the few safe cuts before a space, a newline, or a CJK c
 special token contains one, so a text may be cut there before the search for special tokens.
 """
 
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
@@ -174,3 +176,23 @@ def nearest_safe_cut(text, size_t start, size_t near):
         return safe_cut(&view, start, near, view.n, BEFORE_SPACE_OR_STOP)
     finally:
         text_release(&view)
+
+
+def byte_neighbours(tokens, bytes known=bytes(1 << 16)):
+    """Tell which bytes stand side by side in a token. Merging joins nothing across a place between two others.
+
+    tokens: iterable of bytes.
+    known: what the function returned for other tokens, to which these are added.
+
+    Returns bytes: 1 at the index first byte << 8 | second byte, or 0.
+    """
+    cdef bytearray found = bytearray(known)
+    cdef uint8_t* inside = <uint8_t*> PyByteArray_AS_STRING(found)
+    cdef const uint8_t* p
+    cdef bytes token
+    cdef Py_ssize_t k
+    for token in tokens:
+        p = <const uint8_t*> PyBytes_AS_STRING(token)
+        for k in range(1, PyBytes_GET_SIZE(token)):
+            inside[p[k - 1] << 8 | p[k]] = 1
+    return bytes(found)
