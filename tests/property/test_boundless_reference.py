@@ -60,7 +60,7 @@ def pieces_by(pattern: str) -> Callable[[str], list[bytes | None]]:
     return lambda text: [text.encode()[start:end] for start, end in splitter.pieces(text)]
 
 
-def trained(texts: list[str], n: int, pattern: str, **options: Any) -> fastbpe.Tokenizer:
+def trained(texts: Any, n: int, pattern: str, **options: Any) -> fastbpe.Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fastbpe.TrainingWarning)
         return fastbpe.train(texts, vocab_size=256 + n, pattern=pattern, superwords="boundless", **options)
@@ -80,19 +80,26 @@ def test_random_texts_train_and_encode_as_specified(part: int) -> None:
         rng = random.Random(f"boundless {SEED} {number}")
         texts, pattern, n = random_texts(rng), rng.choice(PATTERNS), rng.choice([0, 1, 3, 8, 20, 60])
         limits = {"min_count": rng.choice([1, 1, 2, 4]), "max_token_bytes": rng.choice([None, None, 4, 9])}
-        pieces_of = pieces_by(pattern)
+        pieces_of, source, weights = pieces_by(pattern), rng.sample(texts, len(texts)), None
+        times = [1] * len(texts)
+        if rng.random() < 0.3:
+            times = [rng.randint(1, 3) for _ in texts]
+            source = {str(i): [text] for i, text in enumerate(texts)}
+            weights = {str(i): n for i, n in enumerate(times)}
+        repeated = [text for text, n in zip(texts, times, strict=True) for _ in range(n)]
         expected = train_boundless(
-            texts, pieces_of, lambda text: bool(regex.search(r"\p{L}", text)), n_tokens=256 + n, **limits
+            repeated, pieces_of, lambda text: bool(regex.search(r"\p{L}", text)), n_tokens=256 + n, **limits
         )
         tokenizer = trained(
-            rng.sample(texts, len(texts)),
+            source,
             n,
             pattern,
+            weights=weights,
             num_threads=rng.choice([1, 2]),
             max_memory_bytes=rng.choice([None, 1]),
             **limits,
         )
-        context = (SEED, number, texts, pattern, n, limits)
+        context = (SEED, number, texts, pattern, n, limits, weights)
         assert operations_of(tokenizer) == expected, context
         compare_encoding(tokenizer, [*texts, *random_texts(rng), "".join(texts) * 3], pieces_of, expected, context)
         check_cuts(tokenizer, "".join(texts) * 3, context)
