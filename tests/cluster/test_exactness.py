@@ -132,6 +132,20 @@ def test_shards_merge_into_the_file_of_one_machine(
     assert [list(ids) for ids in fastbpe.open_ids(tmp_path / "ids")] == tokenizer.encode_ordinary_batch(texts)
 
 
+def test_superwords_of_counts_and_runs_equal_one_machine(cluster: Cluster) -> None:
+    """The engine counts pieces, and then runs of the words that were learned from them."""
+    options: dict[str, Any] = {"vocab_size": 600, "progress": False}
+    table = cluster.table(TEXTS, 3)
+    counts = cluster.module.count_pieces(table, "text", pattern="gpt2")
+    words = fastbpe.train(counts, superwords="words", **options)
+    runs = cluster.module.count_pieces(table, "text", superwords=words)
+    assert runs == fastbpe.count_pieces(iter(TEXTS), superwords=words, progress=False)
+    assert len(runs) > 100
+    found = fastbpe.train(runs, superwords="boundless", base=words, **options)
+    assert found == fastbpe.train(iter(TEXTS), pattern="gpt2", superwords="boundless", **options)
+    assert any(b" " in token.strip() for token in found.vocab)
+
+
 def test_shards_of_a_sorted_table_have_the_documents_in_its_order(
     cluster: Cluster, tokenizers: dict[str, Tokenizer], tmp_path: Path
 ) -> None:

@@ -4,13 +4,16 @@ import os
 import random
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import regex
 
 import fastbpe
+from fastbpe.corpus import sources
 from fastbpe.splitting import make_splitter
+from fastbpe.tokenizer.internals import cutter_of, splitter_of
 from reference.boundless import Operations, encode_boundless, train_boundless
 from reference.measuring import offsets
 
@@ -57,7 +60,7 @@ def pieces_by(pattern: str) -> Callable[[str], list[bytes | None]]:
     return lambda text: [text.encode()[start:end] for start, end in splitter.pieces(text)]
 
 
-def trained(texts: list[str], n: int, pattern: str, **options: Any) -> fastbpe.Tokenizer:
+def trained(texts: Any, n: int, pattern: str, **options: Any) -> fastbpe.Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fastbpe.TrainingWarning)
         return fastbpe.train(texts, vocab_size=256 + n, pattern=pattern, superwords="boundless", **options)
@@ -77,21 +80,41 @@ def test_random_texts_train_and_encode_as_specified(part: int) -> None:
         rng = random.Random(f"boundless {SEED} {number}")
         texts, pattern, n = random_texts(rng), rng.choice(PATTERNS), rng.choice([0, 1, 3, 8, 20, 60])
         limits = {"min_count": rng.choice([1, 1, 2, 4]), "max_token_bytes": rng.choice([None, None, 4, 9])}
-        pieces_of = pieces_by(pattern)
+        pieces_of, source, weights = pieces_by(pattern), rng.sample(texts, len(texts)), None
+        times = [1] * len(texts)
+        if rng.random() < 0.3:
+            times = [rng.randint(1, 3) for _ in texts]
+            source = {str(i): [text] for i, text in enumerate(texts)}
+            weights = {str(i): n for i, n in enumerate(times)}
+        repeated = [text for text, n in zip(texts, times, strict=True) for _ in range(n)]
         expected = train_boundless(
-            texts, pieces_of, lambda text: bool(regex.search(r"\p{L}", text)), n_tokens=256 + n, **limits
+            repeated, pieces_of, lambda text: bool(regex.search(r"\p{L}", text)), n_tokens=256 + n, **limits
         )
         tokenizer = trained(
-            rng.sample(texts, len(texts)),
+            source,
             n,
             pattern,
+            weights=weights,
             num_threads=rng.choice([1, 2]),
             max_memory_bytes=rng.choice([None, 1]),
             **limits,
         )
-        context = (SEED, number, texts, pattern, n, limits)
+        context = (SEED, number, texts, pattern, n, limits, weights)
         assert operations_of(tokenizer) == expected, context
         compare_encoding(tokenizer, [*texts, *random_texts(rng), "".join(texts) * 3], pieces_of, expected, context)
+        check_cuts(tokenizer, "".join(texts) * 3, context)
+
+
+def check_cuts(tokenizer: fastbpe.Tokenizer, text: str, context: object) -> int:
+    """Check that a text has the ids of its parts at each cut for files. Returns the number of cuts."""
+    cut, data, n = cutter_of(tokenizer), text.encode(), 0
+    assert (cut is not None) == splitter_of(tokenizer).cuttable, context
+    expected = tokenizer.encode(data)
+    at = len(data) if cut is not None else 0
+    while cut is not None and (at := cut(data[:at])):
+        assert tokenizer.encode(data[:at]) + tokenizer.encode(data[at:]) == expected, (data, at, context)
+        n += 1
+    return n
 
 
 def compare_encoding(
@@ -115,7 +138,10 @@ def compare_encoding(
         assert stream.push(text[:middle]) + stream.push(text[middle:]) + stream.finish() == ids, (text, context)
 
 
-def test_long_texts_are_encoded_in_parts_that_no_superword_crosses() -> None:
+def test_long_texts_are_encoded_in_parts_that_no_superword_crosses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 4096)
     rng = random.Random(SEED)
     words = ["of", "the", "end", "day", "in", "1990", "week", "Ünï", "漢字"]
     marks = [" ", " ", " ", " ", ", ", "\n", "。", ". "]
@@ -139,5 +165,12 @@ def test_long_texts_are_encoded_in_parts_that_no_superword_crosses() -> None:
             assert text.startswith(part)
             assert tokenizer.count(part) <= limit
             assert len(part) > 2 * limit or not limit
+        (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+        for num_threads in (1, 2):
+            tokenizer.encode_files(
+                tmp_path / "text.txt", tmp_path / "a.npy", num_threads=num_threads, overwrite=True
+            )
+            assert [*map(int, fastbpe.open_ids(tmp_path / "a.npy")[0])] == ids
+        assert (check_cuts(tokenizer, text[:3_000], pattern) > 20) == splitter_of(tokenizer).cuttable
         whole = "".join(tokenizer.chunk(text[:50_000], 300))
         assert whole == text[:50_000]

@@ -76,9 +76,16 @@ def test_random_texts_train_and_encode_as_specified(part: int) -> None:
             "min_count": rng.choice([1, 1, 2, 5]),
             "max_token_bytes": rng.choice([None, None, 4, 9]),
         }
-        words = reference_train(pieces(texts, WORDS, documents), n_merges=n_words, **options)
+        source: Any = texts
+        weights, times = None, [1] * len(texts)
+        if rng.random() < 0.3:
+            times = [rng.randint(1, 3) for _ in texts]
+            source = {str(i): [text] for i, text in enumerate(texts)}
+            weights = {str(i): n for i, n in enumerate(times)}
+        repeated = [text for text, n in zip(texts, times, strict=True) for _ in range(n)]
+        words = reference_train(pieces(repeated, WORDS, documents), n_merges=n_words, **options)
         expected = train_superwords(
-            pieces(texts, pattern, documents),
+            pieces(repeated, pattern, documents),
             words,
             n_tokens=256 + n_words + n_superwords,
             max_words=limits["max_words"],
@@ -86,7 +93,8 @@ def test_random_texts_train_and_encode_as_specified(part: int) -> None:
             **options,
         )
         tokenizer = trained(
-            texts,
+            source,
+            weights=weights,
             vocab_size=256 + n_words + n_superwords,
             pattern=WORDS,
             superwords=fastbpe.Superwords(256 + n_words, pattern, documents=documents, **limits),
@@ -94,7 +102,7 @@ def test_random_texts_train_and_encode_as_specified(part: int) -> None:
             max_memory_bytes=rng.choice([None, 1]),
             **options,
         )
-        context = (SEED, number, texts, n_words, n_superwords, pattern, documents, limits, options)
+        context = (SEED, number, texts, n_words, n_superwords, pattern, documents, limits, options, weights)
         assert tokenizer.vocab == expected.tokens, context
         compare_encoding(tokenizer, [*texts, *random_texts(rng), rng.choice(texts).replace(" ", "  ")], context)
 

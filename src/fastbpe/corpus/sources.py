@@ -337,7 +337,9 @@ class _Form:
             file.drop(len(mark))
             offset = len(mark)
         is_first, n_before = n_lines is None, 0
-        for data, ends in held(file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text):
+        for data, ends in held(
+            file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text
+        ):
             if data or (is_first and self._separator is None):
                 before = partial(int, n_before) if n_lines is None else partial(n_lines, offset)
                 offset += len(data)

@@ -12,11 +12,14 @@ MAX_TOKEN_BYTES = 1 << 14  # of a special token; a reader shows a cut as many by
 _MAX_TRIES = 16  # cuts to try, each by another search of the text; special tokens end to end may exclude many
 
 
-def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[bytes], int] | None:
+def make_cutter(
+    splitter: Splitter, special: Iterable[str] = (), crossed: bytes | None = None
+) -> Callable[[bytes], int] | None:
     """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if no cuts are known.
 
     special: tokens that cut the text before it is split. No cut is inside one, even if more text follows. With one
         of more than MAX_TOKEN_BYTES no cuts are known.
+    crossed: the borders of pieces that tokens lie across, as for `last_safe_cut`.
     """
     tokens = [name.encode() for name in special]
     longest = max(map(len, tokens), default=1)
@@ -24,23 +27,23 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
         return None
 
     def cut(data: bytes) -> int:
-        at = _last_cut(data)
+        at = _last_cut(data, crossed)
         for _ in range(_MAX_TRIES):
             inside = len(data) - at < longest - 1 or any(
                 token in data[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in tokens
             )
             if not at or not inside:
                 return at
-            at = _last_cut(data[:at])
+            at = _last_cut(data[:at], crossed)
         return 0
 
     return cut
 
 
-def _last_cut(data: bytes) -> int:
+def _last_cut(data: bytes, crossed: bytes | None) -> int:
     """Return what last_safe_cut returns; search only the end of the text where that is enough: nearly always."""
     start = max(len(data) - _TAIL_BYTES, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1
-    at = last_safe_cut(data[start:])
-    return start + at if at else last_safe_cut(data)
+    at = last_safe_cut(data[start:], crossed)
+    return start + at if at else last_safe_cut(data, crossed)

@@ -12,50 +12,48 @@ often as these are neighbours, now and later: runs are cut between neighbours th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES, Model, Supermerges, pack_merges
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import byte_vocabulary
-from fastbpe.training.bytes import counted_pieces
+from fastbpe.training.bytes import all_counted
 from fastbpe.training.documents_again import read_again
 from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
-from fastbpe.training.piece_counts import PieceCounts, table_of
+from fastbpe.training.piece_counts import PieceCounts, added_up, table_of
 from fastbpe.training.superwords import BOUNDLESS, WORDS
 from fastbpe.training.word_runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
 
 _CALLER = 4  # stacklevel of warnings from `_train_words`: the line that calls `train`
 
 
-def train_boundless(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
+def train_boundless(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
     """Learn words and superwords together, or one of both. See `train`."""
     keywords = {name: value for name, value in run.options.items() if name != "superwords"}
     if isinstance(source, PieceCounts) and source.runs_of is not None:
         return _train_on_runs(source, base, run, keywords)
     learns_words_alone = run.options["superwords"] == WORDS
-    _check(source, base, keywords, learns_words_alone=learns_words_alone)
-    if isinstance(source, PieceCounts):
-        keywords = {"pattern": source.pattern, "special_tokens": source.special_tokens, **keywords}
+    sources: Mapping[Any, Any] = source if run.has_names else {None: source}
+    _check(sources.values(), base, keywords, learns_words_alone=learns_words_alone)
+    if counted := [one for one in sources.values() if isinstance(one, PieceCounts)]:
+        keywords = {"pattern": counted[0].pattern, "special_tokens": counted[0].special_tokens, **keywords}
     options = ByteOptions(vocab_size=whole_number_of_ids(run.vocab_size, None), **keywords)
-    if isinstance(source, PieceCounts):
-        run.reading.check_unused()
-        return _train_words(source, 0, options, run)[0]
-    with read_again(source, run.reading) as (texts, reading):
-        resolved = reading.resolve(texts)
-        words, merges = _train_words(resolved, resolved.left_out.n, options, run._replace(reading=reading))
-        if learns_words_alone:
-            return words
-        count = partial(count_cut_runs, texts, words, options, reading, run.reporter)
-        return _finished(words, merges, options, run.reporter, count)
+    if learns_words_alone:
+        if len(counted) == len(sources):
+            run.reading.check_unused()
+        return _train_words(sources, options, run)[0]
+    with read_again(source, run) as again:
+        words, merges = _train_words(again.resolved(), options, run)
+        return _finished(words, merges, options, run.reporter, partial(count_cut_runs, again, words, options))
 
 
 def _train_on_runs(
@@ -81,14 +79,17 @@ def _train_on_runs(
     return _finished(words, merges, options, run.reporter, count)
 
 
-def _check(source: object, base: object, keywords: Collection[str], *, learns_words_alone: bool) -> None:
+def _check(
+    sources: Iterable[object], base: object, keywords: Collection[str], *, learns_words_alone: bool
+) -> None:
     """Raise TrainingError if an argument does not go with superwords="boundless"."""
     if base is not None:
         raise TrainingError(
             'superwords="boundless" learns words and superwords together, and base= has its words; leave '
             "base= out, or give superwords=Superwords(), which learns superwords on top of a base"
         )
-    if hasattr(source, "items") and not (learns_words_alone and isinstance(source, PieceCounts)):
+    known = PieceCounts if learns_words_alone else ()
+    if any(isinstance(one, Mapping) and not isinstance(one, known) for one in sources):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
     if "ties" in keywords:
         raise TrainingError(
@@ -97,15 +98,14 @@ def _check(source: object, base: object, keywords: Collection[str], *, learns_wo
         )
 
 
-def _train_words(
-    source: ResolvedSource | PieceCounts, n_left_out: int, options: ByteOptions, run: Run
-) -> tuple[Tokenizer, list[Merge]]:
+def _train_words(sources: Mapping[Any, Any], options: ByteOptions, run: Run) -> tuple[Tokenizer, list[Merge]]:
     """Learn words. The report of the tokenizer has the count of each merge.
 
-    n_left_out: files of folders that were left out.
+    sources: name, or None → the source.
     """
     start = byte_vocabulary(options)
-    counts = counted_pieces(source, start, options, run, "the source")
+    counted, n_left_out = all_counted(sources, start, options, run)
+    counts = added_up([*counted.values()])
     n_merges = options.vocab_size - start.n_known
     merges = _learn_words(counts, n_merges, options, run.reporter)
     if n_missing := n_merges - len(merges):
@@ -129,6 +129,7 @@ def _train_words(
         "n_files_left_out": n_left_out,
         "n_merges": len(merges),
         "word_counts": [merge.n for merge in merges],
+        **({} if run.weights is None else {"weights": run.weights}),
     }
     run.reporter.summarise({"counting": f"{counts.n_bytes:,} bytes, {len(counts):,} distinct pieces"})
     tokens = tokens_of(merges)

@@ -12,7 +12,7 @@ from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.corpus.sources import ResolvedSource
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -58,10 +58,9 @@ def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts 
     dev_texts = {} if run.parity is None or run.parity.dev is None else run.parity.dev
     if all(isinstance(one, PieceCounts) for one in (*sources.values(), *dev_texts.values())):
         run.reading.check_unused()
-    counted, n_files_left_out = _all_counted(sources, start, options, run)
+    counted, n_files_left_out = all_counted(sources, start, options, run)
     if run.weights is not None:
         facts["weights"] = run.weights
-        counted = {name: counts * run.weights[name] for name, counts in counted.items()}
     counts = added_up([*counted.values()])
     learner: Learner | ParityLearner
     report = asdict(options)
@@ -69,7 +68,7 @@ def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts 
         learner = _learn(counts, start, options, reporter, warns=texts is None)
         n_pieces = learner.n_pieces
     else:
-        dev, _ = _all_counted(dev_texts, start, options, run, "the dev text of ")
+        dev, _ = all_counted(dev_texts, start, options, run._replace(weights=None), "the dev text of ")
         learner = _learn_parity(counted, dev, counts, start, options, run)
         n_pieces = counts.n_pieces
         del report["ties"]
@@ -122,25 +121,27 @@ def _with_options_of_counts(
     return {"pattern": found[0].pattern, "special_tokens": new, **options}
 
 
-def _all_counted(
+def all_counted(
     sources: Mapping[Any, Any], start: BaseVocabulary, options: ByteOptions, run: Run, what: str = ""
 ) -> tuple[dict[Any, PieceCounts], int]:
-    """Count the pieces of each source. what: what the sources are, for errors.
+    """Count the pieces of each source, each count times the source's weight.
+
+    what: what the sources are, for errors.
 
     Returns:
         The counts, and the number of files of folders that were left out.
     """
     counted, n_left_out = {}, 0
     for name, source in sources.items():
-        resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
+        resolved = source if isinstance(source, (Mapping, ResolvedSource)) else run.reading.resolve(source)
         named = "the source" if name is None else f"{what or 'the source '}{name!r}"
-        counted[name] = counted_pieces(resolved, start, options, run, named)
+        counted[name] = _counted_pieces(resolved, start, options, run, named) * run.weight(name)
         n_left_out += resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
     return counted, n_left_out
 
 
-def counted_pieces(
-    source: Source | ResolvedSource | PieceCounts,
+def _counted_pieces(
+    source: ResolvedSource | Mapping[Any, int],
     start: BaseVocabulary,
     options: ByteOptions,
     run: Run,

@@ -1,56 +1,120 @@
-"""Documents that a run reads several times, also those of an iterator, which gives them once."""
+"""Sources that a run reads several times, also iterators, which give their documents once."""
 
 from __future__ import annotations
 
 import contextlib
 import struct
 import tempfile
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import IO, Any
 
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.run_counter import NeighbourCounts
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Source
-from fastbpe.training.options import ReadingOptions
+from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.training.base_texts import BaseTexts
+from fastbpe.training.document_counting import count_documents
+from fastbpe.training.options import ReadingOptions, Run
+from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table
 
 _HEAD = struct.Struct("<?Q")  # of a document: it is a str; its bytes
 
 
-@contextlib.contextmanager
-def read_again(source: Source, reading: ReadingOptions) -> Iterator[tuple[Source, ReadingOptions]]:
-    """Give a source that can be read again and again, with the options for it.
+class SourcesAgain:
+    """Sources of a run, each read as often as it is asked for.
 
-    The documents of an iterator are written to a temporary file (in TMPDIR), which the end of the context removes.
+    Args:
+        sources: name → function that resolves the source; None is the name of the source of a run without names.
+        run: how to read and count, and the weights of the sources.
+
+    Attributes:
+        n_left_out: int – files of folders that the last call of `count` left out.
+    """
+
+    def __init__(self, sources: Mapping[str | None, Callable[[], ResolvedSource]], run: Run) -> None:
+        self._sources, self._run = sources, run
+        self.n_left_out = 0
+
+    def resolved(self) -> dict[str | None, ResolvedSource]:
+        """Resolve all sources, to be read once."""
+        return {name: resolve() for name, resolve in self._sources.items()}
+
+    def n_bytes(self) -> int | None:
+        """Return the total size of the files; None: the sources are not files alone, or packed ones."""
+        total = 0
+        for source in self.resolved().values():
+            if source.n_bytes is None:
+                return None
+            total += source.n_bytes
+        return total
+
+    def count(
+        self,
+        texts: BaseTexts,
+        phase_name: str,
+        make_counter: Callable[..., PieceCounter],
+        neighbours: NeighbourCounts | None = None,
+    ) -> PieceCounts:
+        """Count what the documents of all sources hold, each count times the weight of its source.
+
+        Args:
+            texts, phase_name, make_counter: as for `count_documents`.
+            neighbours: what the counters count neighbours into; None: they count none.
+        """
+        counted: list[PieceCounts] = []
+        self.n_left_out = 0
+        for name, source in self.resolved().items():
+            weight = self._run.weight(name)
+            if neighbours is not None:
+                neighbours.weight = weight
+            table, n_bytes, n_skipped = count_documents(
+                source, texts, self._run.reading, self._run.reporter, phase_name, make_counter
+            )
+            counts = counts_of_table(table, None, (), n_bytes=n_bytes, n_skipped=n_skipped)
+            counted.append(counts * weight)
+            self.n_left_out += source.left_out.n
+        return added_up(counted)
+
+
+@contextlib.contextmanager
+def read_again(source: Any, run: Run) -> Iterator[SourcesAgain]:
+    """Give the sources of a run, to be read again and again.
+
+    source: a source, or a mapping of names to sources if the run has names. The documents of an iterator are
+        written to a temporary file (in TMPDIR), which the end of the context removes.
 
     Raises:
         OSError: the file cannot be written.
     """
+    sources: Mapping[str | None, Source] = source if run.has_names else {None: source}
+    with contextlib.ExitStack() as files:
+        yield SourcesAgain({name: _resolver(one, run.reading, files) for name, one in sources.items()}, run)
+
+
+def _resolver(
+    source: Source, reading: ReadingOptions, files: contextlib.ExitStack
+) -> Callable[[], ResolvedSource]:
+    """Make the function that resolves a source. files: closes the temporary file of an iterator."""
     if not hasattr(source, "__next__"):
-        yield source, reading
-        return
-    with tempfile.TemporaryFile(prefix="fastbpe-") as file:
-        try:
-            for document in reading.documents(reading.resolve(source), None, Skipped()):
-                data = document.encode() if isinstance(document, str) else document
-                file.write(_HEAD.pack(isinstance(document, str), len(data)))
-                file.write(data)
-            file.flush()
-        except OSError as error:
-            if error.errno is None:
-                raise
-            raise OSError(
-                error.errno,
-                f"{error.strerror}: no room for the documents in {tempfile.gettempdir()}; set TMPDIR to a folder "
-                "that has some, or give the documents as files or as a list",
-            ) from error
-        yield (
-            _Kept(file),
-            ReadingOptions(
-                num_threads=reading.num_threads,
-                max_memory_bytes=reading.max_memory_bytes,
-                on_error=reading.on_error,
-            ),
-        )
+        return partial(reading.resolve, source)
+    file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))  # noqa: SIM115 (the stack closes it)
+    try:
+        for document in reading.documents(reading.resolve(source), None, Skipped()):
+            data = document.encode() if isinstance(document, str) else document
+            file.write(_HEAD.pack(isinstance(document, str), len(data)))
+            file.write(data)
+        file.flush()
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(
+            error.errno,
+            f"{error.strerror}: no room for the documents in {tempfile.gettempdir()}; set TMPDIR to a folder "
+            "that has some, or give the documents as files or as a list",
+        ) from error
+    return partial(ReadingOptions().resolve, _Kept(file))
 
 
 class _Kept:

@@ -365,6 +365,10 @@ class Run(NamedTuple):
         """Tell whether the source is a mapping of names to sources."""
         return self.parity is not None or self.weights is not None
 
+    def weight(self, name: str | None) -> int:
+        """Return how often a source counts. name: None: the source of a run without names."""
+        return 1 if self.weights is None or name is None else self.weights[name]
+
 
 def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
     """Return the vocab_size that a caller means, as `number_of_ids` does. Raises TypeError: it is another text."""

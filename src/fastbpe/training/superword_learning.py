@@ -1,7 +1,7 @@
 """Training of superwords, the second stage of `train(superwords=)`.
 
 The first stage is an ordinary run. The second stage reads the source again, twice or more: it counts which ids are
-neighbours, then the runs of ids that frequent merges can join (see `_core.train.superword_counter`), and learns
+neighbours, then the runs of ids that frequent merges can join (see `_core.train.run_counter`), and learns
 from these runs. How rare the last merge will be is not known beforehand. So runs are cut for merges of some least
 count; if these are too few, the count is halved and the runs are counted again.
 """
@@ -22,12 +22,12 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split import composite
 from fastbpe._core.split.by_character import ByText
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._core.train.superword_counter import NeighbourCounts, SuperwordCounter, sequences_of
+from fastbpe._core.train.run_counter import NeighbourCounts, sequences_of
+from fastbpe._core.train.superword_counter import SuperwordCounter
 from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES, Model
 from fastbpe.tokenizer.internals import vocabulary_of
@@ -41,10 +41,10 @@ from fastbpe.training.base_vocabulary import (
     vocabulary_of_base,
 )
 from fastbpe.training.bytes import byte_level_ranks, train_bytes
-from fastbpe.training.document_counting import count_documents, texts_of_pattern
-from fastbpe.training.documents_again import read_again
-from fastbpe.training.options import ByteOptions, ReadingOptions, Run, whole_number_of_ids
-from fastbpe.training.piece_counts import PieceCounts
+from fastbpe.training.document_counting import texts_of_pattern
+from fastbpe.training.documents_again import SourcesAgain, read_again
+from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
+from fastbpe.training.piece_counts import table_of
 from fastbpe.training.superwords import Superwords, n_first_ids
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document of lines is counted
@@ -55,26 +55,27 @@ _CALLER = 3  # stacklevel of warnings from `train_superwords`: the line that cal
 Merge = tuple[int, int, int]  # left id, right id, count
 
 
-def train_superwords(source: Source | PieceCounts, base: Tokenizer | None, run: Run) -> Tokenizer:
+def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
     """Learn words and then superwords, or superwords alone on top of a base. See `train` and `Superwords`."""
     keywords = dict(run.options)
     superwords = keywords.pop("superwords")
     if not isinstance(superwords, Superwords):
         raise TypeError(f"superwords must be a Superwords or 'boundless', not {superwords!r:.60}")
-    if isinstance(source, (PieceCounts, Mapping)):
+    if any(isinstance(one, Mapping) for one in (source.values() if run.has_names else (source,))):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
     if keywords.get("ties") == "first":
         raise TrainingError('ties="first" is not for superwords=; choose ties="pair" or "huggingface"')
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
-    with read_again(source, run.reading) as (texts, reading):
+    with read_again(source, run) as again:
         if base is None:
             options = ByteOptions(vocab_size=vocab_size, **keywords)
             names = options.special_tokens
             n_first = n_first_ids(superwords, options.vocab_size, len(names))
+            texts = again.resolved()
             first = train_bytes(
-                texts,
+                texts if run.has_names else texts[None],
                 None,
-                run._replace(vocab_size=n_first, options=keywords, reading=reading),
+                run._replace(vocab_size=n_first, options=keywords),
                 texts=_by_lines(texts_of_pattern(options.pattern, names), superwords, names),
             )
             start = replace(byte_vocabulary(options), tokens=vocabulary_of(first).tokens())
@@ -82,7 +83,7 @@ def train_superwords(source: Source | PieceCounts, base: Tokenizer | None, run: 
             options = ByteOptions(vocab_size=vocab_size, **add_pattern_of_base(base, keywords))
             _check_base(base, superwords)
             first, start = base, vocabulary_of_base(base, run.base_special or "keep", options)
-        model, n_missing = _second_stage(texts, first, start, options, superwords, reading, run.reporter)
+        model, n_missing = _second_stage(again, first, start, options, superwords, run)
     if n_missing:
         warnings.warn(
             f"no pair is left to merge that min_count={options.min_count}, max_words={superwords.max_words} and "
@@ -126,13 +127,12 @@ def _check_base(base: Tokenizer, superwords: Superwords) -> None:
 
 
 def _second_stage(
-    source: Source,
+    sources: SourcesAgain,
     first: Tokenizer,
     start: BaseVocabulary,
     options: ByteOptions,
     superwords: Superwords,
-    reading: ReadingOptions,
-    reporter: Reporter,
+    run: Run,
 ) -> tuple[Model, int]:
     """Learn superwords on top of the tokens of a tokenizer.
 
@@ -141,24 +141,17 @@ def _second_stage(
     """
     words = _words(first, start)
     texts = _texts_of(first, options, superwords)
-    source_of = partial(reading.resolve, source)
-    resolved = source_of()
-    neighbours = NeighbourCounts(words.n_ids, _n_bytes(first, start, resolved))
+    n_bytes = first.training_report["n_bytes"] if start.model is None else sources.n_bytes() or _TEXT_BYTES
+    neighbours = NeighbourCounts(words.n_ids, n_bytes)
     make_counter = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")), neighbours=neighbours)
-    _, n_bytes, n_skipped = count_documents(
-        resolved, texts, reading, reporter, "counting neighbours", partial(make_counter, least=0)
-    )
+    counted = sources.count(texts, "counting neighbours", partial(make_counter, least=0), neighbours)
     kept = _kept(words, neighbours, start)
     n_new = options.vocab_size - start.n_known - (len(kept) - N_BYTES if start.model is None else 0)
     least = max(neighbours.nth_largest(n_new) // 2, options.min_count)
     while True:
-        runs = sequences_of(
-            count_documents(
-                source_of(), texts, reading, reporter, "counting runs", partial(make_counter, least=least)
-            )[0],
-            words.n_ids,
-        )
-        merges = _learn(runs, start, options, superwords, n_new, least, reporter)
+        runs = sources.count(texts, "counting runs", partial(make_counter, least=least))
+        sequences = sequences_of(table_of(runs), words.n_ids)
+        merges = _learn(sequences, start, options, superwords, n_new, least, run.reporter)
         if len(merges) == n_new or least == options.min_count:
             break
         least = max(least // 2, options.min_count)
@@ -179,14 +172,15 @@ def _second_stage(
     else:
         report = asdict(options) | {"special_tokens": list(options.special_tokens), "library": __version__} | facts
         report |= {
-            "n_bytes": n_bytes,
-            "n_skipped": n_skipped,
-            "n_files_left_out": resolved.left_out.n,
+            "n_bytes": counted.n_bytes,
+            "n_skipped": counted.n_skipped,
+            "n_files_left_out": sources.n_left_out,
             "base": first.fingerprint,
+            **({} if run.weights is None else {"weights": run.weights}),
         }
-    reporter.summarise(
+    run.reporter.summarise(
         {
-            "counting runs": f"{n_bytes:,} bytes, runs for merges of at least {least:,} occurrences",
+            "counting runs": f"{counted.n_bytes:,} bytes, runs for merges of at least {least:,} occurrences",
             "learning superwords": f"{len(merges):,} merges",
         }
     )
@@ -207,13 +201,6 @@ def _words(first: Tokenizer, start: BaseVocabulary) -> Vocabulary:
         spelled=None,
         segmenter=None,
     )
-
-
-def _n_bytes(first: Tokenizer, start: BaseVocabulary, source: ResolvedSource) -> int:
-    """Return the size of a source in bytes, or a guess."""
-    if start.model is None:
-        return int(first.training_report["n_bytes"])
-    return source.n_bytes or _TEXT_BYTES
 
 
 def _kept(words: Vocabulary, neighbours: NeighbourCounts, start: BaseVocabulary) -> list[int]:

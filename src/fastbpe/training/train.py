@@ -304,9 +304,9 @@ def _check_named(
         if not isinstance(parity, Parity):
             raise TypeError(f"parity must be a fastbpe.Parity, not {type(parity).__name__}")
         check_run(parity, source, mode, base, options)
-    if "superwords" in options:
+    if "superwords" in options and parity is not None:
         raise TrainingError(
-            f"superwords= reads one source several times, and {argument}= has several; leave one out"
+            "superwords= does not go with parity=, which measures each language by its words; leave one out"
         )
     if mode in ("unigram", "ids"):
         raise TrainingError(

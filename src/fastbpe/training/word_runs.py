@@ -12,8 +12,8 @@ from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.split.composite import Uncut
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe._core.train.superword_counter import NeighbourCounts, sequences_of
-from fastbpe._core.train.word_run_counter import WordRunCounter, cut_runs
+from fastbpe._core.train.run_counter import NeighbourCounts, cut_runs, sequences_of
+from fastbpe._core.train.word_run_counter import WordRunCounter
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.source_kinds import Document
@@ -26,6 +26,7 @@ from fastbpe.tokenizer.internals import vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.document_counting import count_documents, texts_of_pattern
+from fastbpe.training.documents_again import SourcesAgain
 from fastbpe.training.options import ByteOptions, ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 from fastbpe.training.superwords import WORDS
@@ -105,28 +106,17 @@ def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
     return sequences_of(table, n_ids)
 
 
-def count_cut_runs(
-    source: Source,
-    tokenizer: Tokenizer,
-    options: ByteOptions,
-    reading: ReadingOptions,
-    reporter: Reporter,
-    least: int,
-) -> Sequences:
-    """Count the runs of words in a source, cut between neighbours that occur less often than `least`."""
+def count_cut_runs(sources: SourcesAgain, tokenizer: Tokenizer, options: ByteOptions, least: int) -> Sequences:
+    """Count the runs of words in sources, cut between neighbours that occur less often than `least`."""
     words = vocabulary_of(tokenizer)
     members = members_of(tokenizer)
     tokens = words.tokens()
     texts = _texts(options, [token for token, is_member in zip(tokens, members, strict=True) if is_member])
     neighbours = NeighbourCounts(words.n_ids, int(tokenizer.training_report["n_bytes"]))
     make = partial(WordRunCounter, words=words, members=members, neighbours=neighbours)
-    count_documents(
-        reading.resolve(source), texts, reading, reporter, "counting neighbours", partial(make, least=0)
-    )
-    table, _, _ = count_documents(
-        reading.resolve(source), texts, reading, reporter, "counting runs", partial(make, least=least)
-    )
-    return sequences_of(table, words.n_ids)
+    sources.count(texts, "counting neighbours", partial(make, least=0), neighbours)
+    runs = sources.count(texts, "counting runs", partial(make, least=least))
+    return sequences_of(table_of(runs), words.n_ids)
 
 
 def members_of(tokenizer: Tokenizer) -> bytes:

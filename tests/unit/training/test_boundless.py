@@ -103,7 +103,6 @@ def test_fewer_tokens_than_asked_for_are_a_warning() -> None:
         ({"base": train(["a b"], vocab_size=257)}, "base= has its words; leave base= out"),
         ({"source": {"a": 3}}, "do not say which are neighbours"),
         ({"source": fastbpe.count_pieces(["a b"])}, "do not say which are neighbours"),
-        ({"weights": {"en": 2}, "source": {"en": ["a b"]}}, "superwords= reads one source"),
         ({"source": []}, "no text to learn from"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,53 @@ def test_weights_equal_repeated_texts_in_code_points(weights: dict[str, int]) ->
     assert weighted.vocab == plain.vocab
     assert weighted.training_report["n_sentences"] == plain.training_report["n_sentences"]
     assert weighted.training_report["left_out"] == plain.training_report["left_out"]
+
+
+LINES = {
+    "en": ["in the end of the day the end\nof the week, in the end\n", "the day of the week"],
+    "de": ["am Ende der Woche am Ende\ndes Tages, am Ende der Woche"],
+}
+
+
+@pytest.mark.parametrize("superwords", [fastbpe.Superwords(266), "boundless", "words"])
+@pytest.mark.parametrize("weights", [{}, {"de": 7}, {"en": 2, "de": 5}])
+def test_weights_equal_repeated_texts_with_superwords(
+    superwords: Any, weights: dict[str, int], tmp_path: pathlib.Path
+) -> None:
+    options: Any = {"vocab_size": 282, "superwords": superwords}
+    times = {"en": 1, "de": 1, **weights}
+    plain = fastbpe.train([text for name in LINES for text in LINES[name] * times[name]], **options)
+    files = {name: tmp_path / f"{name}.jsonl" for name in LINES}
+    for name, path in files.items():
+        path.write_text("".join(json.dumps({"doc": text}) + "\n" for text in LINES[name]), encoding="utf-8")
+    sources: list[Any] = [
+        LINES,
+        {name: iter(texts) for name, texts in LINES.items()},
+        {"en": iter(LINES["en"]), "de": LINES["de"]},
+        files,
+        {name: iter([path]) for name, path in files.items()},
+    ]
+    for i, source in enumerate(sources):
+        field = {"text_field": "doc"} if i > 2 else {}
+        weighted = fastbpe.train(source, weights=weights, **options, **field)
+        assert weighted.vocab == plain.vocab
+        assert weighted.merges == plain.merges
+        for number in ("n_bytes", "n_pieces", "n_distinct_pieces", "word_counts", "least_count"):
+            assert weighted.training_report.get(number) == plain.training_report.get(number), number
+        assert weighted.training_report["weights"] == times
+    if superwords == "words":
+        counts = {name: fastbpe.count_pieces(texts) for name, texts in LINES.items()}
+        assert fastbpe.train(counts, weights=weights, **options).merges == plain.merges
+    elif superwords != "boundless":
+        base = fastbpe.train(LINES["en"], vocab_size=270)
+        options = {"vocab_size": "+9", "superwords": fastbpe.Superwords(), "base": base}
+        with pytest.warns(fastbpe.TrainingWarning, match="other ids than from the base"):
+            extended = fastbpe.train(LINES, weights=weights, **options)
+        repeated = [text for name in LINES for text in LINES[name] * times[name]]
+        with pytest.warns(fastbpe.TrainingWarning, match="other ids than from the base"):
+            assert extended.vocab == fastbpe.train(repeated, **options).vocab
+        assert extended.training_report["n_bytes"] == sum(len(text.encode()) for text in repeated)
+        assert extended.training_report["weights"] == times
 
 
 def test_weights_extend_a_base() -> None:
@@ -133,14 +181,19 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
         (train(weights={"en": 2}, mode="codepoint", input_sentence_size=2), TrainingError, "input_sentence_size"),
         (train({"en": PieceCounts({"a": 2**62})}, weights={"en": 4}), OverflowError, "occurs more than"),
         (
-            train(weights={"en": 2}, superwords=fastbpe.Superwords(270)),
+            train({**TEXTS, "fr": PieceCounts({"a": 1})}, weights={}, superwords="boundless"),
             TrainingError,
-            "superwords= reads one source",
+            "superwords= needs the texts",
+        ),
+        (
+            train({**TEXTS, "fr": {"a": 1}}, weights={}, superwords=fastbpe.Superwords(270)),
+            TrainingError,
+            "superwords= needs the texts",
         ),
         (
             train(parity=Parity(), superwords=fastbpe.Superwords(270)),
             TrainingError,
-            "superwords= reads one source",
+            "superwords= does not go with parity=",
         ),
         (train(parity={"dev": TEXTS}), TypeError, r"parity must be a fastbpe\.Parity, not dict"),
         (train(parity=Parity(), mode="codepoint"), TrainingError, "argument of mode=.byte., not of 'codepoint'"),

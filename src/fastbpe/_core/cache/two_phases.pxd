@@ -36,11 +36,10 @@ cdef class TwoPhases:
     cdef readonly Vocabulary words
     cdef readonly Vocabulary superwords
     cdef Phases phases
-    cdef uint8_t* _inside
+    cdef bytes _inside
     cdef uint8_t* _borders
     cdef WordId* _ids
     cdef uint64_t* _joins
-    cdef int _find_inside(self) except -1
     cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1
     cdef int _add_members(self, members) except -1
     cdef int _add_border(self, uint32_t left, uint32_t right) except -1
@@ -70,11 +69,6 @@ cdef inline bint may_join(const Phases* phases, uint32_t left, uint32_t right) n
         return phases.ids[right].followers != 0
     key = <uint64_t> left << 32 | right
     return phases.joins[join_slot(phases, key)] == key
-
-
-cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
-    """Index in Phases.borders of a border by the bytes or characters beside it. All beyond ASCII are alike."""
-    return min(before, <uint32_t> 0x80) << 8 | min(behind, <uint32_t> 0x80)
 
 
 cdef inline size_t stretch_end(

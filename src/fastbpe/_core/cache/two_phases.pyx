@@ -18,6 +18,7 @@ is cut between two characters where no superword has a border of pieces.
 """
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -26,6 +27,9 @@ from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.hash_tables cimport table_bits
 from fastbpe._core.merge.vocabulary cimport token_length, token_start
 from fastbpe._core.split.splitter cimport UNMATCHED, ends_reserve
+from fastbpe._core.text.safe_cuts cimport border_of
+
+from fastbpe._core.text.safe_cuts import byte_neighbours
 
 cdef enum:
     FOLLOWER_BITS = 6  # bits of a hash that choose one of the 64 bits of WordId.followers
@@ -48,40 +52,33 @@ cdef class TwoPhases:
         cdef Tables* tables = &words.tables
         cdef size_t i, n_ids = tables.n_ids
         self.words = words
-        self._inside = <uint8_t*> calloc(1 << 16, 1)
+        self._inside = byte_neighbours(words.tokens())
         self._borders = <uint8_t*> calloc(1 << 16, 1)
         self._ids = <WordId*> calloc(max(n_ids, <size_t> 1), sizeof(WordId))
-        if self._inside == NULL or self._borders == NULL or self._ids == NULL:
+        if self._borders == NULL or self._ids == NULL:
             raise MemoryError(f"no memory for the words of {n_ids} ids")
         for i in range(n_ids):
             self._ids[i].n_bytes = token_length(tables, <uint32_t> i)
             self._ids[i].bit = <uint32_t> (i * <uint64_t> GOLDEN_RATIO >> (64 - FOLLOWER_BITS))
-        self._find_inside()
         self._fill_joins(&joins[0] if joins.shape[0] else NULL, <size_t> joins.shape[0])
         self._add_members(members)
         self.phases = Phases(
-            tables, NULL, self._inside, self._ids, self._joins, self.phases.shift, len(members) > 0, self._borders
+            tables, NULL, <const uint8_t*> PyBytes_AS_STRING(self._inside), self._ids, self._joins,
+            self.phases.shift, len(members) > 0, self._borders,
         )
         self.superwords = superwords
         if superwords is not None:
             self.phases.superwords = &superwords.tables
 
     def __dealloc__(self):
-        free(self._inside)
         free(self._borders)
         free(self._ids)
         free(self._joins)
 
-    cdef int _find_inside(self) except -1:
-        """Note which bytes stand side by side in a token."""
-        cdef const Tables* tables = &self.words.tables
-        cdef const uint8_t* token
-        cdef uint32_t i, k
-        for i in range(tables.n_ids):
-            token = tables.token_bytes + token_start(tables, i)
-            for k in range(1, token_length(tables, i)):
-                self._inside[token[k - 1] << 8 | token[k]] = 1
-        return 0
+    @property
+    def borders(self):
+        """By border_of(), a byte: 0 where no superword has a border of pieces."""
+        return (<const char*> self._borders)[:1 << 16]
 
     cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1:
         cdef size_t i

@@ -31,7 +31,7 @@ cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memmove, memset
 
-from fastbpe._core.cache.two_phases cimport TwoPhases, border_of
+from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
@@ -57,7 +57,7 @@ from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.segment.segmenter cimport SENTENCE
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_add
 from fastbpe._core.split.stages cimport Stage
-from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, safe_cut, safe_cut_near
+from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, border_of, safe_cut, safe_cut_near
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_unit, text_utf8, utf8_capacity
 

@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
-from fastbpe._core.cache.two_phases cimport Phases, border_of, encode_words, may_join, stretch_end
+from fastbpe._core.cache.two_phases cimport Phases, encode_words, may_join, stretch_end
 from fastbpe._core.common.hash_tables cimport NONE, find_merge
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.encode.scratch_pool cimport Scratch
@@ -12,6 +12,7 @@ from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.merge_short cimport MAX_SHORT, merge_in_place
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends
+from fastbpe._core.text.safe_cuts cimport border_of
 
 
 cdef int encode_byte_pieces(

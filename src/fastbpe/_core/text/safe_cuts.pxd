@@ -1,3 +1,5 @@
+from libc.stdint cimport uint32_t
+
 from fastbpe._core.text.utf8_text cimport Text
 
 
@@ -8,6 +10,11 @@ cdef enum CutRule:
 
 
 cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, CutRule rule) noexcept nogil
+
+
+cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
+    """Index of a border in a table of borders, by the bytes or characters beside it. All beyond ASCII are alike."""
+    return min(before, <uint32_t> 0x80) << 8 | min(behind, <uint32_t> 0x80)
 
 
 cdef inline size_t safe_cut_near(const Text* text, size_t start, size_t near) noexcept nogil:

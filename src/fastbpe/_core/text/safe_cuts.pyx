@@ -21,6 +21,8 @@ BEFORE_SPACE_OR_STOP are the few safe cuts before a space, a newline, or a CJK c
 special token contains one, so a text may be cut there before the search for special tokens.
 """
 
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
@@ -137,18 +139,26 @@ cdef inline bint _is_space_or_stop(uint32_t c) noexcept nogil:
     return c == 0x20 or c == 0x0A or c == 0x3001 or c == 0x3002 or c == 0xFF0C
 
 
-def last_safe_cut(text):
-    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without one."""
+def last_safe_cut(text, const uint8_t[::1] crossed=None):
+    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without one.
+
+    crossed: bytes or None – by border_of(): 1 where a token may lie across the border of two pieces, so that there
+        is no safe cut. None: tokens lie within pieces.
+    """
     cdef Utf8 view
     cdef Text bytes_of_text
-    cdef size_t cut
+    cdef size_t cut, end
     utf8_of(text, &view)
     try:
-        if view.n < 2:
+        end = view.n
+        if end < 2:
             return 0
         bytes_of_text = Text(view.data, view.n, 1, True, NULL)
-        cut = safe_cut(&bytes_of_text, 0, view.n - 1, view.n, ANY_SAFE_CUT)
-        return cut if cut < view.n else 0
+        cut = safe_cut(&bytes_of_text, 0, end - 1, end, ANY_SAFE_CUT)
+        while crossed is not None and cut < end and crossed[border_of(view.data[cut - 1], view.data[cut])]:
+            end = cut
+            cut = safe_cut(&bytes_of_text, 0, end - 1, end, ANY_SAFE_CUT)
+        return cut if cut < end else 0
     finally:
         utf8_release(&view)
 
@@ -166,3 +176,23 @@ def nearest_safe_cut(text, size_t start, size_t near):
         return safe_cut(&view, start, near, view.n, BEFORE_SPACE_OR_STOP)
     finally:
         text_release(&view)
+
+
+def byte_neighbours(tokens, bytes known=bytes(1 << 16)):
+    """Tell which bytes stand side by side in a token. Merging joins nothing across a place between two others.
+
+    tokens: iterable of bytes.
+    known: what the function returned for other tokens, to which these are added.
+
+    Returns bytes: 1 at the index first byte << 8 | second byte, or 0.
+    """
+    cdef bytearray found = bytearray(known)
+    cdef uint8_t* inside = <uint8_t*> PyByteArray_AS_STRING(found)
+    cdef const uint8_t* p
+    cdef bytes token
+    cdef Py_ssize_t k
+    for token in tokens:
+        p = <const uint8_t*> PyBytes_AS_STRING(token)
+        for k in range(1, PyBytes_GET_SIZE(token)):
+            inside[p[k - 1] << 8 | p[k]] = 1
+    return bytes(found)

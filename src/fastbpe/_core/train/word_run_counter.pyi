@@ -5,12 +5,11 @@ from typing_extensions import Self
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split.splitter import Splitter
-from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_table import PieceTable
-from fastbpe._core.train.superword_counter import NeighbourCounts
+from fastbpe._core.train.run_counter import NeighbourCounts, RunCounter
 
 @final
-class WordRunCounter(PieceCounter):
+class WordRunCounter(RunCounter):
     def __new__(
         cls,
         splitter: Splitter,
@@ -24,7 +23,3 @@ class WordRunCounter(PieceCounter):
     ) -> Self: ...
     @property
     def words(self) -> Vocabulary: ...
-    @property
-    def neighbours(self) -> NeighbourCounts | None: ...
-
-def cut_runs(runs: PieceTable, out: PieceTable, neighbours: NeighbourCounts, least: int) -> None: ...

@@ -111,12 +111,12 @@ class ByteFamily(Family):
         from fastbpe.splitting.cutting import make_cutter  # here, as the others: few programs need them
 
         finder, _ = self.special.choose(special, ())
-        if self._own.supermerges is not None:
-            return None  # superwords cross the cuts of the splitter
         if self._front is not None or (finder is not None and not finder.cuttable):
             return None
         added = [token.content for token in self.special.added if not token.special]
-        return make_cutter(self.splitter, [*added, *special])
+        phases = encoder._pipeline.phases
+        crossed = None if phases is None or self._own.supermerges is None else phases.borders
+        return make_cutter(self.splitter, [*added, *special], crossed)
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
         from fastbpe.tokenizer.streams.stream_cuts import pair_cuts

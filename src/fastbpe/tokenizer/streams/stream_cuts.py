@@ -23,11 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fastbpe._core.encode.text_cuts import cut_near, may_cut
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.safe_cuts import byte_neighbours
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8
 from fastbpe.tokenizer.families.merges_as_ranks import made_by, unmade
@@ -46,16 +46,14 @@ class PairCuts:
     tokens: bytes of each.
     """
 
-    def __init__(self, tokens: Iterable[bytes], _inside: bytes = bytes(1 << 16)) -> None:
-        inside = bytearray(_inside)  # 1 for each pair of bytes in a token
-        for token in tokens:
-            for left, right in pairwise(token):
-                inside[left << 8 | right] = 1
-        self._inside = bytes(inside)
+    def __init__(self, tokens: Iterable[bytes]) -> None:
+        self._inside = byte_neighbours(tokens)
 
     def without(self, tokens: Iterable[bytes]) -> PairCuts:
         """Leave out the cuts inside of further tokens."""
-        return PairCuts(tokens, self._inside)
+        cuts = PairCuts(())
+        cuts._inside = byte_neighbours(tokens, self._inside)
+        return cuts
 
     def near(self, text: str, start: int, near: int) -> int:
         """Find the last cut in (start, near], or else the next one nearby, or else the text's length.
