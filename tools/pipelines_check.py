@@ -1,7 +1,7 @@
 """Compare random tokenizer.json files with tokenizers: `python tools/pipelines_check.py --runs 20000 --seed 0`.
 
-Makes small files of random normalizers, pre-tokenizers, options of BPE, decoders, post-processors and added
-tokens, with vocabularies that tokenizers has trained or of a few letters, and 30 texts of all scripts for each.
+Makes small files of random normalizers, pre-tokenizers, models of a type (--model), decoders, post-processors
+and added tokens, with vocabularies that tokenizers has trained or of a few letters, and 30 texts of all scripts.
 Loads each file with `fastbpe.load` (`--face tokenizers`: with fastbpe.tokenizers) and with tokenizers, and
 compares ids, offsets, words, counts and decoded texts. Prints a table of results, and each difference with the
 smallest file and text that show it; exits with 1 if there is one. Needs the [test] extra.
@@ -27,11 +27,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first file; the next ones add 1")
     parser.add_argument("--face", choices=[*pipeline_check.FACES], default="load", help="the interface to compare")
     parser.add_argument("--show", type=int, default=10, help="differences to show at most, and to make smaller")
+    parser.add_argument(
+        "--model", choices=["BPE", "Unigram", "WordPiece", "WordLevel"], default="BPE", help="type of the models"
+    )
     args = parser.parse_args()
     counts: Counter[str] = Counter()
     n_shown = n_wrong = 0
     for seed in range(args.seed, args.seed + args.runs):
-        wrong = pipeline_check.check(str(seed), args.face, counts, shrinks=n_shown < args.show)
+        wrong = pipeline_check.check(str(seed), args.face, counts, model=args.model, shrinks=n_shown < args.show)
         n_wrong += bool(wrong)
         if wrong and n_shown < args.show:
             n_shown += 1

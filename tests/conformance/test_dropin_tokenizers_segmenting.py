@@ -202,6 +202,20 @@ def test_random_cuts_of_unigram_need_the_original() -> None:
     assert tokenizer.encode("aa").tokens == ["aa"]
 
 
+def test_equal_tokens_of_a_unigram_count_in_its_size() -> None:
+    calls: list[Callable[[Any], Any]] = [
+        lambda t: [t.get_vocab_size(), t.get_vocab_size(False), t.get_vocab()],
+        lambda t: [t.add_tokens(["a", "new"]), t.token_to_id("new"), t.get_vocab_size(), t.get_vocab_size(False)],
+        lambda t: t.to_str(),
+    ]
+    check(lambda m: m.Tokenizer(m.models.Unigram([("b", -1.0), ("a", -2.0), ("a", -3.0)], 0)), calls)
+
+
+def test_unknown_token_of_a_unigram_that_stands_for_a_byte_keeps_its_name() -> None:
+    calls: list[Callable[[Any], Any]] = [lambda t, s=text: tokens_of(t, s) for text in ("1", "12", "a1", "\u00e9")]
+    check(lambda m: m.models.Unigram([("<0x31>", -1.0), ("a", -2.0)], 0, True), calls)
+
+
 def random_model(rng: random.Random, kind: str) -> Callable[[Any], Any]:
     found = {
         "".join(rng.choices("ab c\u2581\u00e9A\u6f22.", k=rng.randint(1, 3))): None

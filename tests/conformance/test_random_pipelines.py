@@ -1,4 +1,4 @@
-"""Random tokenizer.json files of BPE beside tokenizers; tools/pipelines_check.py compares thousands."""
+"""Random tokenizer.json files beside tokenizers; tools/pipelines_check.py compares thousands."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ from helpers.sampling import rounds
 from helpers.tokenizer_json import BYTE_LEVEL, SHOWN, added, document, sequence
 
 FIRST = {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": True}
+
+
+def unigram(tokens: list[str], *, falls_back: bool = False, **parts: Any) -> dict[str, Any]:
+    """Return a file with a Unigram model whose tokens have the same score; the first one is the unknown one."""
+    model = {
+        "type": "Unigram",
+        "unk_id": 0,
+        "vocab": [[token, -1.0] for token in tokens],
+        "byte_fallback": falls_back,
+    }
+    return document({}, [], decoder=None, **parts) | {"pre_tokenizer": None, "model": model}
+
 
 #: Files that differed once → texts.
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -62,6 +74,22 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         document({one: i for i, one in enumerate(SHOWN)}, [], pre_tokenizer=sequence(BYTE_LEVEL, BYTE_LEVEL)),
         ["a \u00e9", "\u6f22 b"],
     ),
+    "offsets of an unknown token of a Unigram, trimmed by its text": (
+        unigram(["a"], post_processor={**BYTE_LEVEL, "trim_offsets": True}),
+        [" ", "a\u00e9 ", "\u2028 \u00e9a", "\u0120b"],
+    ),
+    "an unknown token of a Unigram with the name of white space": (
+        unigram(["\u00a0", "a"], post_processor={**BYTE_LEVEL, "add_prefix_space": False, "trim_offsets": True}),
+        ["\ufffd", "a\u00e9", "\u00a0a"],
+    ),
+    "an unknown token of a Unigram that stands for a byte": (
+        unigram(["<0x31>", "a", "<0xC3>", "<0xA9>"], falls_back=True),
+        ["1", "a1\u00e9", "2", "12"],
+    ),
+    "an added token behind equal tokens of a Unigram": (
+        unigram(["a", "b", "b"], added_tokens=[added(3, "new")]),
+        ["new", "ab new", "b"],
+    ),
 }
 
 
@@ -79,7 +107,8 @@ def test_files_that_differed_give_what_tokenizers_gives(case: str, face: str) ->
 
 
 @pytest.mark.parametrize("face", pipeline_check.FACES)
-@pytest.mark.parametrize("part", rounds(4, 400))
-def test_random_pipelines_give_what_tokenizers_gives(part: int, face: str) -> None:
+@pytest.mark.parametrize("model", ["BPE", "Unigram", "WordPiece", "WordLevel"])
+@pytest.mark.parametrize("part", rounds(2, 200))
+def test_random_pipelines_give_what_tokenizers_gives(part: int, model: str, face: str) -> None:
     for seed in range(10 * part, 10 * part + 10):
-        assert not (wrong := pipeline_check.check(str(seed), face)), f"seed {seed}: {wrong}"
+        assert not (wrong := pipeline_check.check(str(seed), face, model=model)), f"seed {seed}: {wrong}"

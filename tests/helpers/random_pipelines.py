@@ -1,4 +1,4 @@
-"""Random tokenizer.json files of BPE, with every step and option of tokenizers, and texts for them.
+"""Random tokenizer.json files, with every model, step and option of tokenizers, and texts for them.
 
 `random_pipeline` makes a file that tokenizers loads, with a vocabulary that tokenizers has trained, or one of a
 few letters.
@@ -281,10 +281,57 @@ def random_options(rng: random.Random, model: Json) -> Json:
     }
 
 
+def other_model(rng: random.Random, bpe: Json, kind: str) -> Json:
+    """Return a Unigram, WordPiece or WordLevel model of a BPE's tokens and other words, with random options."""
+    tokens = [token for token in bpe["vocab"] if token]
+    tokens = rng.sample(tokens, min(len(tokens), rng.choice([3, 30, 400])))
+    letters = ["a", "b", "c", "d", "e", "é", " ", "\u2581", ".", "1", "2", "漢", "Ġ"]
+    tokens += ["".join(rng.choices(letters, k=rng.randint(1, 5))) for _ in range(rng.choice([0, 5, 60]))]
+    if kind == "Unigram":
+        return _unigram(rng, [*dict.fromkeys(tokens)], falls_back=bpe["byte_fallback"])
+    model: Json = {"type": kind, "unk_token": bpe["unk_token"] or "<unk>"}
+    if kind == "WordPiece":
+        prefix = rng.choice(["##", "##", "", "#", "é"])
+        tokens += [prefix + token for token in tokens if coin(rng)]
+        model |= {"continuing_subword_prefix": prefix, "max_input_chars_per_word": rng.choice([100, 100, 1, 4])}
+    if coin(rng, 0.9):
+        tokens.append(model["unk_token"])
+    return model | {"vocab": {token: i for i, token in enumerate(dict.fromkeys(tokens))}}
+
+
+def _unigram(rng: random.Random, tokens: list[str], *, falls_back: bool) -> Json:
+    """Return a Unigram model of these tokens, with scores of which many are equal."""
+    if falls_back:
+        tokens += [
+            name for byte in range(256) if (name := f"<0x{byte:02X}>") not in tokens and rng.random() < 0.98
+        ]
+    if coin(rng, 0.1):
+        tokens += rng.choices(tokens, k=2)  # of equal pieces the last counts
+    style = rng.choice(["few", "whole", "any", "high"])
+    scores: dict[str, Callable[[], float]] = {
+        "few": lambda: rng.choice([0.0, -1.0, -2.5]),
+        "whole": lambda: float(rng.randint(-12, -1)),
+        "any": lambda: -rng.random() * rng.choice([1, 12, 1e6]),
+        "high": lambda: rng.uniform(-3, 3),
+    }
+    return {
+        "type": "Unigram",
+        "unk_id": rng.choice([None, 0, 0, rng.randrange(len(tokens))]),
+        "vocab": [[token, scores[style]()] for token in tokens],
+        "byte_fallback": falls_back,
+    }
+
+
+def ids_of(model: Json) -> dict[str, int]:
+    """Return the id of each token of a model."""
+    vocab = model["vocab"]
+    return vocab if isinstance(vocab, dict) else {token: i for i, (token, _) in enumerate(vocab)}
+
+
 # Whole files
 
 
-def random_pipeline(rng: random.Random) -> Json:
+def random_pipeline(rng: random.Random, kind: str = "BPE") -> Json:
     """Return a random file that tokenizers loads, whose added tokens stay different and not empty if normalized.
 
     If nothing is left of an added token, tokenizers panics, or finds it without end until it has all memory of the
@@ -298,6 +345,8 @@ def random_pipeline(rng: random.Random) -> Json:
     in_bytes = any(step["type"] == "ByteLevel" for step in [*steps, *flat(normalizer, "normalizers")])
     model = trained_model(rng, normalizer, pre_tokenizer) if coin(rng, 0.6) else None
     model = random_options(rng, made_model(rng, in_bytes and coin(rng, 0.9)) if model is None else model)
+    if kind != "BPE":
+        model = other_model(rng, model, kind)
     decoders = [random_decoder(rng) for _ in range(rng.choice([0, 1, 1, 2, 3, 4]))]
     if in_bytes and coin(rng, 0.6):
         decoders = [{"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}]
@@ -313,7 +362,9 @@ def random_pipeline(rng: random.Random) -> Json:
         model=model,
     )
     made["pre_tokenizer"] = pre_tokenizer
-    vocab = model["vocab"]
+    if kind != "BPE":
+        made["model"] = model
+    vocab = ids_of(model)
     contents = rng.sample(CONTENTS, rng.choice([0, 0, 1, 2, 4])) + rng.choices(
         [*vocab, "<s>"], k=rng.choice([0, 0, 1])
     )
@@ -323,7 +374,7 @@ def random_pipeline(rng: random.Random) -> Json:
 
 def random_added(rng: random.Random, made: Json, contents: Sequence[str]) -> list[Json]:
     """Return added tokens of those contents that stay different, and not empty, if normalized."""
-    vocab = made["model"]["vocab"]
+    vocab = ids_of(made["model"])
     normalizer = stock.Tokenizer.from_str(json.dumps(made)).normalizer
     out: list[Json] = []
     seen: set[str] = set()
@@ -375,27 +426,17 @@ def is_panic(error: BaseException) -> bool:
 def damaged(rng: random.Random, made: Json) -> Json:
     """Return the file with one fault; tokenizers refuses most of them."""
     made = copy.deepcopy(made)
-    model, merges = made["model"], made["model"]["merges"]
+    model = made["model"]
     parts = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders"}
     parts["post_processor"] = "processors"
     steps = [step for part, key in parts.items() for step in flat(made[part], key)]
     faults: list[Callable[[], object]] = [
         lambda: made.update({rng.choice([*parts]): {"type": "Other"}}),
-        lambda: model.update({rng.choice(["fuse_unk", "byte_fallback", "ignore_merges"]): rng.choice([1, "yes"])}),
-        lambda: model.update(
-            {rng.choice(["unk_token", "end_of_word_suffix", "continuing_subword_prefix"]): rng.choice([1, ["a"]])}
-        ),
-        lambda: model.update({"dropout": rng.choice([-0.5, 1.5, "0.1"])}),
-        lambda: merges.insert(rng.randint(0, len(merges)), rng.choice([["a"], ["a", "b", "c"], "a", "ab", 5])),
-        lambda: merges.append(["absent", "tokens"]),
-        lambda: model["vocab"].update({rng.choice(["new", "other"]): rng.choice([-1, 1.5, "1", 1 << 32, None])}),
-        lambda: model.pop(rng.choice(["vocab", "merges"])),
         lambda: made.pop(rng.choice(["version", "model"])),
         lambda: made.update({"version": "2.0"}),
         lambda: made["added_tokens"].append({"content": "<new>", "special": True}),
     ]
-    if merges:
-        faults += [lambda: model["vocab"].pop(_right_of(rng.choice(merges)), None)] * 3
+    faults += _faults_of_bpe(rng, model) if model["type"] == "BPE" else _faults_of_others(rng, model)
     if made["added_tokens"]:
         faults += [lambda: made["added_tokens"][-1].pop(rng.choice(["id", "content", "special", "lstrip"]))]
     steps = [step for step in steps if len(step) > 1]
@@ -408,6 +449,43 @@ def damaged(rng: random.Random, made: Json) -> Json:
     return made
 
 
+def _faults_of_bpe(rng: random.Random, model: Json) -> list[Callable[[], object]]:
+    """Return functions that damage a BPE model, one each."""
+    merges = model["merges"]
+    faults: list[Callable[[], object]] = [
+        lambda: model.update({rng.choice(["fuse_unk", "byte_fallback", "ignore_merges"]): rng.choice([1, "yes"])}),
+        lambda: model.update(
+            {rng.choice(["unk_token", "end_of_word_suffix", "continuing_subword_prefix"]): rng.choice([1, ["a"]])}
+        ),
+        lambda: model.update({"dropout": rng.choice([-0.5, 1.5, "0.1"])}),
+        lambda: merges.insert(rng.randint(0, len(merges)), rng.choice([["a"], ["a", "b", "c"], "a", "ab", 5])),
+        lambda: merges.append(["absent", "tokens"]),
+        lambda: model["vocab"].update({rng.choice(["new", "other"]): rng.choice([-1, 1.5, "1", 1 << 32, None])}),
+        lambda: model.pop(rng.choice(["vocab", "merges"])),
+    ]
+    if merges:
+        faults += [lambda: model["vocab"].pop(_right_of(rng.choice(merges)), None)] * 3
+    return faults
+
+
+def _faults_of_others(rng: random.Random, model: Json) -> list[Callable[[], object]]:
+    """Return functions that damage a Unigram, WordPiece or WordLevel model, one each."""
+    vocab = model["vocab"]
+    values: list[Any] = [None, "", 5, -1, 1.5, "ab", True, [], {}, ["a"], 1 << 40]
+    options = [key for key in model if key not in ("type", "vocab")]
+    faults: list[Callable[[], object]] = [
+        lambda: model.update({rng.choice(options): rng.choice(values)}),
+        lambda: model.pop(rng.choice([*options, "vocab"])),
+    ]
+    if isinstance(vocab, dict):
+        faults += [lambda: vocab.update({rng.choice([*vocab]): rng.choice([-1, 1.5, "1", 1 << 32, None])})]
+        faults += [lambda: vocab.update({rng.choice([*vocab]): rng.randrange(len(vocab) + 3)})]
+    else:
+        entry: list[Any] = [["a"], ["a", "b"], [1, 2.0], ["a", 1, 2], "a", None, ["\0", -1], ["", -1.0]]
+        faults += [lambda: vocab.insert(rng.randint(0, len(vocab)), rng.choice(entry)), vocab.clear]
+    return faults
+
+
 def _right_of(merge: Any) -> str:
     return str(merge.split(" ")[-1] if isinstance(merge, str) else merge[-1])
 
@@ -418,8 +496,9 @@ def _right_of(merge: Any) -> str:
 def random_texts(rng: random.Random, made: Json, n: int = 30) -> list[str]:
     """Return texts of all scripts, controls, added tokens and tokens of the file; one is empty, one is a run."""
     names = [token["content"] for token in made["added_tokens"]]
-    tokens = rng.sample([*made["model"]["vocab"]], min(20, len(made["model"]["vocab"])))
-    pools: list[Sequence[str]] = [LETTERS, LETTERS, [*names, *CONTENTS], [*names, " ", "a"], tokens]
+    vocab = ids_of(made["model"])
+    tokens = rng.sample([*vocab], min(20, len(vocab)))
+    pools: list[Sequence[str]] = [LETTERS, LETTERS, [*names, *CONTENTS], [*names, " ", "a"], tokens or [""]]
     pools += [
         ["\0", "\t", "\r\n", "\x7f", "\ufeff", "\u200d", "\ufffd"],
         ["ab", "abc ", "a b", "  ", "'s", "12", "3"],

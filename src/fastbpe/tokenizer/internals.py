@@ -99,16 +99,12 @@ def find_words(
     return words_of_pieces(tokenizer, tokenizer._special, text, allowed_special)
 
 
-def unknown_texts(
-    tokenizer: Tokenizer, text: str, ids: Sequence[int], words: Words, allowed_special: str | Collection[str]
-) -> dict[int, str]:
-    """Return the text of each unknown token of a Unigram. See `words.unknown_texts`."""
-    from fastbpe.tokenizer.families.words import unknown_texts  # here: few programs need them
-
+def id_without_name(tokenizer: Tokenizer) -> int:
+    """Return the id of a Unigram's unknown token, which tokenizers spells as its text; -1: there is none."""
     model = tokenizer._family.own
-    if isinstance(model, CodePointModel):
-        return {}
-    return unknown_texts(tokenizer, tokenizer._special, model, text, ids, words, allowed_special)
+    if isinstance(model, CodePointModel) or model.spelling is None or model.spelling.kind != "Unigram":
+        return -1
+    return model.spelling.unknown
 
 
 def remade(tokenizer: Tokenizer, model: Model | CodePointModel) -> Tokenizer:

@@ -31,7 +31,7 @@ class AddedTokens:
 
     def add(self, tokens: list[AddedToken], model: Model) -> int:
         """Add tokens, and return how many of them are new or changed."""
-        n_ignored, n = 0, len(model.vocab)
+        n_ignored, n = 0, model.size()
         following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
         self.special |= {token.content for token in tokens if token.special and token.content}
         for token in tokens:

@@ -47,6 +47,10 @@ class Model(Component):
         """Name an option by which texts are cut at random, and which fastbpe's tokenizer does not have; or ""."""
         return ""
 
+    def size(self) -> int:
+        """Return the number of tokens, as tokenizers counts them."""
+        return len(self.vocab)
+
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token; None if it is unknown."""
         return self.vocab.get(of_type(token, str))

@@ -14,7 +14,7 @@ from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, read_truncation
 from fastbpe.tokenizer.families.words import Words
-from fastbpe.tokenizer.internals import find_words, unknown_texts, vocabulary_of
+from fastbpe.tokenizer.internals import find_words, id_without_name, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.encoding import Encoding, of_columns
@@ -163,8 +163,10 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
 
 
 def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
-    """Return the index of each id of a text that is an added token, and its text."""
-    if not any(i in setup.added for i in ids):
+    """Return the index of each id of a text whose token is the text that it stands for, and that text."""
+    assert isinstance(setup.native, Tokenizer)
+    unknown = id_without_name(setup.native)
+    if not any(i in setup.added or i == unknown for i in ids):
         return []
     return [*words_of(setup, text, ids)[1].found.items()]
 
@@ -178,8 +180,6 @@ def words_of(setup: Setup, text: str, ids: list[int]) -> tuple[list[str], Words]
     if found is None:
         needs_tokenizers("an encoding of the name of a control symbol between user-defined symbols")
     for i, its_text in found.found.items():
-        tokens[i] = its_text
-    for i, its_text in unknown_texts(setup.native, text, ids, found, setup.allowed).items():
         tokens[i] = its_text
     return tokens, found
 

@@ -82,6 +82,10 @@ class Unigram(CachingModel):
         self._state = {"type": "Unigram", "unk_id": unk_id, "byte_fallback": of_type(byte_fallback, bool)}
         changed()
 
+    def size(self) -> int:
+        """Return the number of entries; equal ones count, too."""
+        return len(self.scored)
+
     def sampling(self) -> str:
         return next((name for name, value in self._sampling.items() if value is not None), "")
 
@@ -97,10 +101,14 @@ class Unigram(CachingModel):
         """Cut a piece into tokens; see `Model.tokenize`. Unknown characters are their own text."""
         tokens, unknown, data = super().tokenize(sequence), self._state["unk_id"], sequence.encode()
         for i, token in enumerate(tokens):
-            if token.id == unknown:
-                start, end = token.offsets
-                tokens[i] = Token(token.id, data[start:end].decode(), token.offsets)
+            text = data[slice(*token.offsets)]
+            if token.id == unknown and not self._falls_back(text):
+                tokens[i] = Token(token.id, text.decode(), token.offsets)
         return tokens
+
+    def _falls_back(self, text: bytes) -> bool:
+        """Tell whether text without a token becomes the tokens of its bytes."""
+        return self._state["byte_fallback"] and all(f"<0x{byte:02X}>" in self.vocab for byte in text)
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Unigram:

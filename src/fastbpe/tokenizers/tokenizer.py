@@ -331,7 +331,9 @@ class Tokenizer:
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Return the number of tokens."""
-        return len(self.get_vocab(with_added_tokens))
+        added = self._added.ids.keys() - self._model.vocab.keys() if of_type(with_added_tokens, bool) else ()
+        n_tokens: int = self._model.size()
+        return n_tokens + len(added)
 
     def get_added_tokens_decoder(self) -> dict[int, Any]:
         """Return the `AddedToken` of each id that has one."""

@@ -258,7 +258,7 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
 
 
 def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allowed):
-    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token.
+    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token in `Words.found`.
 
     Pieces without ids count, too. In code-point mode, what lies between two tokens is one piece, which counts if it has ids.
 

@@ -19,6 +19,7 @@ from fastbpe._core.encode.superwords cimport encode_byte_pieces
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_grow
 from fastbpe._core.merge.segmented cimport SHARED
 from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.segment.segmenter cimport UNIGRAM
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends
 from fastbpe._core.text.special_tokens cimport Match
 
@@ -146,12 +147,29 @@ cdef int _merge_characters(
                 _note_beyond(scratch, at - begin, at - begin + length)
             add_id(scratch, item & 0xFFFFFF)
             add_span_of_id(scratch.spans, min(at, end - 1), min(at + length, end))
+            if scratch.found != NULL and _is_its_text(tables, item & 0xFFFFFF, data + at, length):
+                with gil:
+                    text = (<const char*> data)[at:at + length].decode("utf-8")
+                    (<list> scratch.found).append((scratch.ids.n - 1, text))
             if not is_shared:
                 at += length
         if scratch.words != NULL:
             with gil:
                 (<list> scratch.words).append(scratch.ids.n)
     return 0
+
+
+cdef bint _is_its_text(const Tables* tables, uint32_t token, const uint8_t* text, size_t n) noexcept nogil:
+    """Tell whether tokenizers spells a token as its text: the unknown one of a Unigram, but for byte fallback."""
+    cdef size_t i
+    if tables.segmenting == NULL or tables.segmenting.kind != UNIGRAM or token != tables.spelling.unknown_id:
+        return False
+    if not tables.spelling.has_bytes:
+        return True
+    for i in range(n):
+        if tables.spelling.byte_ids[text[i]] == NONE:
+            return True
+    return False
 
 
 cdef int _note_beyond(Scratch* scratch, size_t start, size_t end) except -1 nogil:

@@ -24,7 +24,7 @@ cdef struct Scratch:
     size_t n_counted  # ids so far, if counts_only
     # What is noted beside the ids, if somebody asks. Whoever sets these owns them
     Spans* spans  # the span of each id, in bytes; NULL: nothing is noted
-    PyObject* found  # list of (index of the id, text) of each special or added token, or NULL
+    PyObject* found  # list of (index of the id, text) of each special, added or unknown Unigram token, or NULL
     PyObject* words  # list of the number of ids up to the end of each token or piece, or NULL
     bint notes_texts  # words gets the text of each token or piece instead, and spans stays empty
     # State of the steps of a text

@@ -6,12 +6,11 @@ Every piece has a number, even if it has no ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import groupby
 
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.offsets import piece_texts, traced_piece, word_ends
+from fastbpe._core.encode.offsets import word_ends
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.model import METASPACE, CodePointModel, Conventions, Model, PieceType
+from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 
@@ -19,7 +18,7 @@ class Words(NamedTuple):
     """Words of a text.
 
     numbers: number of the word of each id.
-    found: text of each special or added token, by the index of its id.
+    found: text of each special, added or unknown Unigram token, by the index of its id.
     """
 
     numbers: list[int]
@@ -39,40 +38,6 @@ def words_of_pieces(
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     return Words(_numbers(ends, None), dict(found))
-
-
-def unknown_texts(
-    encoder: Encoder,
-    special: SpecialTokens,
-    model: Model,
-    text: str,
-    ids: Sequence[int],
-    words: Words,
-    allowed_special: str | Collection[str],
-) -> dict[int, str]:
-    """Return the normalized text of each unknown token of a Unigram, by the index of its id.
-
-    Args:
-        encoder, special, text, allowed_special: as in `words_of_pieces`.
-        model: the model; other kinds have no such tokens.
-        ids: ids of the text.
-        words: its words.
-    """
-    spelling = model.spelling
-    if spelling is None or spelling.kind != "Unigram" or spelling.unknown not in ids:
-        return {}
-    pieces = piece_texts(encoder._pipeline, text, special.choose(allowed_special, ())[0])
-    texts: dict[int, str] = {}
-    first = 0
-    for number, group in groupby(words.numbers):
-        n = len([*group])
-        if first not in words.found and spelling.unknown in ids[first : first + n]:
-            data = pieces[number].encode()
-            for i, (token, start, end) in enumerate(traced_piece(encoder._pipeline, pieces[number]), first):
-                if token == spelling.unknown:
-                    texts[i] = data[start:end].decode()
-        first += n
-    return texts
 
 
 def words_of_code_points(
