@@ -47,8 +47,11 @@ def unpacked(content: bytes) -> tuple[dict[str, Any], list[tuple[list[int], list
     found = []
     for one in head["texts"]:
         n = one["n_tokens"]
-        found.append((numbers[:n], numbers[n : 2 * n], numbers[2 * n : 3 * n]))
-        numbers = numbers[3 * n :]
+        ids, ends, numbers = numbers[:n], numbers[n : 2 * n], numbers[2 * n :]
+        starts = [0, *ends][:n]
+        if not one["no_gaps"]:
+            starts, numbers = numbers[:n], numbers[n:]
+        found.append((ids, starts, ends))
     assert not numbers
     return head, found
 

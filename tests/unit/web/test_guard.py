@@ -163,6 +163,14 @@ def test_server_listens_at_the_loopback_interface_only() -> None:
         server_._socket.close()
 
 
+def test_connections_send_the_body_of_an_answer_at_once() -> None:
+    server_ = WebServer([])
+    with server_._socket as listening, socket.create_connection((LOOPBACK, server_.port)):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_taken_port_raises_os_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         WebServer([], port=taken.getsockname()[1])
