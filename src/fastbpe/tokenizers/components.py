@@ -449,3 +449,8 @@ def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the steps of a component's JSON, without sequences around them."""
     inner = [value for value in described.values() if isinstance(value, list)]
     return [step for one in inner[0] for step in flat(one)] if described["type"] == "Sequence" else [described]
+
+
+def is_theirs(value: Any) -> bool:
+    """Tell whether an object is one of the original's, or of a subclass."""
+    return any(one.__module__.partition(".")[0] == "tokenizers" for one in type(value).__mro__)

@@ -30,9 +30,8 @@ from fastbpe.tokenizers import (
 )
 from fastbpe.tokenizers.added_token import checked
 from fastbpe.tokenizers.built import Built, build
-from fastbpe.tokenizers.components import number, of_type, sequence, token_id
+from fastbpe.tokenizers.components import is_theirs, number, of_type, sequence, token_id
 from fastbpe.tokenizers.encoding import Encoding, check_direction
-from fastbpe.tokenizers.originals import is_theirs
 
 _FINDERS = {
     "normalizer": normalizers.find,
