@@ -7,7 +7,6 @@ from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.frames import Frame, Item
-from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
 
 Span = tuple[int, int]
@@ -231,3 +230,17 @@ def put_frame(ids: list[int], frame: Frame) -> list[int]:
 
 def _part(item: Item, texts: Sequence[list[int]]) -> Sequence[int]:
     return item.ids if item.sequence is None else texts[item.sequence]
+
+
+def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:
+    """Return the length to which rows of these lengths are padded. Longer rows do not change.
+
+    Args:
+        lengths: numbers of ids.
+        padding: settings as the property `padding` of a `tokenizers.Tokenizer` gives them.
+    """
+    length: int = max(lengths) if padding["length"] is None else padding["length"]
+    multiple = padding["pad_to_multiple_of"]
+    if multiple:
+        length += -length % multiple
+    return length

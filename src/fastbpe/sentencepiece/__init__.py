@@ -15,9 +15,13 @@ from fastbpe.sentencepiece._module import (
 )
 from fastbpe.sentencepiece._normalizer import SentencePieceNormalizer
 from fastbpe.sentencepiece._processor import SentencePieceProcessor
-from fastbpe.sentencepiece._random import SetRandomGeneratorSeed, set_random_generator_seed
+from fastbpe.sentencepiece._settings import (
+    SetNBestTimeout,
+    SetRandomGeneratorSeed,
+    set_nbest_timeout,
+    set_random_generator_seed,
+)
 from fastbpe.sentencepiece._threads import ThreadPool
-from fastbpe.sentencepiece._time_limit import SetNBestTimeout, set_nbest_timeout
 from fastbpe.sentencepiece._trainer import SentencePieceTrainer
 
 __version__ = "0.2.3"  # of the interface

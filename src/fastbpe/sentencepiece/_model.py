@@ -18,8 +18,7 @@ from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_piece
 from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._facts import Facts
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
-from fastbpe.sentencepiece._random import draw_seed
-from fastbpe.sentencepiece._time_limit import nbest_milliseconds
+from fastbpe.sentencepiece._settings import draw_seed, nbest_milliseconds
 from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_encoder
 from fastbpe.tokenizer.internals import denormalizer_of
 from fastbpe.tokenizer.tokenizer import Tokenizer

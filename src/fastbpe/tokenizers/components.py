@@ -69,6 +69,9 @@ class Component:
     fields: ClassVar[Mapping[str, type]] = {}
     defaults: ClassVar[Mapping[str, Any]] = {}
     checked: ClassVar[Mapping[str, str]] = {}
+    #: Object written in Python that does the work; None: the component is one of the subclasses.
+    written: Any = None
+    written_name: ClassVar[str] = ""  # in tokenizers' error
 
     def __init__(self) -> None:
         raise TypeError(f"{type(self).__name__} is a base class: use one of its subclasses")
@@ -80,12 +83,15 @@ class Component:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the component as it is now."""
+        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        if self.written is not None:
+            kept = "a file and a pickle hold components of tokenizers alone"
+            raise TypeError(f"Custom {self.written_name} cannot be serialized; {kept}")
         return self._state
 
     def described(self) -> dict[str, Any]:
         """Return the JSON of the component, with objects in the place of parts that are written in Python."""
-        return self.state()
+        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @classmethod
     def from_state(cls: type[_Some], described: Mapping[str, Any]) -> _Some:
@@ -449,3 +455,8 @@ def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the steps of a component's JSON, without sequences around them."""
     inner = [value for value in described.values() if isinstance(value, list)]
     return [step for one in inner[0] for step in flat(one)] if described["type"] == "Sequence" else [described]
+
+
+def is_theirs(value: Any) -> bool:
+    """Tell whether an object is one of the original's, or of a subclass."""
+    return any(one.__module__.partition(".")[0] == "tokenizers" for one in type(value).__mro__)

@@ -48,6 +48,8 @@ __all__ = [
 class Decoder(Component):
     """Base of all decoders."""
 
+    written_name = "PyDecoder"
+
     def decode(self, tokens: SequenceOf[str]) -> str:
         """Join tokens to a text.
 
@@ -62,9 +64,6 @@ class Decoder(Component):
         'a b'
         """
         return "".join(self.chain([of_type(token, str) for token in of_type(tokens, (list, tuple))]))
-
-    #: Decoder written in Python; None: it is one of the subclasses.
-    written: Any = None
 
     #: (JSON, steps made of it), for the next call.
     _made: tuple[dict[str, Any], list[Any]] | None = None
@@ -84,14 +83,6 @@ class Decoder(Component):
         if isinstance(made, str):
             raise TypeError("Can't extract `str` to `Vec`")
         return [of_type(token, str) for token in of_type(made, SequenceOf)]
-
-    def state(self) -> dict[str, Any]:
-        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
-        if self.written is not None:
-            raise TypeError(
-                "Custom PyDecoder cannot be serialized; a file and a pickle hold decoders of tokenizers"
-            )
-        return super().state()
 
     @staticmethod
     def custom(decoder: Any) -> Decoder:

@@ -12,9 +12,19 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read_segmented import type_of
 from fastbpe.formats.huggingface.vocabulary import read_merges
-from fastbpe.tokenizers.components import field, finder, ignore, n_changes, number, of_type, real, shortest, single
+from fastbpe.tokenizers.components import (
+    field,
+    finder,
+    ignore,
+    is_theirs,
+    n_changes,
+    number,
+    of_type,
+    real,
+    shortest,
+    single,
+)
 from fastbpe.tokenizers.model import CachingModel, Model, beginning, taken
-from fastbpe.tokenizers.originals import is_theirs
 from fastbpe.tokenizers.segmenting_models import Unigram, WordLevel, WordPiece
 from fastbpe.tokenizers.token import Token
 from fastbpe.tokenizers.trainers import BpeTrainer

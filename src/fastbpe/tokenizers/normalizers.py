@@ -46,6 +46,8 @@ __all__ = [
 class Normalizer(Component):
     """Base of all normalizers."""
 
+    written_name = "Normalizer"
+
     def normalize_str(self, sequence: str) -> str:
         """Normalize a text.
 
@@ -80,21 +82,6 @@ class Normalizer(Component):
         NormalizedString(original="\ufb01n", normalized="fin")
         """
         of_type(normalized, NormalizedString).normalize_by(components.flat(self.described()))
-
-    #: Normalizer written in Python; None: it is one of the subclasses.
-    written: Any = None
-
-    def state(self) -> dict[str, Any]:
-        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
-        if self.written is not None:
-            raise TypeError(
-                "Custom Normalizer cannot be serialized; a file and a pickle hold normalizers of tokenizers"
-            )
-        return super().state()
-
-    def described(self) -> dict[str, Any]:
-        """Return the JSON of the component, or an object in its place."""
-        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @staticmethod
     def custom(obj: Any) -> Normalizer:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.huggingface.decoders import metaspace
 from fastbpe.tokenizers.components import (
-    WRITTEN,
     Component,
     Indexed,
     character,
@@ -46,6 +45,8 @@ SCHEMES = ("first", "never", "always")
 class PreTokenizer(Component):
     """Base of all pre-tokenizers."""
 
+    written_name = "PreTokenizer"
+
     def pre_tokenize_str(self, s: str) -> list[tuple[str, tuple[int, int]]]:
         """Split a text, and return each piece with its start and end in the text.
 
@@ -74,21 +75,6 @@ class PreTokenizer(Component):
         [('a', (0, 1), None), ('bc', (2, 4), None)]
         """
         of_type(pretok, PreTokenizedString).apply(flat(self.described()))
-
-    #: Pre-tokenizer written in Python; None: it is one of the subclasses.
-    written: Any = None
-
-    def state(self) -> dict[str, Any]:
-        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
-        if self.written is not None:
-            raise TypeError(
-                "Custom PreTokenizer cannot be serialized; a file and a pickle hold pre-tokenizers of tokenizers"
-            )
-        return super().state()
-
-    def described(self) -> dict[str, Any]:
-        """Return the JSON of the component, or an object in its place."""
-        return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @staticmethod
     def custom(pretok: Any) -> PreTokenizer:

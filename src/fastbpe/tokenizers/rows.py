@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.huggingface.columns import Span
+from fastbpe.huggingface.columns import Span, padded_length
 from fastbpe.huggingface.frames import frame_of
-from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, read_truncation
 from fastbpe.tokenizer.families.words import Words

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.errors import FastbpeError, TrainingError
+from fastbpe.errors import FastbpeError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import (
     added_tokens,
@@ -30,9 +30,8 @@ from fastbpe.tokenizers import (
 )
 from fastbpe.tokenizers.added_token import checked
 from fastbpe.tokenizers.built import Built, build
-from fastbpe.tokenizers.components import number, of_type, sequence, token_id
+from fastbpe.tokenizers.components import is_theirs, number, of_type, sequence, token_id
 from fastbpe.tokenizers.encoding import Encoding, check_direction
-from fastbpe.tokenizers.originals import is_theirs
 
 _FINDERS = {
     "normalizer": normalizers.find,
@@ -204,25 +203,18 @@ class Tokenizer:
         Raises:
             TypeError, ImportError, ValueError: as in `encode`.
         """
-        read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
-        return self._encode(
-            [*map(read, of_type(rows.without_arrays(input), (list, tuple)))],
-            is_pretokenized,
-            add_special_tokens,
-            False,
-        )
+        return self._encode_batch(input, is_pretokenized, add_special_tokens, False)
 
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
         """Encode as `encode_batch` does, without tokens, offsets and words."""
-        read = rows.words_row if of_type(is_pretokenized, bool) else rows.text_row
-        return self._encode(
-            [*map(read, of_type(rows.without_arrays(input), (list, tuple)))],
-            is_pretokenized,
-            add_special_tokens,
-            True,
-        )
+        return self._encode_batch(input, is_pretokenized, add_special_tokens, True)
+
+    def _encode_batch(self, input: Any, words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
+        read = rows.words_row if of_type(words, bool) else rows.text_row
+        batch = [*map(read, of_type(rows.without_arrays(input), (list, tuple)))]
+        return self._encode(batch, words, adds_special, fast)
 
     def _encode(self, batch: list[rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         adds_special = of_type(adds_special, bool)
@@ -234,12 +226,11 @@ class Tokenizer:
         """Truncate, put into the template, and pad encodings of texts.
 
         Args:
-            encoding: the encoding of a text.
-            pair: the same of the second text.
+            encoding, pair: the encodings of a text, and of the second text.
             add_special_tokens: as in `encode`.
         """
-        texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
         setup = self._ready()
+        texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
         made = rows.post_process(setup, texts, of_type(add_special_tokens, bool))
         if setup.padding is not None:
             rows.pad([made], setup.padding)
@@ -422,12 +413,8 @@ class Tokenizer:
             ValueError: a strategy or side of another name; a stride that is not less than max_length.
         """
         max_length, stride = number(max_length), number(stride)
-        settings = {
-            "max_length": max_length,
-            "stride": stride,
-            "strategy": document.check_strategy(strategy),
-            "direction": check_direction(direction),
-        }
+        settings = {"max_length": max_length, "stride": stride, "strategy": document.check_strategy(strategy)}
+        settings["direction"] = check_direction(direction)
         n_added = self.num_special_tokens_to_add(False)
         if 0 <= max_length - n_added < stride:
             raise ValueError(
@@ -513,20 +500,12 @@ class Tokenizer:
         self._train(training.texts_of(iterator), trainer)
 
     def _train(self, texts: Iterable[str], trainer: Any) -> None:
-        if is_theirs(trainer):
-            trainer = trainers.copied(trainer)
-        chosen = self._model.get_trainer() if trainer is None else of_type(trainer, trainers.Trainer)
-        if chosen.trains != self._model.kind:
-            kind = f"{type(chosen).__name__} can only train a {chosen.trains}"
-            raise TrainingError(f"{kind}; this model is a {self._model.kind}")
-        described = {
-            "version": "1.0",
-            "added_tokens": self._added.found(),
-            "normalizer": None if self.normalizer is None else self.normalizer.described(),
-            "pre_tokenizer": None if self.pre_tokenizer is None else self.pre_tokenizer.described(),
-        }
         from fastbpe.tokenizers import training  # here: few programs train
 
+        chosen = training.chosen(trainer, self._model)
+        parts = {"normalizer": self.normalizer, "pre_tokenizer": self.pre_tokenizer}
+        described = {name: None if one is None else one.described() for name, one in parts.items()}
+        described |= {"version": "1.0", "added_tokens": self._added.found()}
         allowed: Any = frozenset() if self._splits_special else "all"
         training.train(self._model, texts, chosen, described, allowed)
         self._add([token.copied() for token in chosen.special_tokens])
@@ -569,17 +548,8 @@ class Tokenizer:
         with self._lock:
             post = None if self.post_processor is None else processors.find(self.post_processor.state())
             built = self._build()
-            setup = rows.Setup(
-                built.native,
-                built.names,
-                self._added.tokens.keys(),
-                post,
-                self._truncation,
-                self._padding,
-                self._splits_special,
-                {},
-                ({}, {}),
-            )
+            known, options = self._added.tokens.keys(), (self._truncation, self._padding, self._splits_special)
+            setup = rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}))
             self._setup = setup, n_changes
         return setup
 

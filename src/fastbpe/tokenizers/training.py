@@ -14,11 +14,11 @@ from typing import Any
 from fastbpe._core.encode.offsets import piece_texts
 from fastbpe._utils.choices import Special
 from fastbpe._utils.progress import Progress
-from fastbpe.errors import FastbpeError
+from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
-from fastbpe.tokenizers import components, decoders, document, pre_tokenizers
+from fastbpe.tokenizers import components, decoders, document, pre_tokenizers, trainers
 from fastbpe.tokenizers.built import with_added
 from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.learning import learn_words
@@ -59,6 +59,23 @@ def train(
 
         scored, unk_id = learn_scores(trainer.words, trainer)
         model.take(scored, unk_id, model.options()["byte_fallback"])
+
+
+def chosen(trainer: Any, model: Any) -> Trainer:
+    """Return the trainer of a model: a caller's, or the copy of the original's; None: the model's own.
+
+    Raises:
+        TypeError: it is no trainer.
+        TrainingError: it trains another kind of model.
+    """
+    if components.is_theirs(trainer):
+        trainer = trainers.copied(trainer)
+    found: Trainer = model.get_trainer() if trainer is None else components.of_type(trainer, Trainer)
+    if found.trains != model.kind:
+        raise TrainingError(
+            f"{type(found).__name__} can only train a {found.trains}; this model is a {model.kind}"
+        )
+    return found
 
 
 def words_of(

@@ -13,4 +13,4 @@ if TYPE_CHECKING or IS_INSTALLED:
 
     patch_if_asked()
 else:
-    from fastbpe.transformers.absent import accelerate, patch, status, unpatch
+    from fastbpe.transformers._installed import accelerate, patch, status, unpatch

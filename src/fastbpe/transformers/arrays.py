@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
-from fastbpe.huggingface.columns import Wanted
+from fastbpe.huggingface.columns import Wanted, padded_length
 from fastbpe.huggingface.frames import Frame
-from fastbpe.huggingface.padding import padded_length
 from fastbpe.huggingface.rows import Plan, check_places, n_first_ids
 from fastbpe.tokenizer.cutting.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer

@@ -12,11 +12,10 @@ from typing import Any
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
-from fastbpe.huggingface.frames import Frame
+from fastbpe.huggingface.frames import Frame, frame_of
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers._original import tokenizers
-from fastbpe.transformers.frames import find_frame
 from fastbpe.transformers.panics import BackendPanic, as_errors
 from fastbpe.transformers.snapshot import (
     MODEL_OPTIONS,
@@ -325,3 +324,28 @@ def without_settings(text: str) -> str:
         _, end = decoder.raw_decode(text, start)
         text = f"{text[:start]}null{text[end:]}"
     return text
+
+
+_PROBE = "a"
+
+
+def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame | None:
+    """Find the frame by processing a probe.
+
+    Args:
+        tokenizer: a `tokenizers.Tokenizer`; it is not changed.
+        pair: find the frame for two texts.
+        add_special_tokens: as in its `encode`.
+
+    Returns:
+        None if the frame depends on the texts, or has a text twice or not at all.
+    """
+    bare: Any = tokenizers.Tokenizer(tokenizer.model)
+    if tokenizer.post_processor is not None:
+        bare.post_processor = tokenizer.post_processor
+    probe = bare.encode(_PROBE, add_special_tokens=False).ids
+    [encoding] = bare.encode_batch([(_PROBE, _PROBE) if pair else _PROBE], add_special_tokens=add_special_tokens)
+    frame = frame_of(encoding, pair=pair, n_probe=len(probe))
+    if frame is not None and add_special_tokens and tokenizer.num_special_tokens_to_add(pair) != frame.n_added:
+        return None
+    return frame

@@ -8,7 +8,8 @@ from itertools import groupby, pairwise
 from typing import Any, NoReturn, TypeAlias
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface import llama_rules, llama_spaces, llama_symbols, templates
+from fastbpe.formats.charsmap import shown_apart
+from fastbpe.formats.huggingface import llama_spaces, llama_symbols, templates
 from fastbpe.formats.huggingface.llama_spaces import Spaces
 from fastbpe.formats.huggingface.read_llama import STRIP, UNESCAPE
 from fastbpe.formats.huggingface.write import write_document
@@ -269,7 +270,7 @@ def _check_rules(model: CodePointModel) -> None:
     if spec["precompiled_charsmap"]:
         raise FormatError(
             f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
-            f"{llama_rules.shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
+            f"{shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
         )
 
 

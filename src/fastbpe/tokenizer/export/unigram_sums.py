@@ -14,7 +14,7 @@ from math import fsum
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.formats.huggingface import llama_rules
+from fastbpe.formats.charsmap import shown_apart
 from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.export.exportable import Exportable
 
@@ -65,7 +65,7 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
         return None
     charsmap = _charsmap(model)
     changes_rules = charsmap and not (_is_of_sentencepiece(model) and format == "gguf")
-    apart = llama_rules.shown_apart(charsmap) if changes_rules else ""
+    apart = shown_apart(charsmap) if changes_rules else ""
     return described(changed) + (f". The rules of normalization differ on some marks{apart}" if apart else "")
 
 

@@ -77,13 +77,10 @@ class SequenceTokenizer:
         """Make a tokenizer of merges: merge i makes the id base_size + i. The first in the list merges first.
 
         Args:
-            merges: pairs of ids.
+            merges: pairs of ids. A VocabularyError if one names an id that no earlier merge makes, or appears
+                twice.
             base_size: number of symbols.
             special_tokens: as for `with_special_tokens`.
-
-        Raises:
-            VocabularyError: a merge names an id that no earlier merge makes, a pair appears twice, or base_size is
-                out of range.
 
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).encode([0, 1, 2, 3, 0, 1])
         [5, 3, 4]
@@ -103,14 +100,10 @@ class SequenceTokenizer:
 
     @classmethod
     def load(cls, path_or_bytes: str | os.PathLike[str] | bytes) -> SequenceTokenizer:
-        """Load a tokenizer from a file that `save` wrote. `fastbpe.load` does so for all kinds of tokenizers.
+        """Load a tokenizer from a file that `save` wrote, or from its bytes. `fastbpe.load` does so for all kinds.
 
-        Args:
-            path_or_bytes: the file, or its bytes.
-
-        Raises:
-            FormatError: the file is damaged, or holds no tokenizer of sequences.
-            OSError: the file cannot be opened.
+        Raises FormatError if the file is damaged or holds no tokenizer of sequences, OSError if it cannot be
+        opened.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -137,8 +130,8 @@ class SequenceTokenizer:
 
         Args:
             sequence: the symbols.
-            num_threads: maximum number of threads, for a long sequence. None: the environment's
-                FASTBPE_NUM_THREADS, or one per core.
+            num_threads: maximum number of threads, for a long sequence. None: FASTBPE_NUM_THREADS, or one per
+                core.
 
         Raises:
             ValueError: a symbol is negative, or not below base_size; the message has its position.
@@ -150,14 +143,7 @@ class SequenceTokenizer:
         return merge_one(self._vocabulary, sequence, num_threads).lists()[0]
 
     def encode_to_numpy(self, sequence: Integers, *, num_threads: int | None = None) -> npt.NDArray[np.uint32]:
-        """Encode a sequence into a new array of shape (n_ids,), dtype uint32.
-
-        Args:
-            sequence, num_threads: as in `encode`.
-
-        Raises:
-            ValueError, TypeError: as in `encode`.
-            ImportError: numpy is not installed.
+        """Encode a sequence, as `encode` does, into a new array of shape (n_ids,), dtype uint32.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_to_numpy([0, 1, 2])
         array([4, 2], dtype=uint32)
@@ -167,14 +153,8 @@ class SequenceTokenizer:
         return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
     def encode_batch(self, batch: Iterable[Integers], *, num_threads: int | None = None) -> list[list[int]]:
-        """Encode each sequence of a batch, in order.
-
-        Args:
-            batch: sequences, or an array of two dimensions, each row a sequence.
-            num_threads: as in `encode`.
-
-        Raises:
-            ValueError, TypeError: as in `encode`; the message also has the index of the sequence.
+        """Encode each sequence of a batch, in order, as `encode` does; an error also has the index of the
+        sequence.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_batch([[0, 1], (2, 0, 1)])
         [[4], [2, 4]]
@@ -184,18 +164,11 @@ class SequenceTokenizer:
     def encode_batch_to_numpy(
         self, batch: Iterable[Integers], *, num_threads: int | None = None
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Encode sequences into one array of ids, end to end.
-
-        Args:
-            batch, num_threads: as in `encode_batch`.
+        """Encode sequences, as `encode_batch` does, into one array of ids, end to end.
 
         Returns:
             (ids, offsets): uint32 of shape (n_ids,), int64 of shape (n_sequences + 1,). The ids of sequence i are
             ids[offsets[i]:offsets[i + 1]].
-
-        Raises:
-            ValueError, TypeError: as in `encode_batch`.
-            ImportError: numpy is not installed.
 
         >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> ids, offsets = tokenizer.encode_batch_to_numpy([[0, 1], [2, 0, 1]])
@@ -207,13 +180,7 @@ class SequenceTokenizer:
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
     def count(self, sequence: Integers, *, num_threads: int | None = None) -> int:
-        """Count the ids of a sequence.
-
-        Args:
-            sequence, num_threads: as in `encode`.
-
-        Raises:
-            ValueError, TypeError: as in `encode`.
+        """Count the ids of a sequence, as `encode` gives them.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).count([0, 1, 2])
         2
@@ -239,11 +206,7 @@ class SequenceTokenizer:
         return self._expanded(ids, skip_special_tokens=skip_special_tokens).lists()[0]
 
     def decode_to_numpy(self, ids: Integers, *, skip_special_tokens: bool = False) -> npt.NDArray[np.uint32]:
-        """Decode ids into a new array of symbols, dtype uint32.
-
-        Takes the arguments and raises the errors of `decode`.
-
-        Raises ImportError if numpy is not installed.
+        """Decode ids, as `decode` does, into a new array of symbols, dtype uint32.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_to_numpy([4, 2])
         array([0, 1, 2], dtype=uint32)
@@ -253,14 +216,7 @@ class SequenceTokenizer:
         return numpy.frombuffer(symbols, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
     def decode_batch(self, batch: Iterable[Integers], *, skip_special_tokens: bool = False) -> list[list[int]]:
-        """Decode each sequence of ids of a batch, in order.
-
-        Args:
-            batch: sequences of ids, or an array of two dimensions.
-            skip_special_tokens: as in `decode`.
-
-        Raises:
-            InvalidTokenError, TypeError: as in `decode`; the message also has the index of the sequence.
+        """Decode each sequence of ids of a batch, in order, as `decode` does; an error also has its index.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_batch([[4], [2, 4]])
         [[0, 1], [2, 0, 1]]
@@ -298,13 +254,7 @@ class SequenceTokenizer:
     # Tokens and ids
 
     def id_to_token(self, token_id: int) -> tuple[int, ...]:
-        """Give the symbols of an id.
-
-        Args:
-            token_id: int – the id.
-
-        Raises:
-            InvalidTokenError: the id has no token (a KeyError).
+        """Give the symbols of an id. Raises InvalidTokenError (a KeyError) if the id has no token.
 
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).id_to_token(5)
         (0, 1, 2)
@@ -314,9 +264,7 @@ class SequenceTokenizer:
     def token_to_id(self, token: Integers | str) -> int | None:
         """Find the id of a token by its symbols; None if there is none. If several have them, the lowest counts.
 
-        A str is the name of a special token.
-
-        Raises ValueError or TypeError for what can be in no sequence, as `encode` does.
+        A str is the name of a special token. What can be in no sequence is an error, as in `encode`.
 
         >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> tokenizer.token_to_id([0, 1]), tokenizer.token_to_id([1, 0])
@@ -388,11 +336,9 @@ class SequenceTokenizer:
         """
         if isinstance(special_tokens, str):
             raise TypeError(f"special_tokens is a str: give a list of names, [{special_tokens!r}]")
-        given: Mapping[str, int]
-        if isinstance(special_tokens, Mapping):
-            given = special_tokens
-        else:
-            given = {name: self.n_vocab + i for i, name in enumerate(dict.fromkeys(special_tokens))}
+        given = special_tokens
+        if not isinstance(given, Mapping):
+            given = {name: self.n_vocab + i for i, name in enumerate(dict.fromkeys(given))}
         if known := next((name for name in given if name in self._special), None):
             raise SpecialTokenError(f"{known!r} is a special token already, with the id {self._special[known]}")
         return SequenceTokenizer(self._model._replace(special_tokens={**self._special, **given}))
@@ -451,12 +397,8 @@ class SequenceTokenizer:
         All old ids stay. A new id starts its row from the old ids of its symbols, whose pairs its merge joins.
 
         Args:
-            old: SequenceTokenizer – the base that was given to `train`, or any with the same symbols and the first
-                merges of this one.
-
-        Raises:
-            ValueError: this one does not extend it.
-            TypeError: it is not a SequenceTokenizer.
+            old: the base that was given to `train`, or any with the same symbols and the first merges of this one;
+                a ValueError otherwise.
 
         >>> old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> new = SequenceTokenizer.from_merges([(0, 1), (4, 4), (5, 2)], base_size=4)
@@ -534,20 +476,12 @@ class SequenceTokenizer:
     def export(
         self, path: str | os.PathLike[str], *, format: str | None = None, verify: bool = True
     ) -> Verification | None:
-        """Write the tokenizer in a format.
+        """Write the tokenizer in a format, as `Tokenizer.export` does; None is returned for the native one.
 
-        Formats: "native", everything. With base_size=256 the symbols can be the bytes, and all formats of
-        `Tokenizer.export` that hold byte-level vocabularies are there; with other sizes, no format but the native
-        one has such symbols.
+        "native" holds everything. With base_size=256 the symbols can be the bytes, and all formats that hold
+        byte-level vocabularies are there; with other sizes, no format but the native one has such symbols.
 
-        Args:
-            path, format, verify: as for `Tokenizer.export`.
-
-        Returns:
-            As `Tokenizer.export`; None for the native format.
-
-        Raises:
-            FormatError: the format cannot hold this tokenizer; nothing is written.
+        Raises FormatError if the format cannot hold this tokenizer; nothing is written.
 
         >>> import tempfile
         >>> from fastbpe import load

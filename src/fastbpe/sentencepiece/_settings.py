@@ -1,10 +1,10 @@
-"""Random numbers for sampling: one stream for the process, from a seed that can be set."""
+"""Settings of the process: the random numbers for sampling, and the limit of the time of n-best encoding."""
 
 from __future__ import annotations
 
 import random
 
-from fastbpe.sentencepiece._arguments import whole_number
+from fastbpe.sentencepiece._arguments import int32, whole_number
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
 _stream = random.Random()
@@ -27,3 +27,22 @@ def draw_seed() -> int:
 
 
 SetRandomGeneratorSeed = set_random_generator_seed
+
+
+_limit = [30_000]  # milliseconds, sentencepiece's default
+
+
+def set_nbest_timeout(timeout_ms: int, /) -> None:
+    """Bound the time that n-best encoding of a text takes: after it the best segmentation alone is returned.
+
+    timeout_ms: milliseconds; 0 or less: no bound.
+    """
+    _limit[0] = int32("timeout_ms", timeout_ms)
+
+
+def nbest_milliseconds() -> int:
+    """Return the limit in milliseconds; 0: no limit."""
+    return max(_limit[0], 0)
+
+
+SetNBestTimeout = set_nbest_timeout
