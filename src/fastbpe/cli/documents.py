@@ -149,11 +149,7 @@ def whole(name: str, args: argparse.Namespace) -> Iterator[Document]:
 
 def standard_input(args: argparse.Namespace, separator: str | None, errors: str) -> list[Document]:
     """Return the documents of standard input, each whole."""
-    return [
-        text
-        for stretch in _stream(args, separator, None, errors)
-        for text in stretch.documents()
-    ]
+    return [text for stretch in _stream(args, separator, None, errors) for text in stretch.documents()]
 
 
 def _stretches(name: str, args: argparse.Namespace, cut: Cut | None) -> Iterator[Stretch]:

@@ -315,8 +315,8 @@ class _Form:
 
     def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore) -> Iterator[Stretch]:
         """Give the documents from a position on in blocks that read themselves."""
-        start = offset or len(self._mark())
-        for start, end, ends in ranges(file.read, start, file.size, BLOCK, self._separator, self._cut):
+        first = offset or len(self._mark())
+        for start, end, ends in ranges(file.read, first, file.size, BLOCK, self._separator, self._cut):
             load = partial(file.read, start, end - start)
             yield Stretch(self._block(load, end - start, start, partial(n_lines, start)), ends, end, end)
 
@@ -337,7 +337,9 @@ class _Form:
             file.drop(len(mark))
             offset = len(mark)
         is_first, n_before = n_lines is None, 0
-        for data, ends in held(file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text):
+        for data, ends in held(
+            file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text
+        ):
             if data or (is_first and self._separator is None):
                 before = partial(int, n_before) if n_lines is None else partial(n_lines, offset)
                 offset += len(data)

@@ -42,9 +42,7 @@ class PieceCounter(PieceTable):
         first: int or None – number of the first text in its source, for errors.
         """
 
-    def add_separated(
-        self, texts: SeparatedTexts, special: SpecialMatcher | None = None, *, number: int
-    ) -> None:
+    def add_separated(self, texts: SeparatedTexts, special: SpecialMatcher | None = None, *, number: int) -> None:
         """Count the pieces of the texts between separators, as a batch of its own."""
 
     def add_part(
