@@ -3,7 +3,7 @@
     python benchmarks/compare.py encode|decode|short|batch|count|files [--cold] [--vocab cl100k] [--text english]
         [--peers tiktoken,gigatoken] [--threads N] [--rounds 5] [--json FILE] [--plot FILE]
     python benchmarks/compare.py train [--vocab-size 32000] [--pattern gpt2] [--text english] …
-    python benchmarks/compare.py grown [--text FILE] [--n-bytes 1000000000] [--vocab-size 32000]
+    python benchmarks/compare.py growth --folder DIR --json FILE [--n-bytes 1000000000] [--verdict]
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
     python benchmarks/compare.py dropins [--vocab cl100k] [--text english] [--n-bytes 1000000] [--threads 1]
     python benchmarks/compare.py transformers [--vocab llama3 | --vocab FILE.json] [--text english] [--threads 1]
@@ -31,11 +31,11 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import elsewhere
 import peers
 import report
 import texts
@@ -79,6 +79,15 @@ def _parser() -> argparse.ArgumentParser:
         _add_vocabulary(command)
         _add_text(command, rounds=5)
         command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
+        command.add_argument(
+            "--environment",
+            type=elsewhere.environment,
+            action="append",
+            default=[],
+            metavar="PEER=PYTHON",
+            help="measure a peer, such as another version of tokenizers, beside fastbpe by the Python of another "
+            "environment (repeatable)",
+        )
         if name in COLD_FORMS:
             command.add_argument("--cold", action="store_true", help="measure first passes, each in a new process")
         command.set_defaults(run=_compare, workload=name)
@@ -101,11 +110,21 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--peers", type=_trainers, help="trainers, joined by semicolons; default: all of the mode")
     _add_text(train, rounds=3)
     train.set_defaults(run=_train, workload="train")
-    grown = commands.add_parser("grown", help="train on a large file, grown from a corpus, and on a tenth of it")
-    grown.add_argument("--vocab-size", type=int, default=32_000)
-    grown.add_argument("--pattern", default="gpt2", choices=_single_patterns())
-    _add_text(grown, rounds=3)
-    grown.set_defaults(run=_grown, workload="grown")
+    growth = commands.add_parser(
+        "growth", help="time and memory per byte as texts, calls, vocabularies and special tokens grow"
+    )
+    _add_vocabulary(growth)
+    growth.add_argument(
+        "--text", default="english", help=f"corpus that is grown: {', '.join(texts.NAMES)}, or a file"
+    )
+    growth.add_argument("--n-bytes", type=int, help="largest text; default: 1,000,000,000")
+    growth.add_argument("--rounds", type=_at_least_one, default=3, help="runs of a point of up to 100 MB")
+    growth.add_argument("--folder", type=Path, required=True, help="keeps the texts between runs: twice --n-bytes")
+    growth.add_argument("--json", type=Path, required=True, help="the points; a run adds those that are missing")
+    growth.add_argument("--minutes", type=float, default=25, help="no point begins later; default: 25")
+    growth.add_argument("--verdict", action="store_true", help="only say which curves of --json rise")
+    _add_threads(growth)
+    growth.set_defaults(run=_growth, workload="growth", plot=None)
     dropins = commands.add_parser(
         "dropins", help="compare all methods of the drop-ins with fastbpe's own and with the originals"
     )
@@ -163,6 +182,13 @@ def _add_workers(commands: Any) -> None:
     _add_vocabulary(cold)
     _add_threads(cold)
     cold.set_defaults(run=_cold_work)
+    growth = commands.add_parser("growth-worker")
+    growth.add_argument("folder", type=Path)
+    growth.add_argument("curve")
+    growth.add_argument("x", type=int)
+    _add_vocabulary(growth)
+    _add_threads(growth)
+    growth.set_defaults(run=_growth_work)
     train = commands.add_parser("train-worker")
     train.add_argument("name")
     train.add_argument("path", type=Path)
@@ -196,7 +222,14 @@ def _add_threads(command: argparse.ArgumentParser) -> None:
 def _compare(chosen: argparse.Namespace) -> int:
     vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
     how = _cold if getattr(chosen, "cold", False) else _warm
-    return _reported(chosen, vocabulary.shown(), lambda: how(chosen, vocabulary))
+
+    def measure() -> list[dict[str, Any]]:
+        results = how(chosen, vocabulary)
+        for python in chosen.environment:
+            results += elsewhere.rows_of(python, chosen)
+        return results
+
+    return _reported(chosen, vocabulary.shown(), measure)
 
 
 def _train(chosen: argparse.Namespace) -> int:
@@ -223,20 +256,28 @@ def _train(chosen: argparse.Namespace) -> int:
     return _reported(chosen, f"{', '.join(str(row[2]) for row in rows)} ids", measure)
 
 
-def _grown(chosen: argparse.Namespace) -> int:
-    from grow import grow
-    from trainings import compare_growth
+def _growth(chosen: argparse.Namespace) -> int:
+    from growth import Place, compare_growth, print_growth
 
-    def measure() -> list[dict[str, Any]]:
-        with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
-            path = Path(chosen.text)
-            if chosen.text in texts.NAMES:
-                path = Path(folder) / "grown.txt"
-                with path.open("wb") as file:
-                    file.writelines(grow(texts.read(chosen.text, texts.ALL), chosen.n_bytes or 1_000_000_000))
-            return compare_growth(path, chosen.vocab_size, chosen.pattern, chosen.threads, chosen.rounds)
+    known = json.loads(chosen.json.read_text(encoding="utf-8")) if chosen.json.exists() else {"rows": []}
+    rows = known["rows"]
+    if not chosen.verdict:
+        facts = report.machine(chosen.threads) | {"vocabulary": chosen.vocab, "text": chosen.text}
+        report.print_machine(facts)
+        place = Place(chosen.folder, chosen.vocab, chosen.pattern)
+        for measured in compare_growth(
+            place, chosen.text, chosen.n_bytes or 1_000_000_000, chosen.rounds, chosen.minutes, rows
+        ):
+            rows = measured
+            chosen.json.write_text(json.dumps({"run": facts, "rows": rows}, indent=1), encoding="utf-8")
+    return 0 if print_growth(rows) else 1
 
-    return _reported(chosen, f"{chosen.vocab_size} ids", measure)
+
+def _growth_work(chosen: argparse.Namespace) -> int:
+    from growth import Place, work
+
+    work(Place(chosen.folder, chosen.vocab, chosen.pattern), chosen.curve, chosen.x, chosen.threads)
+    return 0
 
 
 def _dropins(chosen: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """Training, each run in a separate process; trainers with the same rule must learn the same tokens.
 
-Texts are in memory, cut into documents, before the clock starts; `compare_growth` reads them from their file
-within the measured time. Peak memory is the memory above that at the start (memory.py).
+Texts are in memory, cut into documents, before the clock starts; trainers of code points read
+their file within the measured time. Peak memory is the memory above that at the start (memory.py).
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from report import print_notes, verdict
 DOCUMENT_BYTES = 10_000
 BAR, DREAM = 4, 8  # seconds of the best trainer of the same kind / seconds of fastbpe, at least
 MEMORY_BAR_BYTES = 150_000_000  # maximum above the text
-GROWTH_BAR = 8  # seconds of rustbpe / seconds of fastbpe, at least, on a tenth of a grown text
-GROWTH_MEMORY_BAR_BYTES = 2_000_000_000
 
 
 @dataclass
@@ -99,9 +97,7 @@ def _compare(found: dict[str, Training], notes: dict[str, str]) -> None:
             del found[name]
 
 
-def _report(
-    found: dict[str, Training], notes: dict[str, str], n_bytes: int, title: str, bar: int = BAR, dream: int = DREAM
-) -> dict[str, Any]:
+def _report(found: dict[str, Training], notes: dict[str, str], n_bytes: int, title: str) -> dict[str, Any]:
     medians = {name: statistics.median(training.seconds) for name, training in found.items()}
     ours = next((name for name in ("fastbpe", "fastbpe, mode=codepoint") if name in medians), None)
     rivals = [
@@ -121,12 +117,12 @@ def _report(
             f"| {peak} | {tokens} |"
         )
     print_notes(notes)
-    print(verdict(ratio, bar, dream))
+    print(verdict(ratio, BAR, DREAM))
     for name in found:
         if found[name].phases:
             phases = {phase: statistics.median(runs) for phase, runs in found[name].phases.items()}
             print(f"{name}: " + ", ".join(f"{phase} {seconds:.3f} s" for phase, seconds in phases.items()))
-    if bar == BAR and ours and found[ours].peak_bytes:
+    if ours and found[ours].peak_bytes:
         met = statistics.median(found[ours].peak_bytes) <= MEMORY_BAR_BYTES
         print(f"memory: bar {MEMORY_BAR_BYTES / 1e6:.0f} MB above the text: {'met' if met else 'missed'}")
     results = {
@@ -139,53 +135,13 @@ def _report(
         }
         for name, training in found.items()
     }
-    return {"row": title, "n_bytes": n_bytes, "bar": bar, "dream": dream, "ratio": ratio, "notes": notes} | {
+    return {"row": title, "n_bytes": n_bytes, "bar": BAR, "dream": DREAM, "ratio": ratio, "notes": notes} | {
         "results": results
     }
 
 
 def _same_kind(name: str, other: str) -> bool:
     return (TRAINERS[name][0] == CODE_POINTS) == (TRAINERS[other][0] == CODE_POINTS)
-
-
-def compare_growth(path: Path, vocab_size: int, pattern: str, threads: int, rounds: int) -> list[dict[str, Any]]:
-    """Train on a large file and on a tenth of it, and print time and memory of each; rustbpe trains on the tenth
-    only.
-
-    Args:
-        path: text file.
-        vocab_size: number of tokens to learn.
-        pattern: name of the split pattern.
-        threads: maximum number of threads.
-        rounds: number of runs of each.
-    """
-    notes: dict[str, str] = {}
-    n_bytes = path.stat().st_size
-    found: dict[str, dict[str, Training]] = {"whole": {}, "tenth": {}}
-    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
-        part = Path(folder) / "tenth.txt"
-        with path.open("rb") as whole:
-            part.write_bytes(whole.read(n_bytes // 10).decode(errors="ignore").encode())
-        runs = [("tenth", "fastbpe", part), ("tenth", "rustbpe", part), ("whole", "fastbpe", path)]
-        for number in range(rounds):
-            for what, name, file in runs[number % 3 :] + runs[: number % 3]:
-                arguments = ["train-worker", name, str(file), str(vocab_size), pattern, "--from-file"]
-                _run(name, arguments, threads, found[what], notes)
-    _compare(found["tenth"], notes)
-    results = [
-        _report(
-            found["tenth"], notes, n_bytes // 10, "a tenth of the text, from its file", GROWTH_BAR, GROWTH_BAR
-        ),
-        _report(found["whole"], {}, n_bytes, "the whole text, from its file", GROWTH_BAR, GROWTH_BAR),
-    ]
-    if all("fastbpe" in trainings for trainings in found.values()):
-        whole, tenth = (found[what]["fastbpe"] for what in ("whole", "tenth"))
-        ratio = statistics.median(whole.seconds) / statistics.median(tenth.seconds) / 10
-        print(f"time per byte, whole by tenth: {ratio:.2f} (bar 1: {'met' if ratio <= 1 else 'missed'})")
-        if whole.peak_bytes:
-            met = statistics.median(whole.peak_bytes) < GROWTH_MEMORY_BAR_BYTES
-            print(f"memory, whole: bar {GROWTH_MEMORY_BAR_BYTES / 1e6:,.0f} MB: {'met' if met else 'missed'}")
-    return results
 
 
 def work(name: str, path: Path, vocab_size: int, pattern: str, *, from_file: bool) -> None:

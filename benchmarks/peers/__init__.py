@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 Ids = list[int]
 
+#: Distributions that bring the module of another under their own name: adapter → distribution.
+FORKS = {"gigatoken": "gigatoken-cachefix"}
+
 #: Adapters that encode, in the order of the tables: module in this package → distribution that it needs.
 ENCODERS = {
     "fastbpe": "fastbpe-tokenizer",
     "tiktoken": "tiktoken",
     "tokenizers": "tokenizers",
+    "tokenizers_rc": "tokenizers",
     "gigatoken": "gigatoken",
     "fastokens": "fastokens",
     "snaptokens": "snaptokens",
@@ -176,10 +180,25 @@ def load_all(names: Iterable[str], vocabulary: Vocabulary) -> tuple[dict[str, Pe
     return loaded, missing
 
 
+def distribution(name: str, found: Mapping[str, str]) -> str:
+    """Return which of the distributions that an adapter can use is among installed ones."""
+    fork = FORKS.get(name, "")
+    return fork if fork in found else ENCODERS[name]
+
+
 def versions() -> dict[str, str]:
     """Return the installed versions of all packages that compare.py knows."""
     found = {}
-    for package in [*ENCODERS.values(), "transformers", "rustbpe", "bpeasy", "gigabpe", "regex", "numpy"]:
+    for package in [
+        *ENCODERS.values(),
+        *FORKS.values(),
+        "transformers",
+        "rustbpe",
+        "bpeasy",
+        "gigabpe",
+        "regex",
+        "numpy",
+    ]:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.model import N_BYTES
 from peers import Unsupported
 from peers.splitters import for_oniguruma, text_of
 
@@ -121,6 +122,26 @@ def _gigatoken(documents: list[str] | Path, vocab_size: int, pattern_name: str) 
     return Learned([vocab[token_id] for token_id in sorted(vocab)][256:], {})
 
 
+def _fastbpe_lines(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
+    *lines, rest = "".join(_parts(documents)).split("\n")
+    return _fastbpe("huggingface")([*(line + "\n" for line in lines), rest], vocab_size, pattern_name)
+
+
+def _gigabpe(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
+    """Train gigabpe, which reads files only, and takes each line for a document."""
+    import gigabpe
+
+    if pattern_name != "gpt2":
+        raise Unsupported("trains with the gpt2 pattern only")
+    text = "".join(_parts(documents)).encode()
+    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+        path = Path(folder) / "text.txt"
+        path.write_bytes(text)
+        n_ids = vocab_size - N_BYTES + len(set(text))  # its ids begin with the bytes that occur
+        _, merges = gigabpe.train_bpe([str(path)], n_ids, special_tokens=[], pretokenizer="bytelevel")
+    return Learned([bytes(BYTE_OF_CHARACTER[c] for part in pair for c in part) for pair in merges], {})
+
+
 def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     from fastbpe._utils.progress import Reporter
     from fastbpe.formats.sentencepiece import model_file
@@ -158,6 +179,7 @@ def _sentencepiece(documents: list[str] | Path, vocab_size: int, pattern_name: s
         return Learned(prefix.with_suffix(".vocab").read_bytes().splitlines(), {})
 
 
+LINES = "huggingface, each line a document"
 CODE_POINTS = "sentencepiece"  # the rule of trainers that learn pieces of characters
 
 #: Name → rule for ties, and the function that trains.
@@ -168,6 +190,8 @@ TRAINERS: dict[str, tuple[str, Train]] = {
     "gigatoken": ("pair", _gigatoken),
     'fastbpe, ties="huggingface"': ("huggingface", _fastbpe("huggingface")),
     "tokenizers": ("huggingface", _tokenizers),
+    "fastbpe, documents are lines": (LINES, _fastbpe_lines),
+    "gigabpe": (LINES, _gigabpe),
     "fastbpe, mode=codepoint": (CODE_POINTS, _fastbpe_code_points),
     "sentencepiece": (CODE_POINTS, _sentencepiece),
 }

@@ -315,8 +315,8 @@ class _Form:
 
     def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore) -> Iterator[Stretch]:
         """Give the documents from a position on in blocks that read themselves."""
-        start = offset or len(self._mark())
-        for start, end, ends in ranges(file.read, start, file.size, BLOCK, self._separator, self._cut):
+        first = offset or len(self._mark())
+        for start, end, ends in ranges(file.read, first, file.size, BLOCK, self._separator, self._cut):
             load = partial(file.read, start, end - start)
             yield Stretch(self._block(load, end - start, start, partial(n_lines, start)), ends, end, end)
 

@@ -20,7 +20,24 @@ from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import MAX_TOKEN_BYTES, make_cutter
 from helpers.sampling import rounds
 
-PARTS = ["a", "bc", " ", "de fg", "\n", "\r\n", "\r", "\n\n", "é", "漢字", "👍", "<sep>", "<se", "\ufeff", "12", "<|end|>"]
+PARTS = [
+    "a",
+    "bc",
+    " ",
+    "de fg",
+    "\n",
+    "\r\n",
+    "\r",
+    "\n\n",
+    "é",
+    "漢字",
+    "👍",
+    "<sep>",
+    "<se",
+    "\ufeff",
+    "12",
+    "<|end|>",
+]
 SEPARATORS = [None, "\n", "\n\n", "<sep>", "aa", "👍", "<|end|>"]
 SPECIAL = ["<|end|>", "<sep>"]
 
