@@ -8,10 +8,10 @@ class TwoPhases:
     """The two phases of a vocabulary.
 
     words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
-    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
-    superwords: Vocabulary – the merges of the second phase, which join whole pieces. None: the second phase uses
-        the merges of the whole vocabulary, within pieces.
-    members: sequence of int – ids. A superword may hold any two of them side by side.
+    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside.
+    superwords: Vocabulary – the merges of the second phase. None: there are none yet.
+    joins_pieces: bool – these join whole pieces; else ids within a piece.
+    members: sequence of int – ids. A superword may hold any two of them side by side; joins is without effect.
     """
 
     def __new__(
@@ -20,12 +20,15 @@ class TwoPhases:
         joins: Sequence[int],
         *,
         superwords: Vocabulary | None = None,
+        joins_pieces: bool = False,
         members: Sequence[int] = (),
     ) -> TwoPhases: ...
     @property
     def words(self) -> Vocabulary: ...
     @property
     def superwords(self) -> Vocabulary | None: ...
+    @property
+    def joins_pieces(self) -> bool: ...
     @property
     def borders(self) -> bytes:
         """By border_of(), a byte: 0 where no superword has a border of pieces."""
