@@ -11,12 +11,15 @@ class TwoPhases:
         joins: Sequence[int],
         *,
         superwords: Vocabulary | None = None,
+        joins_pieces: bool = False,
         members: Sequence[int] = (),
     ) -> TwoPhases: ...
     @property
     def words(self) -> Vocabulary: ...
     @property
     def superwords(self) -> Vocabulary | None: ...
+    @property
+    def joins_pieces(self) -> bool: ...
     @property
     def borders(self) -> bytes:
         """By border_of(), a byte: 0 where no superword has a border of pieces."""

@@ -20,7 +20,7 @@ is cut between two characters where no superword has a border of pieces.
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
@@ -32,7 +32,7 @@ from fastbpe._core.text.safe_cuts cimport border_of
 from fastbpe._core.text.safe_cuts import byte_neighbours
 
 cdef enum:
-    FOLLOWER_BITS = 6  # bits of a hash that choose one of the 64 bits of WordId.followers
+    BITS_PER_JOIN = 32  # of the table of joins: one pair in 32 seems to be in a superword and is not
 
 
 @cython.final
@@ -40,39 +40,38 @@ cdef class TwoPhases:
     """The two phases of a vocabulary.
 
     words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
-    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside, each once.
-    superwords: Vocabulary – the merges of the second phase, which join whole pieces. None: the second phase uses
-        the merges of the whole vocabulary, within pieces.
-    members: sequence of int – ids. A superword may hold any two of them side by side.
+    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside.
+    superwords: Vocabulary – the merges of the second phase. None: there are none yet.
+    joins_pieces: bool – these join whole pieces; else ids within a piece.
+    members: sequence of int – ids. A superword may hold any two of them side by side; joins is without effect.
     """
 
     def __cinit__(
-        self, Vocabulary words not None, const uint64_t[::1] joins not None, *, Vocabulary superwords=None, members=(),
+        self, Vocabulary words not None, const uint64_t[::1] joins not None, *, Vocabulary superwords=None,
+        bint joins_pieces=False, members=(),
     ):
         cdef Tables* tables = &words.tables
         cdef size_t i, n_ids = tables.n_ids
-        self.words = words
+        self.words, self.superwords, self.joins_pieces = words, superwords, joins_pieces
         self._inside = byte_neighbours(words.tokens())
         self._borders = <uint8_t*> calloc(1 << 16, 1)
-        self._ids = <WordId*> calloc(max(n_ids, <size_t> 1), sizeof(WordId))
-        if self._borders == NULL or self._ids == NULL:
+        self._n_bytes = <uint32_t*> calloc(max(n_ids, <size_t> 1), sizeof(uint32_t))
+        if self._borders == NULL or self._n_bytes == NULL:
             raise MemoryError(f"no memory for the words of {n_ids} ids")
         for i in range(n_ids):
-            self._ids[i].n_bytes = token_length(tables, <uint32_t> i)
-            self._ids[i].bit = <uint32_t> (i * <uint64_t> GOLDEN_RATIO >> (64 - FOLLOWER_BITS))
+            self._n_bytes[i] = token_length(tables, <uint32_t> i)
         self._fill_joins(&joins[0] if joins.shape[0] else NULL, <size_t> joins.shape[0])
         self._add_members(members)
         self.phases = Phases(
-            tables, NULL, <const uint8_t*> PyBytes_AS_STRING(self._inside), self._ids, self._joins,
-            self.phases.shift, len(members) > 0, self._borders,
+            tables, NULL, joins_pieces, <const uint8_t*> PyBytes_AS_STRING(self._inside), self._n_bytes, self._joins,
+            self.phases.shift, self._borders,
         )
-        self.superwords = superwords
         if superwords is not None:
             self.phases.superwords = &superwords.tables
 
     def __dealloc__(self):
         free(self._borders)
-        free(self._ids)
+        free(self._n_bytes)
         free(self._joins)
 
     @property
@@ -81,25 +80,24 @@ cdef class TwoPhases:
         return (<const char*> self._borders)[:1 << 16]
 
     cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1:
-        cdef size_t i
-        cdef int bits = table_bits(2 * n)
+        cdef size_t i, bit
+        cdef int bits = table_bits(BITS_PER_JOIN * n)
         cdef uint32_t left, right
-        self._joins = <uint64_t*> malloc((<size_t> 1 << bits) * sizeof(uint64_t))
+        self._joins = <uint64_t*> calloc(max(<size_t> 1 << bits >> 6, <size_t> 1), sizeof(uint64_t))
         if self._joins == NULL:
             raise MemoryError(f"no memory for {n} neighbours")
-        memset(self._joins, 0xFF, (<size_t> 1 << bits) * sizeof(uint64_t))
-        self.phases.joins = self._joins
         self.phases.shift = <uint32_t> (64 - bits)
         for i in range(n):
             left, right = <uint32_t> (joins[i] >> 32), <uint32_t> (joins[i] & 0xFFFFFFFF)
             if left >= self.words.tables.n_ids or right >= self.words.tables.n_ids:
                 raise ValueError(f"neighbours {left} and {right} of a superword: there are {self.words.n_ids} ids")
-            self._ids[left].followers |= <uint64_t> 1 << self._ids[right].bit
-            self._joins[join_slot(&self.phases, joins[i])] = joins[i]
+            bit = join_bit(&self.phases, left, right)
+            self._joins[bit >> 6] |= <uint64_t> 1 << (bit & 63)
             self._add_border(left, right)
         return 0
 
     cdef int _add_members(self, members) except -1:
+        """Let all pairs join: runs are long then, which is exact. Only their borders are known."""
         cdef const Tables* tables = &self.words.tables
         cdef uint32_t i
         cdef const uint8_t* token
@@ -107,7 +105,6 @@ cdef class TwoPhases:
         for i in members:
             if i >= tables.n_ids:
                 raise ValueError(f"part {i} of a superword: there are {tables.n_ids} ids")
-            self._ids[i].followers = ~<uint64_t> 0
             if token_length(tables, i):
                 token = tables.token_bytes + token_start(tables, i)
                 first.add(token[0])
@@ -115,6 +112,8 @@ cdef class TwoPhases:
         for before in last:
             for behind in first:
                 self._borders[border_of(before, behind)] = 1
+        if members:
+            memset(self._joins, 0xFF, max(<size_t> 1 << (64 - self.phases.shift) >> 3, sizeof(uint64_t)))
         return 0
 
     cdef int _add_border(self, uint32_t left, uint32_t right) except -1:

@@ -113,7 +113,7 @@ cdef class Pipeline:
             self.traced.spelling = &vocabulary.spelled.tracing
         self.is_sentence = vocabulary.segmenter is not None and vocabulary.segmenter.segmenting.kind == SENTENCE
         self.phases = phases
-        self.joins_pieces = phases is not None and phases.superwords is not None
+        self.joins_pieces = phases is not None and phases.joins_pieces
         self.pool = ScratchPool(vocabulary, cache_bytes, phases=phases) if pool is None else pool
         self.is_plain = (
             front is None and always is None and normalizing is None and stages is None and not vocabulary.drops_bytes

@@ -28,7 +28,7 @@ cdef int encode_byte_pieces(
     cdef size_t i = 0, k, end, first, at = start
     if scratch.phases == NULL:
         return encode_pieces(&scratch.cache, tables, data, n, start, ends, n_ends, &scratch.ids)
-    if scratch.phases.superwords != NULL:
+    if scratch.phases.joins_pieces:
         ids.n = 0
         encode_pieces(&scratch.cache, scratch.phases.words, data, n, start, ends, n_ends, ids)
         return _merge_runs(scratch.phases, start, ends, n_ends, ids, &scratch.ids)
@@ -41,7 +41,7 @@ cdef int encode_byte_pieces(
         while at < end and i < ids.n:
             first = i
             i = stretch_end(scratch.phases, ids, i, end, &at)
-            _merge_stretch(tables, ids.items + first, i - first, &scratch.ids)
+            _merge_stretch(scratch.phases.superwords, ids.items + first, i - first, &scratch.ids)
     return 0
 
 
@@ -62,7 +62,7 @@ cdef int _merge_runs(
             continue
         if ends[k] & UNMATCHED:
             is_open = False
-        elif i < ids.n and phases.ids[ids.items[i]].n_bytes == end - at:
+        elif i < ids.n and phases.n_bytes[ids.items[i]] == end - at:
             if not is_open or not may_join(phases, ids.items[i - 1], ids.items[i]):
                 _merge_run(phases, ids, first, i, out)
                 first = i
@@ -71,7 +71,7 @@ cdef int _merge_runs(
         else:
             _merge_run(phases, ids, first, i, out)
             while at < end and i < ids.n:
-                at += phases.ids[ids.items[i]].n_bytes
+                at += phases.n_bytes[ids.items[i]]
                 out.items[out.n] = ids.items[i]
                 out.n += 1
                 i += 1

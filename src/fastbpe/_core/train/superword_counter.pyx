@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 
-from fastbpe._core.cache.two_phases cimport WordId, encode_words
+from fastbpe._core.cache.two_phases cimport encode_words
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.split.splitter cimport UNMATCHED, ends_free
@@ -35,7 +35,7 @@ cdef class SuperwordCounter(RunCounter):
 
     cdef int _find_beside(self, size_t at, const size_t* ends, size_t n_ends) except -1 nogil:
         """Copy the ids, with a NONE after each piece. at: where the first piece begins."""
-        cdef const WordId* words = self.phases.phases.ids
+        cdef const uint32_t* n_bytes = self.phases.phases.n_bytes
         cdef const uint32_t* ids = self._ids.items
         cdef uint32_t* to
         cdef size_t i = 0, k, end
@@ -47,7 +47,7 @@ cdef class SuperwordCounter(RunCounter):
             if ends[k] & UNMATCHED:
                 at = end
             while at < end and i < self._ids.n:
-                at += words[ids[i]].n_bytes
+                at += n_bytes[ids[i]]
                 to[0] = ids[i]
                 to += 1
                 i += 1

@@ -10,7 +10,7 @@ from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import VocabularyError
-from fastbpe.model import Model, Supermerges, pack_merges
+from fastbpe.model import Buffer, Model, Supermerges, pack_merges
 
 _LEAST_SHARE = 8  # the first phase has at least 1/8 of the merges; with fewer it saves nothing
 
@@ -37,7 +37,8 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     joins = _joins(merges, start)
     if joins is None or not _are_made(vocabulary, merges[:start]):
         return None
-    return TwoPhases(_words(vocabulary, model, merges[:start]), joins)
+    superwords = _superwords(vocabulary, merges[start:], pack_merges(merges[start:]))
+    return TwoPhases(_words(vocabulary, model, merges[:start]), joins, superwords=superwords)
 
 
 def _are_made(vocabulary: Vocabulary, merges: Sequence[Merge]) -> bool:
@@ -64,22 +65,15 @@ def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerg
             raise VocabularyError(f"supermerge {merge} does not make {tokens[merged]!r}")
     if len({merge[:2] for merge in merges}) < len(merges):
         raise VocabularyError("two supermerges join the same two tokens")
-    superwords = Vocabulary(
-        **build_tables(tokens, supermerges.merges),
-        whole_piece_first=False,
-        drops_bytes=vocabulary.drops_bytes,
-        code_points=None,
-        spelled=None,
-        segmenter=None,
-    )
+    superwords = _superwords(vocabulary, merges, supermerges.merges)
     words = {i for i, token in enumerate(tokens) if len(token) == 1}
     words |= {merged for _, _, merged in model.merge_list() or ()}
     joins = None if words & {merged for _, _, merged in merges} else _joins(merges, 0)
     if joins is not None:
-        return TwoPhases(vocabulary, joins, superwords=superwords)
+        return TwoPhases(vocabulary, joins, superwords=superwords, joins_pieces=True)
     # A superword is spelled as a word is, so it has several rows of words: any two parts may be neighbours.
     members = {part for left, right, _ in merges for part in (left, right)}
-    return TwoPhases(vocabulary, array("Q"), superwords=superwords, members=sorted(members))
+    return TwoPhases(vocabulary, array("Q"), superwords=superwords, joins_pieces=True, members=sorted(members))
 
 
 def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
@@ -115,6 +109,20 @@ def _joins(merges: Sequence[Merge], start: int) -> array[int] | None:
         joins.add(before << 32 | behind)
         made[merged] = first, last
     return array("Q", sorted(joins))
+
+
+def _superwords(vocabulary: Vocabulary, merges: Iterable[Merge], packed: Buffer) -> Vocabulary:
+    """Make the vocabulary of the second phase: its merges, and the tokens of these, for a small table of pairs."""
+    kept = {token_id for merge in merges for token_id in merge}
+    tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
+    return Vocabulary(
+        **build_tables(tokens, packed),
+        whole_piece_first=False,
+        drops_bytes=vocabulary.drops_bytes,
+        code_points=None,
+        spelled=None,
+        segmenter=None,
+    )
 
 
 def _words(vocabulary: Vocabulary, model: Model, merges: Iterable[Merge]) -> Vocabulary:

@@ -69,7 +69,7 @@ def merged_pieces(tokenizer: Tokenizer, text: str) -> list[MergedPiece]:
         whole = vocabulary.find(piece) if vocabulary.whole_piece_first else None
         found.append(_merged(known, vocabulary, range(vocabulary.n_ids), whole))
     phases = tokenizer._pipeline.phases
-    if phases is not None and phases.superwords is not None:
+    if phases is not None and phases.joins_pieces and phases.superwords is not None:
         return _with_superwords(found, vocabulary, phases.superwords, tokenizer._merged_tokens.n_merges)
     return found
 
