@@ -426,7 +426,7 @@ class Tokenizer:
             "max_length": max_length,
             "stride": stride,
             "strategy": document.check_strategy(strategy),
-            "direction": check_direction(direction),
+            "direction": check_direction(direction, "Unknown `direction`: `{}`. Use one of `left` or `right`."),
         }
         n_added = self.num_special_tokens_to_add(False)
         if 0 <= max_length - n_added < stride:
