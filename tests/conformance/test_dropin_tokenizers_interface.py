@@ -342,6 +342,26 @@ def test_encodings_stay_as_they_were_when_the_tokenizer_changes() -> None:
     Twins(*held).check(lambda encodings: encodings)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.encode("ab abc").truncate(1, 0, "middle"),
+        lambda t: t.encode("ab").pad(9, direction="middle"),
+        lambda t: t.enable_truncation(3, direction="middle"),
+        lambda t: t.enable_truncation(3, strategy="none"),
+        lambda t: t.enable_padding(direction="middle"),
+    ],
+)
+def test_wrong_settings_have_the_messages_of_the_original(call: Callable[[Any], Any]) -> None:
+    twins = Twins.of(small_text())
+    messages = []
+    for tokenizer in (twins.ours, twins.theirs):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 (both messages are compared)
+            call(tokenizer)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
 def test_changed_encodings_are_like_the_original() -> None:
     twins = Twins.of(small_text())
 

@@ -222,7 +222,7 @@ class Encoding:
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
         """Cut down to a length, in place. Takes what `Tokenizer.enable_truncation` takes."""
         limit, stride, n = number(max_length), number(stride), len(self)
-        direction = check_direction(direction)
+        direction = check_direction(direction, "Invalid truncation direction value : {}")
         if limit >= n:
             return
         if not limit:
@@ -336,8 +336,10 @@ def of_described(described: dict[str, Any]) -> Encoding:
     return made
 
 
-def check_direction(direction: Any) -> str:
-    """Return a side. Raises ValueError for others."""
+def check_direction(
+    direction: Any, message: str = "Unknown `direction`: `{}`. Use one of `left` or `right`"
+) -> str:
+    """Return a side. Raises ValueError for others, with the message that tokenizers has there."""
     if of_type(direction, str) not in _SIDES:
-        raise ValueError(f"Unknown `direction`: `{direction}`. Use one of `left` or `right`")
+        raise ValueError(message.format(direction))
     return str(direction)

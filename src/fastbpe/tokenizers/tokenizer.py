@@ -414,7 +414,7 @@ class Tokenizer:
         """
         max_length, stride = number(max_length), number(stride)
         settings = {"max_length": max_length, "stride": stride, "strategy": document.check_strategy(strategy)}
-        settings["direction"] = check_direction(direction)
+        settings["direction"] = check_direction(direction, "Unknown `direction`: `{}`. Use one of `left` or `right`.")
         n_added = self.num_special_tokens_to_add(False)
         if 0 <= max_length - n_added < stride:
             raise ValueError(
