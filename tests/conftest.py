@@ -53,9 +53,10 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
 
 
 def pytest_report_header() -> str:
-    if sampling.LONG:
+    if sampling.FULL:
         return "FASTBPE_FULL=1: every case runs"
-    return f"slow tests: the sample of the day, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
+    part = "the day's sample" if sampling.SHARE == 1 else f"a part of the day's sample (1 of {sampling.SHARE})"
+    return f"slow tests: {part}, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

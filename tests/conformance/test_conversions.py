@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import os
 import random
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,10 +23,10 @@ from tokenizers import AddedToken, models, pre_tokenizers
 import fastbpe
 from fastbpe import PATTERNS, Tokenizer
 from helpers.codepoint_models import published_bytes
+from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import OPENAI, corpus, data_file, published, standard_library
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-N_BYTES = 200_000 if FULL else 8_000
+N_BYTES = n_rounds(8_000, 200_000)
 Encode = Callable[[list[str]], list[list[int]]]
 
 
