@@ -63,7 +63,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # A test that is named on the command line runs with all its cases.
     if any("::" in argument for argument in config.args):
         return
-    items[:], left_out = sampling.split_items(items)
+    are_named = not all(os.path.isdir(argument) for argument in config.args)
+    items[:], left_out = sampling.split_items(items, are_named=are_named)
     config.hook.pytest_deselected(items=left_out)
 
 

@@ -145,6 +145,7 @@ def test_large_files_are_read_in_blocks(command, run, model, tmp_path, monkeypat
     assert min(asked) > 0
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc to know the peak of memory")
 def test_memory_does_not_grow_with_file_size(model, tmp_path):
     code = """

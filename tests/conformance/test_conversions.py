@@ -131,6 +131,7 @@ ALL_PAIRS = [*itertools.product(WITHOUT_ORDER, WITHOUT_ORDER)]
 SOME_PAIRS = [("tiktoken", "huggingface"), ("huggingface", "gpt2"), ("gpt2", "tiktoken")]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize(("source", "target"), ALL_PAIRS if FULL else SOME_PAIRS)
 def test_published_conversions_keep_all_ids(name: str, source: str, target: str, tmp_path: Path) -> None:
@@ -211,6 +212,7 @@ def test_code_point_conversions_keep_all_ids(name: str, source: str, target: str
             assert owner(lines()) == expected
 
 
+@pytest.mark.daily
 def test_llama3_as_tokenizer_json_keeps_all_ids(tmp_path: Path) -> None:
     """Of its tokens, 90 are merged from one with a greater id, and 588 appear only as whole pieces."""
     tokenizer = published("llama3")

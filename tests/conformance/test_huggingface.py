@@ -97,6 +97,7 @@ def test_whole_texts_equal_tokenizers(name: str) -> None:
         assert tokenizer.decode(ids) == peer.decode(ids, skip_special_tokens=False)
 
 
+@pytest.mark.daily
 def test_template_equals_the_ids_added_by_tokenizers() -> None:
     for name in ("llama3", "whisper_large_v3", "phi2"):
         data = file_of(name)

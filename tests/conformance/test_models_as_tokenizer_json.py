@@ -100,6 +100,7 @@ def test_models_with_random_options_give_the_same_ids(tmp_path: Path) -> None:
     assert all(any(reason in message for reason in REFUSED) for message in refused if message)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1", "mistral_v3"])
 def test_published_models_on_corpora_give_the_same_ids(name: str, tmp_path: Path) -> None:
     model = published_bytes(name)

@@ -203,6 +203,7 @@ def test_category_has_the_members_of_tiktoken(name):
     assert matched(rf"\p{{{name}}}", "".join(ANY)) == "".join(CharSet.category(name))
 
 
+@pytest.mark.daily
 def test_scripts_have_the_members_of_tiktoken():
     text = "".join(ANY)
     for pair in SCRIPT_NAMES.split():

@@ -4,7 +4,7 @@ FASTBPE_FULL chooses:
     unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day.
     day: the day's sample, with three times as many. `.ci/run random` runs it. Of a test in tests/property or
         tests/conformance with more than MANY_CASES parametrized cases, it has a third; elsewhere, of one with
-        a parameter `seed`.
+        a parameter `seed`. It has every test marked `@pytest.mark.daily`.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TypeVar
@@ -22,7 +23,7 @@ import pytest
 T = TypeVar("T")
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
-SHARE = 1 if os.environ.get("FASTBPE_FULL") == "day" else 3  # of the day's sample, one part in SHARE runs
+SHARE = 1 if os.environ.get("FASTBPE_FULL") in ("day", "1") else 3  # of the day's sample, one part in SHARE runs
 SEED = int(os.environ.get("FASTBPE_SEED") or datetime.date.today().toordinal())
 
 if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1", "day"):
@@ -51,6 +52,11 @@ def some(cases: Sequence[T], n: int) -> Sequence[T]:
     return [cases[i] for i in sorted(random.Random(SEED).sample(range(len(cases)), n))]
 
 
+def least(n: int) -> int:
+    """Return how many cases a test must have compared at least, where it is n in the day's sample."""
+    return n // SHARE
+
+
 def sample_of(item: pytest.Item, n: int) -> int | None:
     """Return how many of a test's n parametrized cases the day's sample has; None: all, also by default."""
     marker = item.get_closest_marker("sample")
@@ -62,11 +68,19 @@ def sample_of(item: pytest.Item, n: int) -> int | None:
     return None
 
 
-def split_items(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+def is_of_today(item: pytest.Item) -> bool:
+    """Tell whether a test marked `@pytest.mark.daily` is among the one in SHARE that run today."""
+    return (zlib.crc32(item.nodeid.encode("utf-8", "replace")) + SEED) % SHARE == 0
+
+
+def split_items(
+    items: list[pytest.Item], *, are_named: bool = False
+) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Split collected tests into those to run and those to leave out.
 
     A test marked `@pytest.mark.sample(n)` keeps `some` of its parametrized cases. So does one without the marker
-    that has many random cases, or many cases in SAMPLED_FOLDERS.
+    that has many random cases, or many cases in SAMPLED_FOLDERS. Tests marked `@pytest.mark.daily` run all if the
+    files are named, else in turn, one in SHARE each day.
     """
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -76,4 +90,6 @@ def split_items(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytes
         n = sample_of(of_one_test[0], len(of_one_test))
         if n is not None:
             left_out |= {*of_one_test} - {*some(of_one_test, n)}
+        if not are_named and of_one_test[0].get_closest_marker("daily") is not None:
+            left_out |= {item for item in of_one_test if not is_of_today(item)}
     return [item for item in items if item not in left_out], [item for item in items if item in left_out]

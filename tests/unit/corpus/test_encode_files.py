@@ -669,6 +669,7 @@ while True:
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -715,6 +716,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux counts it")
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", SUFFIXES)
