@@ -53,16 +53,18 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
 
 
 def pytest_report_header() -> str:
-    if sampling.LONG:
+    if sampling.FULL:
         return "FASTBPE_FULL=1: every case runs"
-    return f"slow tests: the sample of the day, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
+    part = "the day's sample" if sampling.SHARE == 1 else f"a part of the day's sample (1 of {sampling.SHARE})"
+    return f"slow tests: {part}, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # A test that is named on the command line runs with all its cases.
     if any("::" in argument for argument in config.args):
         return
-    items[:], left_out = sampling.split_items(items)
+    are_named = not all(os.path.isdir(argument) for argument in config.args)
+    items[:], left_out = sampling.split_items(items, are_named=are_named)
     config.hook.pytest_deselected(items=left_out)
 
 

@@ -145,6 +145,7 @@ def test_large_files_are_read_in_blocks(command, run, model, tmp_path, monkeypat
     assert min(asked) > 0
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc to know the peak of memory")
 def test_memory_does_not_grow_with_file_size(model, tmp_path):
     code = """
@@ -153,10 +154,11 @@ from fastbpe.cli import main
 assert main(sys.argv[1:]) == 0
 print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")], file=sys.stderr)
 """
-    for name, line in (("a.txt", b"low lower lowest\n"), ("a.jsonl", b'{"text": "low lower lowest"}\n')):
+    words = b"low lower lowest " * 7
+    for name, line in (("a.txt", words + b"\n"), ("a.jsonl", b'{"text": "%s"}\n' % words)):
         for command in ("count", "encode"):
             peaks = []
-            for n_lines in (1 << 17, 3 << 18):
+            for n_lines in (1 << 14, 3 << 15):
                 (tmp_path / name).write_bytes(line * n_lines)
                 done = subprocess.run(
                     [sys.executable, "-c", code, command, "-m", str(model), str(tmp_path / name)],

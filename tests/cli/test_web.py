@@ -19,6 +19,8 @@ import pytest
 import fastbpe
 from fastbpe import Tokenizer
 
+pytestmark = pytest.mark.daily
+
 pytest.importorskip("uvicorn", reason="needs the extra web")
 
 PATIENCE = 60  # seconds

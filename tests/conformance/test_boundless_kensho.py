@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import random
 import warnings
 from pathlib import Path
@@ -17,13 +16,13 @@ from pathlib import Path
 import pytest
 
 import fastbpe
+from helpers.sampling import SEED, n_rounds
 
 peer = pytest.importorskip("boundlessbpe")
 if not hasattr(peer, "BoundlessBpeTrainer"):
     pytest.skip("boundlessbpe is its first version", allow_module_level=True)
 
-SEED = int(os.environ.get("FASTBPE_SEED", "0"))
-N_TEXTS = 2000 if os.environ.get("FASTBPE_FULL") == "1" else 100
+N_TEXTS = n_rounds(100, 2000)
 PARTS = 4
 _REST = r"|[\s\S]"  # the reference drops text that a pattern does not match
 PATTERNS = ["cl100k", "o200k", "gpt2", r" ?[a-z]+|\s+|[^a-z\s]+", r"ab(?=a)|[a-z]| +" + _REST]

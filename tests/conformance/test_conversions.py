@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import os
 import random
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,10 +23,10 @@ from tokenizers import AddedToken, models, pre_tokenizers
 import fastbpe
 from fastbpe import PATTERNS, Tokenizer
 from helpers.codepoint_models import published_bytes
+from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import OPENAI, corpus, data_file, published, standard_library
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-N_BYTES = 200_000 if FULL else 8_000
+N_BYTES = n_rounds(8_000, 200_000)
 Encode = Callable[[list[str]], list[list[int]]]
 
 
@@ -132,6 +131,7 @@ ALL_PAIRS = [*itertools.product(WITHOUT_ORDER, WITHOUT_ORDER)]
 SOME_PAIRS = [("tiktoken", "huggingface"), ("huggingface", "gpt2"), ("gpt2", "tiktoken")]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize(("source", "target"), ALL_PAIRS if FULL else SOME_PAIRS)
 def test_published_conversions_keep_all_ids(name: str, source: str, target: str, tmp_path: Path) -> None:
@@ -212,6 +212,7 @@ def test_code_point_conversions_keep_all_ids(name: str, source: str, target: str
             assert owner(lines()) == expected
 
 
+@pytest.mark.daily
 def test_llama3_as_tokenizer_json_keeps_all_ids(tmp_path: Path) -> None:
     """Of its tokens, 90 are merged from one with a greater id, and 588 appear only as whole pieces."""
     tokenizer = published("llama3")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +25,11 @@ from tokenizers import AddedToken, Regex, models, pre_tokenizers
 import fastbpe
 from fastbpe import Tokenizer
 from helpers import codepoint_models
+from helpers.sampling import FULL, SEED
 from helpers.shared_data import CORPORA, DATA, data_file, published, published_peer
 from helpers.tokenizer_json import PUBLISHED as BYTE_LEVEL
 from helpers.tokenizer_json import QWEN2
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-SEED = int(os.environ.get("FASTBPE_SEED", "7"))
 SHORT_BYTES = 10_000
 LINES_AT_ONCE = 20_000
 FILES = (*CORPORA, "english.jsonl")

@@ -123,6 +123,7 @@ def pushed(twins: Twins, ids: list[int], skip: bool, rng: random.Random) -> str:
     return "".join([*texts, stream.finish()])
 
 
+@pytest.mark.daily
 def test_random_decoders_decode_like_tokenizers(capfd: pytest.CaptureFixture[str]) -> None:
     n_compared = 0
     for number in range(N_DECODERS):

@@ -4,7 +4,6 @@ import copy
 import inspect
 import io
 import json
-import os
 import pickle
 import random
 from collections.abc import Callable
@@ -30,6 +29,7 @@ import fastbpe.tiktoken.published
 from fastbpe import PATTERNS
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
+from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import (
     BYTES,
     OPENAI,
@@ -43,7 +43,6 @@ from helpers.shared_data import (
 )
 from helpers.text_strategies import texts
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 CORPORA = ("english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt", "botchan.txt")
 SPECIAL = {"<|endoftext|>": 2000, "<|sep|>": 2001, "<|sep|>>": 2003}
 OTHER_SCRIPTS = "Привет, мир! 人人生而自由。すべての人間は 모든 인간은 सभी मनुष्यों 😀😃👨\u200d👩\u200d👧 e\u0301 "
@@ -162,7 +161,7 @@ def test_encoding_names_and_model_tables_equal_tiktoken() -> None:
 
 
 @pytest.mark.sample(1)
-@settings(max_examples=400 if FULL else 150)
+@settings(max_examples=n_rounds(150, 400))
 @given(text=texts)
 def test_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
     ids = pair.same(lambda e: e.encode(text, disallowed_special=()))
@@ -178,7 +177,7 @@ def test_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
     assert pair.ours.encode_to_numpy(text, disallowed_special=()).tolist() == ids
 
 
-@settings(max_examples=300 if FULL else 120)
+@settings(max_examples=n_rounds(120, 300))
 @given(text=texts)
 def test_completions_of_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
@@ -199,7 +198,7 @@ def test_completions_of_real_text_equal_tiktoken(name: str) -> None:
     rng = random.Random(name)
     for file in CORPORA:
         text = corpus(file, 200_000)
-        for _ in range(60 if FULL else 1):
+        for _ in range(n_rounds(1, 60)):
             start = rng.randrange(len(text))
             check_unstable(pair, text[start : start + rng.randint(1, 60)])
     tails = (
@@ -236,7 +235,7 @@ def test_completions_of_a_tail_of_14_000_bytes_are_found() -> None:
     assert len(completions) > 1
 
 
-@pytest.mark.parametrize("seed", range(20 if FULL else 4))
+@pytest.mark.parametrize("seed", range(n_rounds(4, 20)))
 def test_completions_with_random_ranks_equal_tiktoken(seed: int) -> None:
     rng = random.Random(seed)
     tokens = {bytes(rng.choices(b"ab \n\xc3\xa9", k=rng.randint(2, 6))) for _ in range(200)}
@@ -503,7 +502,7 @@ def test_encoding_for_model_returns_the_cached_encoding(cache: Path) -> None:
 @pytest.mark.parametrize("file", CORPORA)
 def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:
     pair = published_pair(name)
-    lines = corpus(file, 3_000_000 if FULL else 60_000).splitlines(keepends=True)
+    lines = corpus(file, n_rounds(60_000, 3_000_000)).splitlines(keepends=True)
     batch = pair.same(lambda e: e.encode_batch(lines, disallowed_special=()))
     pair.same(lambda e: e.decode_batch(batch))
     for ids in batch[:: 1 if FULL else 20]:

@@ -140,6 +140,7 @@ def test_limited_alphabet_leaves_the_same_characters(seed: int) -> None:
     assert ours == theirs, (case, options)
 
 
+@pytest.mark.daily
 def test_the_learner_of_python_learns_what_the_core_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the one that follows tokenizers where tokens collide."""
     for seed in range(60):

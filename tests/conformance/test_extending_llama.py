@@ -46,6 +46,7 @@ def inputs(kind: str) -> tuple[fastbpe.Tokenizer, str, str, int]:
     return base, japanese, corpus("taylorswift.txt", 60_000), 2000
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("kind", ["small", "llama2"])

@@ -5,7 +5,6 @@ FASTBPE_FULL=1 takes every line of every corpus, and more random files.
 
 import itertools
 import json
-import os
 import random
 from collections.abc import Iterator
 
@@ -13,6 +12,7 @@ import pytest
 
 import fastbpe
 from fastbpe import Tokenizer
+from helpers.sampling import FULL, SEED
 from helpers.shared_data import CORPORA, DATA, corpus, data_file
 from helpers.tokenizer_json import (
     MADE,
@@ -25,9 +25,6 @@ from helpers.tokenizer_json import (
 )
 
 tokenizers = pytest.importorskip("tokenizers")
-
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-SEED = int(os.environ.get("FASTBPE_SEED", "7"))
 
 
 def peer_of(data: bytes) -> "tokenizers.Tokenizer":
@@ -100,6 +97,7 @@ def test_whole_texts_equal_tokenizers(name: str) -> None:
         assert tokenizer.decode(ids) == peer.decode(ids, skip_special_tokens=False)
 
 
+@pytest.mark.daily
 def test_template_equals_the_ids_added_by_tokenizers() -> None:
     for name in ("llama3", "whisper_large_v3", "phi2"):
         data = file_of(name)

@@ -136,6 +136,7 @@ def test_user_defined_symbols_convert_both_ways(byte_fallback: bool) -> None:
     assert model_file.parse(back, "back").scores == model.scores
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("add_dummy_prefix", [True, False])
 def test_mistral_v3_converts_both_ways(add_dummy_prefix: bool) -> None:
     model = model_file.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")

@@ -20,6 +20,8 @@ from fastbpe import drop_ins
 from helpers.child_processes import run_python
 from helpers.shared_data import data_file
 
+pytestmark = pytest.mark.daily
+
 NAMES = ("tiktoken", "sentencepiece", "rustbpe", "tokenizers")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from typing import Any
 
@@ -13,12 +12,13 @@ import fastbpe
 from fastbpe.formats import native
 from fastbpe.formats.huggingface import _vocab_json, read_llama, write_llama
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import corpus, data_file
 
 tokenizers = pytest.importorskip("tokenizers")
 
 METASPACE = "▁"
-ROUNDS = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 160
+ROUNDS = n_rounds(160, 5000)
 REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
 PREPEND = {"type": "Prepend", "prepend": METASPACE}
 FALLBACK = [
@@ -207,7 +207,7 @@ def file_of(name: str) -> bytes:
 def lines_of(tokenizer: Tokenizer, name: str, rng: random.Random) -> list[str]:
     """Return the lines of a corpus, some with special and added tokens inserted at random positions."""
     names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
-    lines = corpus(name, None if os.environ.get("FASTBPE_FULL") == "1" else 15_000).split("\n")
+    lines = corpus(name, None if FULL else 15_000).split("\n")
     for line in lines[:100]:
         at = rng.randint(0, len(line))
         lines.append(

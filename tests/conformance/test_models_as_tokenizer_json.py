@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from fastbpe import FormatError
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.formats.sentencepiece import model_file, specs
 from helpers.codepoint_models import RULE_NAMES, peer_charsmap, published_bytes, trained
+from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import corpus
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-ROUNDS = 3000 if FULL else 80
+ROUNDS = n_rounds(80, 3000)
 SYMBOLS = ("<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]▁▁", "b|c", "x.y", "<s><", "X", "a")
 CONTROL = ("[C]", "<ctl>", "s>x", "Q")
 NAMES = ("<s>", "</s>", "<unk>", "<0x41>", "<0x00>")
@@ -101,6 +100,7 @@ def test_models_with_random_options_give_the_same_ids(tmp_path: Path) -> None:
     assert all(any(reason in message for reason in REFUSED) for message in refused if message)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1", "mistral_v3"])
 def test_published_models_on_corpora_give_the_same_ids(name: str, tmp_path: Path) -> None:
     model = published_bytes(name)

@@ -3,7 +3,6 @@
 FASTBPE_FULL=1 takes more random texts.
 """
 
-import os
 import random
 import unicodedata
 from typing import Any
@@ -12,13 +11,12 @@ import pytest
 
 from fastbpe.normalization import huggingface_tables
 from fastbpe.normalization.huggingface import FORMS, _characters, form, make_change, make_front
+from helpers.sampling import SEED, n_rounds
 from helpers.text_strategies import SPACES
 
 peers = pytest.importorskip("tokenizers").normalizers
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-SEED = int(os.environ.get("FASTBPE_SEED", "7"))
-N_TEXTS = 200_000 if FULL else 5_000
+N_TEXTS = n_rounds(5_000, 200_000)
 CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
 MARKS = [chr(c) for marks in huggingface_tables.ORDERS.split(":")[1::2] for c in _characters(marks)]
 FORWARD = [chr(c) for c in _characters(huggingface_tables.FORWARD)]

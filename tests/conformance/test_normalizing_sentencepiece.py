@@ -13,7 +13,6 @@ from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.normalization import sentencepiece_rules
 from helpers.codepoint_models import (
-    FULL,
     RULE_NAMES,
     hard_text,
     model_of,
@@ -22,11 +21,12 @@ from helpers.codepoint_models import (
     published_model,
 )
 from helpers.codepoint_models import published_processor as processor
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus
 from reference import normalization as reference
 
 FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
-N_BYTES = 3_000_000 if FULL else 150_000
+N_BYTES = n_rounds(150_000, 3_000_000)
 CORPORA = (
     "botchan.txt",
     "wagahaiwa_nekodearu.txt",
@@ -57,7 +57,7 @@ def test_hard_texts_are_normalized_as_by_sentencepiece(rule_name: str) -> None:
     """All flags, user-defined symbols of every kind, and white space at both ends."""
     rng = random.Random(rule_name)
     keys = list(peer_rules(rule_name)) or [b"x"]
-    for _ in range(400 if FULL else 40):
+    for _ in range(n_rounds(40, 400)):
         symbols = {hard_text(rng, keys, 4) for _ in range(rng.choice([0, 0, 1, 3]))} - {b"", b"<unk>"}
         symbols = {symbol for symbol in symbols if 0 not in symbol}
         flags: dict[str, Any] = {name: rng.random() < 0.7 for name in FLAGS}
@@ -119,7 +119,7 @@ def test_custom_rules_normalize_as_sentencepiece() -> None:
     spec = specs.read(specs.NORMALIZER, peer.serialized_normalizer_spec())
     ours = Normalizer(spec["precompiled_charsmap"], **flags)
     rng = random.Random(1)
-    for _ in range(5000 if FULL else 1000):
+    for _ in range(n_rounds(1000, 5000)):
         text = hard_text(rng, [key.encode() for key in rules])
         assert ours.normalize_with_offsets(text) == peer.normalize(text, with_offsets=True)
 
@@ -138,7 +138,7 @@ def test_standard_charsmaps_equal_sentencepiece_to_the_byte(rule_name: str) -> N
 def test_compiled_rules_equal_sentencepiece_to_the_byte() -> None:
     """From one rule to tables of many blocks: sparse, dense, with common endings, with all bytes."""
     rng = random.Random(1)
-    for i in range(300 if FULL else 60):
+    for i in range(n_rounds(60, 300)):
         letters = rng.choice([range(97, 100), range(0x21, 0x7F), range(0xA0, 0x3000), range(0x3000, 0xD000)])
         n_rules = rng.choice([1, 5, 50, 500, 5000]) if i % 10 == 0 else rng.choice([1, 5, 50, 300])
         sources = {"".join(map(chr, rng.choices(letters, k=rng.randint(1, 5)))) for _ in range(n_rules)}

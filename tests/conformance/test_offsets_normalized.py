@@ -6,7 +6,6 @@ FASTBPE_FULL=1 takes more random files and texts, and all characters.
 from __future__ import annotations
 
 import json
-import os
 import random
 import unicodedata
 from typing import Any
@@ -19,6 +18,7 @@ import fastbpe
 from fastbpe import Tokenizer
 from fastbpe.formats.byte_level import text_of
 from fastbpe.normalization.huggingface import FORMS, make_change
+from helpers.sampling import FULL, SEED, n_rounds
 from helpers.tokenizer_json import (
     BYTE_LEVEL,
     dumped,
@@ -30,8 +30,6 @@ from helpers.tokenizer_json import (
     without_some_bytes,
 )
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-SEED = int(os.environ.get("FASTBPE_SEED", "7"))
 PROBES = [
     "A, naïve [MASK] AllenNLP",
     "T\x10his \x10\t \n \n    \x10",
@@ -151,7 +149,7 @@ def test_offsets_of_one_and_two_normalizers_equal_tokenizers(first: int) -> None
         steps = [step for step in (NORMALIZERS[first], second) if step]
         prefixed = {**BYTE_LEVEL, "add_prefix_space": rng.random() < 0.5}
         file = small(normalizer={"type": "Sequence", "normalizers": steps}, pre_tokenizer=prefixed)
-        texts = [random_text(rng) for _ in range(400 if FULL else 15)]
+        texts = [random_text(rng) for _ in range(n_rounds(15, 400))]
         assert_same(file, [*PROBES, *texts], f"seed {SEED}")
 
 
@@ -187,14 +185,14 @@ def test_offsets_of_ascii_beside_other_characters_equal_tokenizers(steps: list[d
     file = small(normalizer={"type": "Sequence", "normalizers": steps}, pre_tokenizer=BYTE_LEVEL)
     texts = [
         "".join(rng.choice(ASCII_PARTS if rng.random() < 0.6 else OTHER_PARTS) for _ in range(rng.randrange(30)))
-        for _ in range(10_000 if FULL else 300)
+        for _ in range(n_rounds(300, 10_000))
     ]
     assert_same(file, texts, f"seed {SEED}")
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_offsets_of_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[str]) -> None:
-    for number in range(4_000 if FULL else 40):
+    for number in range(n_rounds(40, 4_000)):
         seed = f"{SEED}-{part}-{number}"
         rng = random.Random(seed)
         file = random_document(rng)

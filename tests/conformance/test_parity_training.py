@@ -120,6 +120,7 @@ def test_known_merges() -> None:
     assert trained(languages, dev, 256 + 60) == KNOWN.replace("|", "").split()
 
 
+@pytest.mark.daily
 def test_real_texts_train_as_tokenizers() -> None:
     names = ("english.txt", "multilingual.txt", "french_entre_nous.txt")
     languages = [data_file("corpus", name).read_text(encoding="utf-8")[:300_000].split("\n") for name in names]

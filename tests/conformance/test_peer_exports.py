@@ -1,7 +1,7 @@
 """Exports of every named pattern, loaded by newer libraries: tokenizers 1.0 (a candidate) and gigatoken.
 
 Both know a split pattern by its exact text only. They are installed in an environment of their own, since the
-other tests need tokenizers 0.23: FASTBPE_PEER_PYTHON names its Python, and FASTBPE_FULL=1 or =ci makes one.
+other tests need tokenizers 0.23: FASTBPE_PEER_PYTHON names its Python, and FASTBPE_FULL=1 makes one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from helpers.peer_exports import NAMES, TEXTS, exported, some_texts
+from helpers.sampling import FULL
 
 REQUIREMENTS = ["tokenizers==1.0.0rc3", "gigatoken==0.10.0"]
 # Patterns that a library does not know, and refuses. tokenizers 1.0 knows StarCoder's by its step Digits, whose
@@ -59,7 +60,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the Python of an environment with the libraries."""
     if named := os.environ.get("FASTBPE_PEER_PYTHON"):
         return Path(named)
-    if not os.environ.get("FASTBPE_FULL"):
+    if not FULL:
         pytest.skip("needs an environment of its own: set FASTBPE_PEER_PYTHON or FASTBPE_FULL=1")
     folder = tmp_path_factory.mktemp("peers")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)

@@ -119,6 +119,7 @@ def test_words_of_a_file_with_cl100k_s_regex_are_those_of_tokenizers(tmp_path: P
     assert pieces == [span for _, span in peer.pre_tokenizer.pre_tokenize_str("a b\n\n  ")]
 
 
+@pytest.mark.daily
 def test_published_cl100k_is_exported_as_published(tmp_path: Path) -> None:
     tokenizer = fastbpe.load(data_file("vocab/cl100k_base.tiktoken"))
     tokenizer.export(tmp_path / "tokenizer.json", format="huggingface")

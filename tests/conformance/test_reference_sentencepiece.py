@@ -8,14 +8,15 @@ import sentencepiece
 
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
-from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model, trained
+from helpers.codepoint_models import PUBLISHED, hard_text, model_of, published_model, trained
 from helpers.codepoint_models import published_processor as processor
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus
 from reference.normalization import METASPACE, Normalizer, rules_of
 from reference.sentencepiece import Processor, floats
 
-N_TEXTS = 20_000 if FULL else 400
-N_BYTES = 300_000 if FULL else 6_000
+N_TEXTS = n_rounds(400, 20_000)
+N_BYTES = n_rounds(6_000, 300_000)
 
 
 def twin_of(model: CodePointModel) -> Processor:
@@ -141,7 +142,7 @@ def test_models_of_all_options_are_encoded_as_by_sentencepiece(options: dict[str
 def test_best_score_wins_and_ties_go_left() -> None:
     """Random vocabularies over few letters, with equal scores, gaps, and unused pieces."""
     rng = random.Random(5)
-    for _ in range(2000 if FULL else 150):
+    for _ in range(n_rounds(150, 2000)):
         texts = {"".join(rng.choices("abc▁", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 14))}
         kinds = rng.choice([[1], [1, 1, 1, 5], [1, 1, 4, 5, 3]])
         pieces = [(t.encode(), -rng.randrange(4), PieceType(rng.choice(kinds))) for t in sorted(texts)]

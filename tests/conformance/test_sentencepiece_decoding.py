@@ -11,12 +11,13 @@ import sentencepiece
 
 from fastbpe.model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
-from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_bytes, trained
+from helpers.codepoint_models import PUBLISHED, hard_text, model_of, published_bytes, trained
 from helpers.codepoint_models import published_processor as processor
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus
 
-N_LISTS = 100_000 if FULL else 1_000
-N_BYTES = 5_000_000 if FULL else 30_000
+N_LISTS = n_rounds(1_000, 100_000)
+N_BYTES = n_rounds(30_000, 5_000_000)
 Peer = sentencepiece.SentencePieceProcessor
 WORDS = ["abc", "ab", "bca", "x", "y", "Foo", "aaaa", "", "é", "12", "日本"]
 
@@ -108,7 +109,7 @@ def test_trained_models_decode_as_in_sentencepiece(options: dict[str, Any]) -> N
 def test_pieces_of_every_type_decode_as_in_sentencepiece() -> None:
     """Include pieces that no training makes: unused ones, control symbols with U+2581, and pieces with spaces."""
     rng = random.Random(3)
-    for _ in range(200 if FULL else 30):
+    for _ in range(n_rounds(30, 200)):
         texts = {"".join(rng.choices("ab▁ ", k=rng.randint(1, 4))) for _ in range(12)}
         kinds = [PieceType.NORMAL, PieceType.CONTROL, PieceType.USER_DEFINED, PieceType.UNUSED]
         pieces = [(text.encode(), -float(i), rng.choice(kinds)) for i, text in enumerate(sorted(texts))]

@@ -12,7 +12,6 @@ from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 from helpers.codepoint_models import (
-    FULL,
     PUBLISHED,
     hard_text,
     model_of,
@@ -21,10 +20,11 @@ from helpers.codepoint_models import (
     trained,
 )
 from helpers.codepoint_models import published_processor as processor
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus
 
-N_TEXTS = 100_000 if FULL else 800
-N_BYTES = 20_000_000 if FULL else 40_000
+N_TEXTS = n_rounds(800, 100_000)
+N_BYTES = n_rounds(40_000, 20_000_000)
 FILES = (
     "english.txt",
     "multilingual.txt",
@@ -114,7 +114,7 @@ def check(data: bytes, rng: random.Random, n_texts: int) -> None:
         text = word_text(rng)
         assert_same(us, peer, text)
         assert us.normalize(text, with_offsets=True) == peer.normalize(text, with_offsets=True)
-    long = b" ".join([word_text(rng) for _ in range(30_000 if FULL else 3000)])
+    long = b" ".join([word_text(rng) for _ in range(n_rounds(3000, 30_000))])
     assert_same(us, peer, long)
     assert_same(us, peer, long.decode(errors="replace"))
 
@@ -159,7 +159,7 @@ def test_unused_pieces_are_avoided_as_in_sentencepiece() -> None:
 def test_best_score_wins_and_ties_go_left() -> None:
     """Random vocabularies over few letters, with equal scores, gaps, and unused pieces."""
     rng = random.Random(5)
-    for _ in range(3000 if FULL else 200):
+    for _ in range(n_rounds(200, 3000)):
         texts = {"".join(rng.choices("abc▁", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 14))}
         kinds = rng.choice([[1], [1, 1, 1, 5], [1, 1, 4, 5, 3]])
         pieces = [(t.encode(), -rng.randrange(4), PieceType(rng.choice(kinds))) for t in sorted(texts)]
@@ -174,7 +174,7 @@ def test_unusual_scores_order_merges_as_in_sentencepiece() -> None:
     """Pieces with all kinds of scores: negative zero, infinities, and equal scores, which ids order."""
     rng = random.Random(6)
     scores = [0.0, -0.0, float("inf"), float("-inf"), 1e-38, -1e30, 5.0]
-    for _ in range(300 if FULL else 60):
+    for _ in range(n_rounds(60, 300)):
         texts = {"".join(rng.choices("ab", k=rng.randint(1, 4))) for _ in range(8)}
         pieces = [(t.encode(), rng.choice(scores), PieceType.NORMAL) for t in sorted(texts)]
         us, peer = pair_of(model_of([(b"<unk>", 0, PieceType.UNKNOWN), *pieces]))

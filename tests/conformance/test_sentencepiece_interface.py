@@ -20,7 +20,8 @@ import sentencepiece
 
 import fastbpe.sentencepiece as drop_in
 from fastbpe.model import PieceType
-from helpers.codepoint_models import FULL, RULE_NAMES, hard_text, model_of, peer_rules, published_bytes, trained
+from helpers.codepoint_models import RULE_NAMES, hard_text, model_of, peer_rules, published_bytes, trained
+from helpers.sampling import FULL
 
 MODULES = (drop_in, sentencepiece)
 BUILTIN = (ValueError, TypeError, IndexError, RuntimeError, ImportError, KeyError, OSError, UnicodeError)

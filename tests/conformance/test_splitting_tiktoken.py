@@ -7,7 +7,6 @@ for all code points (an error in a table shows there), and strings have up to fo
 """
 
 import itertools
-import os
 import re
 
 import pytest
@@ -21,11 +20,10 @@ from fastbpe.splitting import make_splitter, unicode_tables
 from fastbpe.splitting.charset import ANY, CharSet, _alike
 from fastbpe.splitting.to_regex import compile_regex, find_pieces
 from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
-from helpers.sampling import some
+from helpers.sampling import FULL, n_rounds, some
 
 tiktoken = pytest.importorskip("tiktoken")
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 NAMES = [name for name, pattern in PATTERNS.items() if isinstance(pattern, str)]
 CONTEXTS = ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"]
 CODE_POINTS_AT_ONCE = 50_000
@@ -110,7 +108,7 @@ def test_all_short_strings_are_split_as_by_tiktoken(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=500 if FULL else 25, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=n_rounds(25, 500), suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(
         st.text(st.sampled_from(NASTY)) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -205,6 +203,7 @@ def test_category_has_the_members_of_tiktoken(name):
     assert matched(rf"\p{{{name}}}", "".join(ANY)) == "".join(CharSet.category(name))
 
 
+@pytest.mark.daily
 def test_scripts_have_the_members_of_tiktoken():
     text = "".join(ANY)
     for pair in SCRIPT_NAMES.split():

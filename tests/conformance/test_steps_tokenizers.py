@@ -5,7 +5,6 @@ one general category stand for all code points, unless the step has classes of i
 """
 
 import itertools
-import os
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,16 +32,14 @@ from fastbpe.splitting.steps import (
     make_sequence,
 )
 from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
-from helpers.sampling import some
+from helpers.sampling import FULL, SEED, n_rounds, some
 from helpers.shared_data import DATA, corpus, data_file
 from helpers.split_oracles import ALPHABETS, random_texts
 
 tokenizers = pytest.importorskip("tokenizers")
 peers = tokenizers.pre_tokenizers
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-N_TEXTS = 20_000 if FULL else 200
-SEED = int(os.environ.get("FASTBPE_SEED", "7"))
+N_TEXTS = n_rounds(200, 20_000)
 
 CATEGORIES = re.findall("..", "LuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCoCn")
 BEHAVIORS: tuple[Behavior, ...] = (
@@ -208,7 +205,7 @@ def test_deepseek_splits_corpora_as_tokenizers() -> None:
     if not DATA.is_dir():
         pytest.skip("needs the test data: set FASTBPE_DATA to the folder that holds it")
     for path in sorted((DATA / "corpus").glob("*.txt")):
-        assert_same(DEEPSEEK, [corpus(path.name, 10_000_000 if FULL else 150_000)])
+        assert_same(DEEPSEEK, [corpus(path.name, n_rounds(150_000, 10_000_000))])
 
 
 def test_deepseek_by_name_splits_like_the_sequence() -> None:

@@ -3,7 +3,6 @@
 FASTBPE_FULL=1 trains whole corpora, up to 32,000 entries.
 """
 
-import os
 import warnings
 from collections import Counter
 
@@ -13,9 +12,9 @@ import regex
 import fastbpe
 from fastbpe import TrainingWarning
 from helpers.peer_trainers import WORDS, BytePair, bpeasy_merges, huggingface_merges, minbpe_merges, rustbpe_merges
+from helpers.sampling import FULL
 from helpers.shared_data import corpus, standard_library
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 N_BYTES, SIZES = (1 << 30, (1000, 8000, 32_000)) if FULL else (1_000_000, (1000, 4000))
 
 

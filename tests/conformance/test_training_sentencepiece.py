@@ -15,8 +15,8 @@ from fastbpe._utils.progress import Reporter
 from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoints import make_options, train_model
 from fastbpe.training.options import ReadingOptions
-from helpers.codepoint_models import FULL
 from helpers.random_training import difference
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus, data_file
 
 Trainer = Callable[..., Any]
@@ -127,10 +127,10 @@ SIZES = {"english.txt": [8000, 1000, 32000], "multilingual.txt": [16000, 8000, 3
 
 
 @pytest.mark.parametrize(
-    ("file", "vocab_size"), [(file, size) for file, sizes in SIZES.items() for size in sizes[: 3 if FULL else 1]]
+    ("file", "vocab_size"), [(file, size) for file, sizes in SIZES.items() for size in sizes[: n_rounds(1, 3)]]
 )
 def test_models_of_large_corpora_equal_sentencepiece(file: str, vocab_size: int, tmp_path: Path) -> None:
-    lines = corpus(file, 5_000_000 if FULL else 1_000_000).splitlines()
+    lines = corpus(file, n_rounds(1_000_000, 5_000_000)).splitlines()
     assert_same_files(tmp_path, input=save(tmp_path, lines), vocab_size=vocab_size)
 
 
@@ -155,7 +155,7 @@ def test_models_of_hard_lines_equal_sentencepiece(options: dict[str, Any], tmp_p
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("first", range(0, 2000 if FULL else 240, 40))
+@pytest.mark.parametrize("first", range(0, n_rounds(240, 2000), 40))
 def test_models_of_random_corpora_equal_sentencepiece(first: int) -> None:
     for seed in range(first, first + 40):
         assert difference(seed) is None

@@ -7,7 +7,6 @@ scores of both ways to cut it are the same but for rounding.
 from __future__ import annotations
 
 import io
-import os
 import random
 from math import fsum
 from pathlib import Path
@@ -17,13 +16,13 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError
+from helpers.sampling import n_rounds
 from helpers.shared_data import corpus, data_file
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
-ROUNDS = 2000 if FULL else 60
+ROUNDS = n_rounds(60, 2000)
 SYMBOLS = ("<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]▁▁", "b|c", "x.y", "<s><", "X", "a")
 CONTROL = ("[C]", "<ctl>", "s>x")
 NAMES = ("<s>", "</s>", "<unk>", "<0x41>", "<0x00>")
@@ -161,7 +160,7 @@ def test_files_of_converters_become_models_of_sentencepiece(kind: str, tmp_path:
     assert processor.piece_to_id("<extra_id_0>") == original.get_piece_size()
     assert processor.is_control(processor.piece_to_id("<extra_id_0>"))
     for name in ("english.txt", "multilingual.txt", "emoji_mixed.txt"):
-        lines = corpus(name, 4_000_000 if FULL else 100_000).replace("\0", "").split("\n")
+        lines = corpus(name, n_rounds(100_000, 4_000_000)).replace("\0", "").split("\n")
         assert processor.encode(lines) == original.encode(lines)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import random
 import struct
 import subprocess
@@ -25,9 +24,9 @@ from fastbpe.formats import limits
 from fastbpe.formats.minbpe import MAGIC
 from fastbpe.formats.sentencepiece.protobuf import bytes_field
 from helpers.bounds import within
+from helpers.sampling import FULL
 from helpers.tokenizer_json import METASPACE, SHOWN, added, llama_document, small
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 N = 5_000_000 if FULL else 5_000
 LIMIT = limits.MAX_ENTRIES if FULL else 4_000
 LONG = 10_000_000 if FULL else 100_000  # digits of a number, bytes of a token

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +18,10 @@ import fastbpe
 from fastbpe import FormatError, Tokenizer
 from fastbpe.formats import limits
 from helpers.native_files import parts, sealed
+from helpers.sampling import FULL
 from helpers.tokenizer_json import METASPACE, added, llama_document, small
 
-EVERY = 1 if os.environ.get("FASTBPE_FULL") == "1" else 17  # bytes from one altered byte to the next
+EVERY = 1 if FULL else 17  # bytes from one altered byte to the next
 MASK = {"SpecialToken": {"id": "<m>", "type_id": 0}}
 TEXT = {"Sequence": {"id": "A", "type_id": 0}}
 TEMPLATE = {

@@ -1,7 +1,6 @@
 """Code-point models: small ones written by hand or trained by sentencepiece, and published ones."""
 
 import io
-import os
 import random
 import struct
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,6 @@ PUBLISHED = {
     "chinese": "sp_bpe_zh_nmt_nfkc_32k.model",
 }
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 
 sentencepiece.set_min_log_level(2)
 

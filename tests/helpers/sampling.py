@@ -1,9 +1,10 @@
-"""Samples of the slow tests: a few cases by default, all on request.
+"""Samples of the slow tests: a few cases by default, more in CI, all on request.
 
 FASTBPE_FULL chooses:
-    unset: a sample, which takes some minutes, also in CI. pytest's header prints its seed: FASTBPE_SEED, or the
-        day, so that each day runs other cases. Of a test in tests/property or tests/conformance with more than
-        MANY_CASES parametrized cases, a third runs.
+    unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day.
+    day: the day's sample, with three times as many. `.ci/run random` runs it. Of a test in tests/property or
+        tests/conformance with more than MANY_CASES parametrized cases, it has a third; elsewhere, of one with
+        a parameter `seed`. It has every test marked `@pytest.mark.daily`.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TypeVar
@@ -20,51 +22,74 @@ import pytest
 
 T = TypeVar("T")
 
-LONG = os.environ.get("FASTBPE_FULL") == "1"
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+SHARE = 1 if os.environ.get("FASTBPE_FULL") in ("day", "1") else 3  # of the day's sample, one part in SHARE runs
 SEED = int(os.environ.get("FASTBPE_SEED") or datetime.date.today().toordinal())
 
-if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1"):
-    raise ValueError(f"FASTBPE_FULL={os.environ['FASTBPE_FULL']!r}: unset it, or set it to 1")
-
+if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1", "day"):
+    raise ValueError(f"FASTBPE_FULL={os.environ['FASTBPE_FULL']!r}: unset it, or set it to day or to 1")
 
 MANY_CASES = 4  # a test of random or real texts that has more runs a third of them each day
 SAMPLED_FOLDERS = ("tests/property/", "tests/conformance/")
 
 
 def n_rounds(sample: int, long: int) -> int:
-    """Choose a size."""
-    return long if LONG else sample
+    """Choose a number of rounds; `sample` is that of the day's sample."""
+    return long if FULL else -(-sample // SHARE)
 
 
 def rounds(sample: int, long: int) -> range:
     """Choose the rounds of the day."""
-    if LONG:
+    if FULL:
         return range(long)
     start = min(SEED % -(-long // sample) * sample, long - sample)
-    return range(start, start + sample)
+    return range(start, start + n_rounds(sample, long))
 
 
 def some(cases: Sequence[T], n: int) -> Sequence[T]:
-    """Choose n cases of the day, in their order; in the long form all."""
-    if LONG or n >= len(cases):
-        return cases
+    """Choose n cases of the day, in their order, or a part of n; in the long form all."""
+    n = n_rounds(min(n, len(cases)), len(cases))
     return [cases[i] for i in sorted(random.Random(SEED).sample(range(len(cases)), n))]
 
 
-def split_items(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+def least(n: int) -> int:
+    """Return how many cases a test must have compared at least, where it is n in the day's sample."""
+    return n // SHARE
+
+
+def sample_of(item: pytest.Item, n: int) -> int | None:
+    """Return how many of a test's n parametrized cases the day's sample has; None: all, also by default."""
+    marker = item.get_closest_marker("sample")
+    if marker is not None:
+        return int(marker.args[0])
+    is_random = isinstance(item, pytest.Function) and hasattr(item, "callspec") and "seed" in item.callspec.params
+    if n > MANY_CASES and (is_random or item.nodeid.startswith(SAMPLED_FOLDERS)):
+        return max(MANY_CASES, -(-n // 3))
+    return None
+
+
+def is_of_today(item: pytest.Item) -> bool:
+    """Tell whether a test marked `@pytest.mark.daily` is among the one in SHARE that run today."""
+    return (zlib.crc32(item.nodeid.encode("utf-8", "replace")) + SEED) % SHARE == 0
+
+
+def split_items(
+    items: list[pytest.Item], *, are_named: bool = False
+) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Split collected tests into those to run and those to leave out.
 
-    A test marked `@pytest.mark.sample(n)` keeps `some` of its parametrized cases; one of SAMPLED_FOLDERS with many
-    cases keeps a third.
+    A test marked `@pytest.mark.sample(n)` keeps `some` of its parametrized cases. So does one without the marker
+    that has many random cases, or many cases in SAMPLED_FOLDERS. Tests marked `@pytest.mark.daily` run all if the
+    files are named, else in turn, one in SHARE each day.
     """
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         cases[item.nodeid.split("[")[0]].append(item)
     left_out: set[pytest.Item] = set()
-    for name, of_one_test in cases.items():
-        marker = of_one_test[0].get_closest_marker("sample")
-        if marker is not None:
-            left_out |= {*of_one_test} - {*some(of_one_test, marker.args[0])}
-        elif name.startswith(SAMPLED_FOLDERS) and len(of_one_test) > MANY_CASES:
-            left_out |= {*of_one_test} - {*some(of_one_test, max(MANY_CASES, -(-len(of_one_test) // 3)))}
+    for of_one_test in cases.values():
+        n = sample_of(of_one_test[0], len(of_one_test))
+        if n is not None:
+            left_out |= {*of_one_test} - {*some(of_one_test, n)}
+        if not are_named and of_one_test[0].get_closest_marker("daily") is not None:
+            left_out |= {item for item in of_one_test if not is_of_today(item)}
     return [item for item in items if item not in left_out], [item for item in items if item in left_out]

@@ -12,6 +12,8 @@ import fastbpe
 from helpers.codepoint_models import trained
 from helpers.shared_data import data_file, standard_library
 
+pytestmark = pytest.mark.daily
+
 COMPARE = Path(__file__).resolve().parents[2] / "benchmarks" / "compare.py"
 
 

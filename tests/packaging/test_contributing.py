@@ -55,6 +55,7 @@ def test_paths_in_commands_exist(command: str) -> None:
             assert (ROOT / word).exists(), word
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("command", [c for c in COMMANDS if re.match(r"pytest .*(::| -k )", c)])
 def test_command_for_one_test_selects_tests(command: str) -> None:
     run(sys.executable, "-m", *shlex.split(command), "--collect-only", "-q", "-p", "no:cacheprovider")

@@ -34,6 +34,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(VOCABULARIES))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if blocks_of(page)])
 def test_blocks_of_a_page_run_as_printed(name: str) -> None:
     run_blocks(PAGES[name])

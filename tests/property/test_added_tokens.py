@@ -48,6 +48,7 @@ def outcome(values: list[Any]) -> tuple[list[AddedToken] | str, list[str]]:
     return found, [str(warning.message) for warning in told]
 
 
+@pytest.mark.daily
 def test_added_tokens_in_batches_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(7)
     documents = [values_of(rng) for _ in range(3000)]

@@ -1,6 +1,5 @@
 """Compares BoundlessBPE, training and encoding, with the specification, on thousands of small texts."""
 
-import os
 import random
 import warnings
 from collections.abc import Callable
@@ -14,11 +13,11 @@ import fastbpe
 from fastbpe.corpus import sources
 from fastbpe.splitting import make_splitter
 from fastbpe.tokenizer.internals import cutter_of, splitter_of
+from helpers.sampling import SEED, n_rounds
 from reference.boundless import Operations, encode_boundless, train_boundless
 from reference.measuring import offsets
 
-SEED = int(os.environ.get("FASTBPE_SEED", "0"))
-N_TEXTS = 2400 if os.environ.get("FASTBPE_FULL") == "1" else 480
+N_TEXTS = n_rounds(480, 2400)
 PARTS = 8
 # In the last ones, the text behind a piece decides where it ends: superwords are spelled like words.
 PATTERNS = [

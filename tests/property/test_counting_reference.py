@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import warnings
 from collections import Counter
@@ -16,12 +15,12 @@ from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.syntax import parse
 from fastbpe.training import counting_threads, spill
 from helpers import split_oracles
+from helpers.sampling import SEED, n_rounds
 from helpers.shared_data import random_texts
 from reference import split
 from reference import train as reference_train
 
-SEED = int(os.environ.get("FASTBPE_SEED", "0"))
-N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 240
+N_CORPORA = n_rounds(240, 5000)
 PARTS = 4
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,9 +16,8 @@ from fastbpe.splitting.program import compile_program
 from fastbpe.splitting.syntax import parse
 from helpers import split_oracles
 from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
-from helpers.sampling import rounds
+from helpers.sampling import FULL, n_rounds, rounds
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 RANDOM_PATTERNS = rounds(300, 60_000)
 
 
@@ -78,7 +76,7 @@ def test_exponential_patterns_end_quickly(pattern: str) -> None:
 def test_named_patterns_split_random_texts_like_regex(name: str) -> None:
     seed = 100 + split_oracles.ONE_REGEX.index(name)
     print("seed", seed)
-    texts = itertools.islice(split_oracles.random_texts(seed), 60_000 if FULL else 2_000)
+    texts = itertools.islice(split_oracles.random_texts(seed), n_rounds(2_000, 60_000))
     check(split_oracles.pattern_text(name), list(texts))
 
 

@@ -19,6 +19,7 @@ def test_exports_keep_every_id(first: int) -> None:
     assert not wrong
 
 
+@pytest.mark.daily
 def test_random_exports_cover_every_kind_and_outcome() -> None:
     counts: Counter[tuple[str, str, str]] = Counter()
     for seed in range(1000, 1060):

@@ -1,6 +1,5 @@
 """Training on top of another vocabulary, against the specification and against merging by rank."""
 
-import os
 import random
 import warnings
 
@@ -9,11 +8,10 @@ import pytest
 import fastbpe
 from fastbpe import AddedToken, SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.train.byte_learner import Learner
-from helpers.sampling import rounds
+from helpers.sampling import SEED, rounds
 from helpers.shared_data import PUBLISHED, corpus, counted, peer_of, published, random_texts, vocabulary
 from reference import train as reference_train
 
-SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 BYTES = {bytes([byte]): byte for byte in range(256)}
 CORPORA = rounds(250, 5000)
 

@@ -85,6 +85,7 @@ def test_every_width_of_str_becomes_utf8(engine: Engine, units: str | None) -> N
         assert engine.to_utf8("".join(chosen)) == b"".join(UNITS[unit] for unit in chosen), chosen
 
 
+@pytest.mark.daily
 def test_special_tokens_are_found_as_by_re(engine: Engine) -> None:
     """Tokens have one to nine bytes and begin alike or differently; lengths of texts are near multiples of 32."""
     rng = random.Random(11)

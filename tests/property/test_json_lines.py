@@ -69,6 +69,7 @@ def check(lines: list[bytes], field: str = "text", *, is_plain: bool = False) ->
     assert not left
 
 
+@pytest.mark.daily
 @given(st.lists(RECORDS, max_size=5), st.booleans(), st.sampled_from([None, (",", ":"), (" , ", "\t:\r ")]))
 def test_lines_written_by_json_are_read(
     records: list[dict[str, Any]], ascii_only: bool, separators: tuple[str, str] | None

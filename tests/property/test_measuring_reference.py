@@ -38,6 +38,7 @@ def tokenizers() -> dict[str, Tokenizer]:
     }
 
 
+@pytest.mark.daily
 @given(text=texts, name=st.sampled_from([*NAMES, "engine", "regex", "none"]), special=st.booleans())
 @settings(max_examples=200)
 def test_offsets_equal_the_slow_twin(

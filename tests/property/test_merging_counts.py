@@ -74,6 +74,7 @@ def test_min_count_is_of_all_files_together(options: dict[str, Any], min_count: 
             assert summary.n_distinct_pruned == len(summed(paths)) - len(expected)
 
 
+@pytest.mark.daily
 def test_merging_many_files_stays_within_its_memory(tmp_path: Path) -> None:
     """250 MB of tables, if they were all held, in a process that may have 60 MB more than at its start."""
     for number in range(20):

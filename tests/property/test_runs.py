@@ -68,6 +68,7 @@ def test_runs_are_those_of_the_engine_and_of_regex(pattern: str) -> None:
                 assert pieces == found
 
 
+@pytest.mark.daily
 def test_every_code_point_has_the_class_of_the_engine() -> None:
     for pattern in PATTERNS:
         engine = engine_of(pattern)

@@ -170,6 +170,7 @@ def skewed(rng: random.Random, base_size: int, n: int) -> array[int]:
     return array("H", (int(base_size * rng.random() ** 3) for _ in range(n)))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("base_size", "n_merges"), [(4, 300), (20, 1000), (1024, 3000)])
 def test_threads_give_the_ids_of_one_thread(base_size: int, n_merges: int) -> None:
     rng = random.Random(SEED)
@@ -200,6 +201,7 @@ def test_batches_larger_than_the_read_ahead_are_whole(monkeypatch: pytest.Monkey
         tokenizer.encode_batch([*batch, [0, 4]])
 
 
+@pytest.mark.daily
 def test_long_sequences_take_linear_time_and_equal_the_slow_twin() -> None:
     """Encode sequences that buckets and several windows serve."""
     rng = random.Random(SEED)

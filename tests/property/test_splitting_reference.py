@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 
 import pytest
@@ -17,10 +16,9 @@ from fastbpe.splitting.syntax import parse
 from fastbpe.splitting.to_regex import compile_regex
 from helpers import split_oracles
 from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
-from helpers.sampling import rounds
+from helpers.sampling import FULL, n_rounds, rounds
 from reference import split, stretches
 
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 WORD = CharSet.word()
 BACK_REFERENCES = [
     r"(a|b)\1", r"(a+)b\1", r"(?:(a)|b)+\1c", r"(a*?)b\1c", r"(é|漢)+\1", r"(?:(a)|(b))\1?c", "(a)?(b)?\\2c",
@@ -49,7 +47,7 @@ def test_named_patterns_split_random_texts_like_the_slow_twin(name: str) -> None
     fast = [*split_oracles.scanners(pattern), *split_oracles.engines(pattern), split_oracles.oracle(pattern)]
     seed = 200 + split_oracles.NAMES.index(name)
     print("seed", seed)
-    for whole in itertools.islice(split_oracles.random_texts(seed), 3_000 if FULL else 60):
+    for whole in itertools.islice(split_oracles.random_texts(seed), n_rounds(60, 3_000)):
         text = whole[-150:]  # the slow splitter recurses for each character of a run
         wanted = ends(text, *patterns)
         for splitter in fast:

@@ -1,7 +1,6 @@
 """The scanner of "superbpe_lines" splits like the `regex` package and like the engine."""
 
 import itertools
-import os
 
 import pytest
 
@@ -11,10 +10,9 @@ from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import engine_of, make_splitter
 from fastbpe.splitting.to_regex import compile_regex
 from helpers import split_oracles
-from helpers.sampling import n_rounds, some
+from helpers.sampling import FULL, n_rounds, some
 
 PATTERN = PATTERNS["superbpe_lines"]
-FULL = os.environ.get("FASTBPE_FULL") == "1"
 assert isinstance(PATTERN, str)
 
 
@@ -36,12 +34,12 @@ def test_the_pattern_gets_the_scanner() -> None:
 @pytest.mark.sample(2)
 def test_short_strings_are_split_like_regex() -> None:
     letters = " \n\ta'1é\u0301/"
-    check(["".join(s) for n in range(n_rounds(5, 7)) for s in itertools.product(letters, repeat=n)])
+    check(["".join(s) for n in range(7 if FULL else 5) for s in itertools.product(letters, repeat=n)])
 
 
 @pytest.mark.sample(2)
 def test_random_texts_are_split_like_regex() -> None:
-    check(list(itertools.islice(split_oracles.random_texts(1), 100_000 if FULL else 4_000)))
+    check(list(itertools.islice(split_oracles.random_texts(1), n_rounds(4_000, 100_000))))
 
 
 def test_every_code_point_is_split_like_regex() -> None:

@@ -1,16 +1,15 @@
 """Compares the fast trainer with the specification, on thousands of small corpora full of ties and overlaps."""
 
-import os
 import random
 
 import pytest
 
+from helpers.sampling import SEED, n_rounds
 from helpers.shared_data import learned
 from reference import train as reference_train
 
 # Each run may have another seed. A failure prints it.
-SEED = int(os.environ.get("FASTBPE_SEED", "0"))
-N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 1600
+N_CORPORA = n_rounds(1600, 5000)
 PARTS = 8
 
 

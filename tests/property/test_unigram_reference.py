@@ -69,6 +69,7 @@ def test_best_ways_come_in_the_order_of_the_slow_twin(style: str, seed: int) -> 
             assert processor.nbest_encode(text, nbest_size=n) == twin.n_best(text.encode(), n), (model, text, n)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("most", "seed"), [(2, 0), (4, 9), (8, 7)])
 def test_search_for_the_best_ways_of_a_long_text_gives_up_as_the_slow_twin(most: int, seed: int) -> None:
     """Nearly all ways are equally good, so the agenda is cut again and again; after ten cuts one way is left."""
@@ -218,6 +219,7 @@ TRAPS = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_long_word_is_encoded(trap: str) -> None:
     """Time grows with the length of a word: if it grew with the square, each of these would take an hour."""

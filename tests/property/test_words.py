@@ -12,11 +12,12 @@ from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.split.scanner import WordScanner, paths
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
-from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model
+from helpers.codepoint_models import PUBLISHED, hard_text, model_of, published_model
+from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import corpus
 
 METASPACE = "▁"
-N_TEXTS = 20_000 if FULL else 300
+N_TEXTS = n_rounds(300, 20_000)
 
 
 class Words:
@@ -75,7 +76,7 @@ def test_no_piece_of_a_published_model_spans_a_split(name: str) -> None:
     rng = random.Random(name)
     words = published(name)
     for file in ("english.txt", "multilingual.txt", "emoji_mixed.txt", "wagahaiwa_nekodearu.txt"):
-        text = corpus(file, 2_000_000 if FULL else 20_000)
+        text = corpus(file, n_rounds(20_000, 2_000_000))
         words.check(text)
         words.check(text.replace(" ", METASPACE))
     pieces = [piece.decode(errors="replace") for piece in published_model(name).pieces]
@@ -95,7 +96,7 @@ def test_english_text_is_split_at_every_word(name: str) -> None:
 def test_no_piece_of_a_random_vocabulary_spans_a_split() -> None:
     rng = random.Random(1)
     alphabets = ["ab ▁", "ab.▁é", "aé日😀▁ ", "\n\r\0a▁", "".join(map(chr, range(0x20, 0x80))) + "▁▁▁"]
-    for _ in range(600 if FULL else 60):
+    for _ in range(n_rounds(60, 600)):
         alphabet = rng.choice(alphabets)
         texts = {"".join(rng.choices(alphabet, k=rng.randint(1, 5))) for _ in range(rng.randint(1, 30))}
         if rng.random() < 0.5:

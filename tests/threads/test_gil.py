@@ -13,6 +13,8 @@ import pytest
 
 from helpers.child_processes import run_python
 
+pytestmark = pytest.mark.daily
+
 MOST = 0.3  # of a call, without a turn of another thread; without yields it is 0.4 to 1
 
 _MEASURE = """

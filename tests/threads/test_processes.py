@@ -7,6 +7,8 @@ import pytest
 
 from helpers.child_processes import run_python
 
+pytestmark = pytest.mark.daily
+
 #: 22 MB in 200 long texts, and as much in short ones; one thread computes `expected`.
 BEGIN = """
 import numpy  # now, because an interrupt during its import would be an ImportError

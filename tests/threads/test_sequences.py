@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 import fastbpe
 from fastbpe import SequenceTokenizer
 from helpers.child_processes import run_python
@@ -61,6 +63,7 @@ assert tokenizer.encode(codes, num_threads=2) == wanted
     assert run_python(BEGIN + code) == "interrupted\n" * 15
 
 
+@pytest.mark.daily
 def test_ctrl_c_interrupts_dropout_in_a_very_long_piece() -> None:
     code = """
 text = fastbpe.train(["ab"], vocab_size=257, pattern=None, progress=False)

@@ -90,6 +90,7 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_calls_give_the_same_result_in_a_child_forked_beside_threads() -> None:
     chosen = [name for name in CALLS if name not in OPTIONAL]
@@ -124,6 +125,7 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="needs a switch interval")
 def test_calls_that_say_so_release_the_gil() -> None:
     drawn = tool()

@@ -26,6 +26,7 @@ def module_names() -> list[str]:
     return ["fastbpe", "reference", *(name for name in names if not name.endswith("__main__"))]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", module_names())
 def test_examples_of_a_module_do_what_they_show(name: str) -> None:
     if name.startswith("fastbpe.transformers."):

@@ -72,6 +72,7 @@ def test_arrays_are_independent_and_writeable(code_tokenizer: Tokenizer) -> None
     assert first.flags.writeable
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_reusing_memory_of_dropped_arrays_keeps_ids_correct(num_threads: int) -> None:
     """Later texts may need fewer ids, as many or far more; arrays still in use stay unchanged."""

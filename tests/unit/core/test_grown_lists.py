@@ -85,6 +85,7 @@ def no_collection() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("no_collection")
 def test_refused_allocation_raises_memory_error_or_gives_correct_ids() -> None:
     """MemoryError or the correct ids, whichever Python allocation fails; later calls work as before."""

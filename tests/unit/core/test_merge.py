@@ -196,6 +196,7 @@ def test_windows_grow_until_ids_no_longer_depend_on_later_bytes() -> None:
             assert merge_in_windows(vocabulary(ranks), piece * 3, size) == merge_ranks(ranks, piece * 3)
 
 
+@pytest.mark.daily
 def test_ids_up_to_the_limit_are_encoded() -> None:
     top = (1 << 24) - 1
     tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": top, b"abab": top - 1}, pattern=None)

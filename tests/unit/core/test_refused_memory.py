@@ -8,6 +8,8 @@ import pytest
 from helpers import refusing_malloc
 from helpers.child_processes import run_python
 
+pytestmark = pytest.mark.daily
+
 REFUSED = """
 import ctypes, resource, sys
 import numpy

@@ -24,7 +24,10 @@ from helpers.shared_data import standard_library
 fsspec = pytest.importorskip("fsspec", reason="remote paths need fsspec")
 
 TEXTS = ["one two", "", "пять 👍", *standard_library(6000).split("\n\n")]
-pytestmark = pytest.mark.filterwarnings("ignore:::(aiobotocore|botocore|s3fs|moto|aiohttp|werkzeug|urllib3)")
+pytestmark = [
+    pytest.mark.daily,
+    pytest.mark.filterwarnings("ignore:::(aiobotocore|botocore|s3fs|moto|aiohttp|werkzeug|urllib3)"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,7 @@ def shown(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
 
+@pytest.mark.daily
 def test_shard_of_a_killed_task_is_absent_or_whole(tmp_path: Path) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
     whole.mkdir()
@@ -64,6 +65,7 @@ def test_shard_of_a_killed_task_is_absent_or_whole(tmp_path: Path) -> None:
     assert verify_ids(out).problems == ()
 
 
+@pytest.mark.daily
 def test_two_tasks_for_one_shard_at_the_same_time_leave_it_whole(tmp_path: Path) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
     whole.mkdir()

@@ -125,6 +125,7 @@ def test_damaged_megatron_index_is_named(tmp_path: Path, harm: Any, message: str
         open_ids(tmp_path / "theirs.bin")
 
 
+@pytest.mark.daily
 def test_no_change_of_a_megatron_index_gives_another_error(tmp_path: Path) -> None:
     rng = random.Random(5)
     for old in (False, True):

@@ -97,6 +97,7 @@ def test_id_beyond_the_vocabulary_and_falling_offsets_are_named(
     assert f"{offsets[2]} comes after {offsets[1]}" in problem
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("with_numpy", [True, False])
 def test_ids_that_the_given_model_does_not_have_are_named_without_a_sidecar(
     tmp_path: Path, with_numpy: bool

@@ -176,6 +176,7 @@ def test_endless_backtracking_of_back_references_raises_pattern_error(pattern: s
     assert splitter.ends("aab") == [1, 2, 3]
 
 
+@pytest.mark.daily
 def test_endless_backtracking_in_the_regex_package_raises_pattern_error() -> None:
     splitter = make_splitter(r"(?<=c(?:a|aa)+)b|.")
     assert repr(splitter) == "regex"

@@ -144,6 +144,7 @@ def test_huge_nested_repetitions_are_refused(pattern):
         compile_regex(pattern)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt", "json_yaml.txt"])
 def test_pieces_of_a_real_text_cover_it(name):
     text = corpus(name, 300_000)

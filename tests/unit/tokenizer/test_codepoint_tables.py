@@ -16,7 +16,8 @@ from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_encoder
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from helpers.codepoint_models import FULL, hard_text, model_of
+from helpers.codepoint_models import hard_text, model_of
+from helpers.sampling import FULL
 
 BYTES = [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
 WORDS = ["the", "quick", "brown", "fox", "日本語", "é", "x", "\n", "  ", "▁", "a\u0301", "😀", "12", ".", "zz"]
