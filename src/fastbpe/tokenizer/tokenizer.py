@@ -1849,7 +1849,7 @@ class Tokenizer(Encoder):
           of whole words, only this format and "native" hold the tokenizer.
 
         Args:
-            path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", a
+            path: file to write; for "gpt2" a folder, which is created if it does not exist. For "huggingface", a
                 path without `.json` is a folder for transformers, with a tokenizer_config.json beside the
                 tokenizer.json. The folder above must exist.
             format: one of the formats. None: by the ending of path: `.fbpe` native, `.json` huggingface,
@@ -2012,7 +2012,7 @@ def checked_cache_bytes(cache_bytes: int) -> int:
     """Return cache_bytes as an int. Raises TypeError if it is none, ValueError below 0."""
     cache_bytes = integer("cache_bytes", cache_bytes)
     if cache_bytes < 0:
-        raise ValueError(f"cache_bytes={cache_bytes}: give the bytes that piece caches may take")
+        raise ValueError(f"cache_bytes={cache_bytes}: must be the bytes that piece caches may take, at least 0")
     return cache_bytes
 
 

@@ -41,7 +41,7 @@ def read_again(source: Source, reading: ReadingOptions) -> Iterator[tuple[Source
             raise OSError(
                 error.errno,
                 f"{error.strerror}: no room for the documents in {tempfile.gettempdir()}; set TMPDIR to a folder "
-                "that has some, or give the documents as files or as a list",
+                "that has some, or pass the documents as files or as a list",
             ) from error
         yield (
             _Kept(file),
