@@ -83,9 +83,9 @@ class SpecialTokenError(FastbpeError, ValueError):
             may_share: bool – a token that is not special may have this text if it has this id.
         """
         if not special:
-            told = f"token {token!r} is also the ordinary token {token_id}, which holds this text already"
+            told = f"token {token!r} is also the ordinary token {token_id}, which already holds this text"
             told += ": leave it out"
-            way_out = f"; to find it whole within any text, give its id: {{{token!r}: {token_id}}}"
+            way_out = f"; to find it whole within any text, pass its id: {{{token!r}: {token_id}}}"
             return cls(told + way_out if may_share else told)
         return cls(
             f"special token {token!r} is also the ordinary token {token_id}: text could not tell them apart; "

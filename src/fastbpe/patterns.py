@@ -45,9 +45,8 @@ _DEEPSEEK_WORDS = (
 _BLOOM = " ?[^(\\s|.,!?…。，、।۔،)]+"
 # Cased letters of Latin, Greek, Cyrillic and other scripts, as DeepSeek LLM lists them.
 _DEEPSEEK_LLM_LETTERS = (
-    "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbe"
-    "ῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ"
-    "𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
+    ""
+    "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 )
 _THREES_TO_THE_END = "(?=(?:[0-9]{3})+(?![0-9]))"
 _NO_THREE = "(?:[^0-9]|(?<![0-9])[0-9]{1,2}(?![0-9]))"
@@ -281,7 +280,7 @@ _FAMILIES = {
     "spm": f"they {_NO_PATTERN}",
     "granite": "Granite 3 has 'starcoder'",
     "claude": "Claude 2, the last that was published, has 'gpt2' after NFKC",
-    "whitespace": r"to split at white space, give the regex '\S+|\s+'; for no splitting, give 'none'",
+    "whitespace": r"to split at white space, pass the regex '\S+|\s+'; for no splitting, pass 'none'",
 }
 
 
@@ -317,7 +316,7 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
         return known, PATTERNS[known]
     if (meant := _mistaken_name(pattern)) is not None:
         raise PatternError(
-            f"there is no split pattern named {pattern!r}{meant} known are {', '.join(PATTERNS)}; or give a "
+            f"there is no split pattern named {pattern!r}{meant} known are {', '.join(PATTERNS)}; or pass a "
             f"regex, for the text itself '(?:{pattern})'"
         )
     return next((name for name, text in PATTERNS.items() if text == pattern), None), pattern
@@ -341,7 +340,7 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
         text = resolve_pattern(pattern)[1]
         texts += (text,) if isinstance(text, str) else text or ()
     if not texts:
-        raise PatternError('a list of split patterns must not be empty; for no splitting give "none"')
+        raise PatternError('a list of split patterns must not be empty; for no splitting, pass "none"')
     whole = texts[0] if len(texts) == 1 else tuple(texts)
     return next((name for name, text in PATTERNS.items() if text == whole), None), whole
 

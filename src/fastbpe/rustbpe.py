@@ -94,7 +94,7 @@ class Tokenizer:
         """
         size = _checked("vocab_size", vocab_size, _MAX_U32)
         if _checked("buffer_size", buffer_size) == 0:
-            raise ValueError("buffer_size=0: no text would ever be read; give 1 or more")
+            raise ValueError("buffer_size=0: no text would ever be read; it must be at least 1")
         if pattern is not None and not isinstance(pattern, str):
             raise TypeError(f"argument 'pattern': {_type_name(pattern)!r} object cannot be cast as 'str'")
         pattern = _GPT4_PATTERN if pattern is None else str(pattern)
@@ -251,7 +251,7 @@ def _checked(name: str, value: SupportsIndex, most: int | None = None) -> int:
         raise TypeError(f"argument {name!r}: {error}") from None
     if number < 0 or (most is not None and number > most):
         limit = "" if most is None else f" to {most}"
-        raise OverflowError(f"{name}={number} is out of range: give an integer from 0{limit}")
+        raise OverflowError(f"{name}={number} is out of range: it must be an integer from 0{limit}")
     return number
 
 
@@ -269,7 +269,7 @@ def _as_utf8(text: str, place: str = "") -> str | bytes:
 
 def _check_sequence(name: str, value: object) -> None:
     if isinstance(value, str):
-        raise TypeError(f"argument {name!r}: a str is not a list; give a list")
+        raise TypeError(f"argument {name!r}: a str is not a list; pass a list")
     if not hasattr(value, "__getitem__") or isinstance(value, Mapping):
         raise TypeError(f"argument {name!r}: {_type_name(value)!r} object cannot be cast as 'Sequence'")
 

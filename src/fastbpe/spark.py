@@ -60,7 +60,7 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column holds no texts.
+        TypeError: the column does not hold strings.
         ValueError: there is no such column, or an option has no such value.
         FormatError: a row is null.
         FastbpeError: as `fastbpe.count_pieces` raises it.
@@ -115,7 +115,7 @@ def encode(
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column holds no texts.
+        TypeError: the column does not hold strings.
         ValueError: there is no such column, the new one exists, or the dtype is not one of these.
 
     >>> import fastbpe.spark
@@ -171,7 +171,7 @@ def write_shards(
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column holds no texts, or there is no such option.
+        TypeError: the column does not hold strings, or there is no such option.
         ValueError: there is no such column, or an option has no such value.
         FormatError: a row is null.
         FileNotFoundError: the folder of the output does not exist.
@@ -271,7 +271,7 @@ def _check_text_column(df: Any, column: str) -> None:
     check_column(column, df.columns)
     kind = df.schema[column].dataType.simpleString()
     if kind.split("(")[0].split(" ")[0] not in (*_TEXT_TYPES, "varchar", "char"):
-        raise TypeError(f"column {column!r} is of type {kind}, not of strings (or binary that is UTF-8)")
+        raise TypeError(f"column {column!r} has the type {kind}; it must hold strings, or UTF-8 as binary")
 
 
 def _quoted(column: str) -> str:

@@ -85,13 +85,13 @@ def test_published_files_need_no_arguments(run, tmp_path):
 
 def test_impossible_conversions_are_refused(run, model, text, tmp_path):
     assert run("convert", model, tmp_path / "out").failed_with(
-        "its name has no ending that tells the format; give --to native"
+        "its name does not end with the extension of a format; pass --to native"
     )
     assert run("convert", text, tmp_path / "out.fbpe").failed_with("text.txt: no format that fastbpe reads")
     assert run("convert", tmp_path, tmp_path / "out.fbpe").failed_with("no tokenizer in this folder")
     assert run("convert", model, tmp_path / "out", "--to", "zip").status == 2
     Tokenizer.from_ranks({**BYTES, b"abc": 256}, pattern=None).save(tmp_path / "odd.fbpe")
-    lost = "no merges make 1 of its tokens, b'abc' (256)"
+    lost = "no merge produces 1 of its tokens, b'abc' (256)"
     assert run("convert", tmp_path / "odd.fbpe", tmp_path / "out", "--to", "gpt2").failed_with(lost)
     assert not (tmp_path / "out").exists()
 
@@ -119,7 +119,7 @@ def test_verify_text_is_compared_and_reported(run, tmp_path):
     assert fastbpe.load(tmp_path / "tokenizer.json").encode("abcdx") == [257, 120]
     (tmp_path / "x.txt").write_bytes(b"ab\xff")
     done = run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--verify-text", tmp_path / "x.txt")
-    assert done.failed_with("x.txt: not UTF-8 at byte 2; --verify-text takes a text")
+    assert done.failed_with("x.txt: not UTF-8 at byte 2; --verify-text needs a file of UTF-8 text")
     assert not (tmp_path / "b.json").exists()
 
 

@@ -71,9 +71,9 @@ def test_estimates_are_called_so(run: Run, tmp_path: Path) -> None:
     [
         (b"{", ("chat.json: not JSON",)),
         (b"\xff", ("chat.json: not UTF-8 at byte 0",)),
-        (b"5", ("chat.json: no chat: expected messages", '"tools"')),
+        (b"5", ("chat.json: not a chat: expected messages", '"tools"')),
         (b"[]", ("chat.json: messages is empty",)),
-        (b'{"messages": [{"role": "user", "content": "a"}]}\n{"a": 1}\n', ("chat.json:2: no chat",)),
+        (b'{"messages": [{"role": "user", "content": "a"}]}\n{"a": 1}\n', ("chat.json:2: not a chat",)),
         (b'{"messages": []}\n{\n', ("chat.json:2: not JSON",)),
         (b'[{"role": "user"}, "a"]', ("chat.json: messages[1] must be a dict",)),
     ],

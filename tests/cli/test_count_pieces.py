@@ -50,11 +50,11 @@ def test_mixed_and_wrong_input_is_refused(run, tmp_path):
     for command in (("count-pieces",), ("train", "--vocab-size", "260")):
         done = run(*command, tmp_path / "a.txt", tmp_path / "a.pieces", "-o", tmp_path / "out.fbpe")
         assert done.status == 1
-        assert "a.txt: text among files of counts" in done.err
+        assert "a.txt is text, but other" in done.err
     for flag in (["--lines"], ["--mode", "codepoint"], ["--errors", "replace"]):
         done = run("count-pieces", tmp_path / "a.pieces", "-o", tmp_path / "out", *flag)
         assert done.status == 1
-        assert f"{flag[0]} is for text, and these files are counts" in done.err
+        assert f"{flag[0]} is for text, but these FILEs are count files" in done.err
     done = run("count-pieces", tmp_path / "a.txt", "-o", tmp_path / "out", "--option", "split_digits=true")
     assert done.status == 1
     assert "only --mode codepoint and unigram" in done.err

@@ -94,7 +94,7 @@ def test_missing_field_is_named(command, run, model, corpus, tmp_path):
     assert run(command, *model_flags, corpus / "a.jsonl", "--text-field", "body").status == 0
     helped = run(command, "--help").out.decode()
     assert '"text" or the name that --text-field gives' in helped
-    assert "a folder (its .txt, .jsonl and .parquet files, also in subfolders)" in helped
+    assert "a folder (its .txt, .jsonl and .parquet files, including those in" in helped
 
 
 def test_standard_input_is_text(run, model):
@@ -215,17 +215,17 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
         (["--option", "unk_id=1", "--option", "unk-id=2"], "--option unk_id=... is given twice"),
         (
             ["--option", "vocab_size=9"],
-            "--option vocab_size=...: give it as --vocab-size",
+            "--option vocab_size=...: use --vocab-size",
         ),
-        (["--option", "progress=1"], "--option progress=...: give it as --progress"),
+        (["--option", "progress=1"], "--option progress=...: use --progress"),
         (["--option", "model_type=unigram"], "model_type='unigram': fastbpe trains 'bpe' only"),
         (["--option", "input=a.txt"], "'input' is not an option of training here: the text is the first argument"),
         (["--option", "model_prefix=a"], "write the model by tokenizer.export"),
-        (["--option", "num_sub_iterations=3"], "in codepoint mode: it is one of --mode unigram"),
+        (["--option", "num_sub_iterations=3"], "in codepoint mode: it is available only with --mode unigram"),
         (["--option", "enable_differential_privacy=true"], "it has no effect on BPE; leave it out"),
         (
             ["--min-count", "3"],
-            "'min_count' is not an option of training in codepoint mode: it is one of --mode byte",
+            "'min_count' is not an option of training in codepoint mode: it is available only with --mode byte",
         ),
     ):
         assert run("train", text, "-o", out, *flags, *more).failed_with(said)

@@ -68,15 +68,21 @@ def test_lines_and_code_points(run, texts: Path) -> None:
     ("flags", "message"),
     [
         ("--weights en=2 --source=en=no.txt", "no.txt"),
-        ("--source en=en.txt", "--source gives names for --parity and --weights; add one"),
-        ("en.txt --parity", "--parity needs texts with names: --source en=en/"),
-        ("en.txt --weights en=2", "--weights needs texts with names"),
-        ("en.txt --source en=en.txt --parity", "en.txt: a text without a name beside --source; name it, too"),
+        ("--source en=en.txt", "--source has no effect without --parity or --weights; add one"),
+        ("en.txt --parity", "--parity needs named texts: --source en=en/"),
+        ("en.txt --weights en=2", "--weights needs named texts"),
+        (
+            "en.txt --source en=en.txt --parity",
+            "en.txt: unnamed files cannot be combined with --source; pass this one as --source NAME=en.txt, too",
+        ),
         ("--source en=- --parity", "standard input (-) cannot be a named text"),
-        ("--source en=en.txt --weights en=2 --dev en=en.txt", "--dev is for --parity; add it"),
-        ("--source en=en.txt --weights en=2 --global-merges 3", "--global-merges is for --parity"),
+        (
+            "--source en=en.txt --weights en=2 --dev en=en.txt",
+            "--dev has no effect without --parity; add --parity",
+        ),
+        ("--source en=en.txt --weights en=2 --global-merges 3", "--global-merges has no effect without --parity"),
         ("--source en=en.txt --weights en=2 --weights en=3", "--weights en=3: en is given twice"),
-        ("--source en=en.txt --weights de=2", "weights has 'de', which is no source"),
+        ("--source en=en.txt --weights de=2", "weights has 'de', which is not a source"),
         ("--source en=en.txt --weights en=0", "the weight of 'en' is 0"),
         ("--source en=en.txt --parity --window 0", "--window 0"),
         ("--source en=en.txt --parity --ties pair", "leave --ties out"),
@@ -93,9 +99,9 @@ def test_flags_that_do_not_fit_are_named(run, texts: Path, flags: str, message: 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--source en", "'en': give a name and a value, such as en=en/"),
+        ("--source en", "'en': pass a name and a value, such as en=en/"),
         ("--weights en=x", "'en=x': 'x' is not a number"),
-        ("--ratio =1", "'=1': give a name and a value, such as en=1.5"),
+        ("--ratio =1", "'=1': pass a name and a value, such as en=1.5"),
     ],
 )
 def test_values_without_name_are_wrong_usage(run, texts: Path, flags: str, message: str) -> None:

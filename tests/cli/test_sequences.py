@@ -100,7 +100,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         (["decode", "-m", "codes.fbpe", "ids.txt", "--lines"], ["ids.txt:1: id 99 at position 1"]),
         ([*TRAIN, "big.txt"], ["4 at position 0"]),
         ([*TRAIN, "codes.txt", "--pattern", "gpt2"], ["'pattern' is not an option of training in ids mode"]),
-        ([*TRAIN, "codes.txt", "--special", ""], ["the special token '': give a name"]),
+        ([*TRAIN, "codes.txt", "--special", ""], ["the special token '': must be a name"]),
         (
             ["encode", "-m", "codes.fbpe", "big.txt", "-o", "out.bin"],
             ["big.txt:1: 4 at position 0 is not a symbol"],
@@ -127,7 +127,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
                 "--base-size",
                 "5",
             ],
-            ["--base-size 5 is not the base's"],
+            ["--base-size 5 does not match the base"],
         ),
         (
             [
@@ -209,7 +209,7 @@ def test_files_of_ids_are_written_verified_and_decoded(run: Run, suffix: str) ->
     assert (done.out.decode(), done.err) == (f"out{suffix}: 1 file, 9 ids of 4 documents\n", "")
     lines = run("decode", "-m", "codes.fbpe", f"out{suffix}", "--lines").out
     assert [[*map(int, line.split())] for line in lines.decode().splitlines()] == CODES
-    assert run(*line).failed_with("exists; to replace it, give --force")
+    assert run(*line).failed_with("exists; to replace it, pass --force")
     assert run(*line, "--force", "--shard", "0/2").status == 2
 
 

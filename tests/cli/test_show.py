@@ -75,7 +75,7 @@ def test_wrong_usage_is_refused(run, model, tmp_path):
     for flags in (["--lines"], ["--separator", "a"], ["--text-field", "a"], ["--format", "text"]):
         done = run("show", "-m", model, "--text", "a", *flags)
         assert done.status == 2
-        assert "--format: they are for files, and --text gives the text itself" in done.err
+        assert "--format: they are for files, but --text is the text itself" in done.err
     assert run("show", "-m", model, "--json", "--html", tmp_path / "a.html", "--text", "a").status == 2
     assert run("show", "-m", model, "--html", tmp_path / "no" / "a.html", "--text", "a").failed_with(
         "No such file"

@@ -30,7 +30,7 @@ def here(model: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("frobnicate", "there is no command 'frobnicate'; `fastbpe --help` lists them"),
         ("count -m words.fbpe --jsno", "there is no option --jsno; did you mean --json?"),
         ("train text.txt -o a.fbpe --vocabsize 300", "there is no option --vocabsize; did you mean --vocab-size?"),
-        ("count text.txt", "no tokenizer: give one, as -m gpt-4o or -m FILE"),
+        ("count text.txt", "no tokenizer: pass -m gpt-4o or -m FILE"),
         ("count words.fbpe text.txt", "no tokenizer: did you mean -m words.fbpe?"),
         ("encode gpt-4o text.txt", "no tokenizer: did you mean -m gpt-4o?"),
         ("info -m words.fbpe", "fastbpe info takes the tokenizer without -m"),
@@ -43,7 +43,7 @@ def here(model: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("encode -m words.fbpe -o a.bin text.txt --dtype unit16", "--dtype unit16: did you mean uint16?"),
         ("encode -m words.fbpe text.txt -x", "there is no option -x; `fastbpe encode --help` lists them"),
         ("train text.txt -o a.fbpe --vocab-size 300 --num-threads two", "--num-threads: 'two' is not a number"),
-        ("train text.txt -o", "-o/--output: give it a value"),
+        ("train text.txt -o", "-o/--output: needs a value"),
     ],
 )
 def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here: Path) -> None:

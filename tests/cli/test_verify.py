@@ -48,7 +48,7 @@ def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_p
     assert done.failed_with(f"{tmp_path / 'other.fbpe'}: ", "would")
     done = run("verify", model, "--text", text)
     assert done.status == 2
-    assert "--text goes with -m MODEL" in done.err
+    assert "--text needs -m MODEL" in done.err
 
 
 def test_json_has_facts_and_problems_of_every_path(run, model, text, tmp_path):
@@ -84,11 +84,11 @@ def test_ids_that_the_model_does_not_have_fail(run, model, tmp_path):
     (tmp_path / "a.bin").write_bytes((5).to_bytes(2, "little") + (60000).to_bytes(2, "little"))
     done = run("verify", tmp_path / "a.bin", "-m", model, "--dtype", "uint16")
     assert done.failed_with(
-        f"{tmp_path / 'a.bin'}: id 1 is 60000, and the vocabulary has 280; these ids are of another"
+        f"{tmp_path / 'a.bin'}: id 1 is 60000, but the vocabulary has 280 ids; these ids are of another"
     )
     (tmp_path / "a.bin").write_bytes((5).to_bytes(2, "little") + (-7).to_bytes(2, "little", signed=True))
     done = run("verify", tmp_path / "a.bin", "-m", model, "--dtype", "int16")
-    assert done.failed_with(f"{tmp_path / 'a.bin'}: id 1 is -7, and ids are numbers from 0 up")
+    assert done.failed_with(f"{tmp_path / 'a.bin'}: id 1 is -7, but ids are at least 0")
     done = run("decode", tmp_path / "a.bin", "-m", model, "--dtype", "int16")
     assert done.failed_with("document 0: ", "-7")
 

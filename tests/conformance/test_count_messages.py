@@ -298,10 +298,10 @@ def test_refusals_of_built_in_formats() -> None:
         with pytest.raises(ChatError, match=r"\[0\] is 'image_url', not text: .* add its tokens yourself"):
             tokenizer.count_messages(image)
     with pytest.raises(
-        ChatError, match=r"harmony is written without tools here: load the folder of a gpt-oss model"
+        ChatError, match=r"fastbpe writes harmony without tools: load the folder of a gpt-oss model"
     ):
         harmony().count_messages(CHATS[0], tools=TOOLS)
-    with pytest.raises(ChatError, match=r"messages\[0\] answers no call before it"):
+    with pytest.raises(ChatError, match=r"messages\[0\] does not answer an earlier call"):
         harmony().count_messages([{"role": "tool", "content": "x"}])
     with pytest.raises(ChatError, match="counts the beginning of the reply"):
         openai("cl100k_base").count_messages(CHATS[0], add_generation_prompt=False)

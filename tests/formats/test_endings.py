@@ -83,10 +83,10 @@ def test_save_refuses_formats_that_lose_information(tmp_path: Path) -> None:
         PLAIN.save(tmp_path / "a.tiktoken")
     path = tmp_path / "a.tiktoken"
     assert str(error.value) == (
-        f"{path}: tiktoken has no place for pattern='gpt2', special_tokens={{'<s>': 258}}; save a .fbpe file, or "
-        "export it with format='tiktoken' and give these to load"
+        f"{path}: tiktoken cannot store pattern='gpt2', special_tokens={{'<s>': 258}}; save a .fbpe file, or "
+        "export it with format='tiktoken' and pass these to load"
     )
-    with pytest.raises(FormatError, match=r"gpt2 has no place for pattern='gpt2'; save a \.fbpe file"):
+    with pytest.raises(FormatError, match=r"gpt2 cannot store pattern='gpt2'; save a \.fbpe file"):
         PLAIN.save(f"{tmp_path}/folder/")
     assert not [*tmp_path.iterdir()]
     PLAIN.export(tmp_path / "a.tiktoken")
@@ -98,7 +98,7 @@ def test_save_writes_published_vocabularies_in_their_own_format(tmp_path: Path) 
     tokenizer = published("r50k_base")
     tokenizer.save(tmp_path / "r50k.tiktoken")
     assert fastbpe.load(tmp_path / "r50k.tiktoken") == tokenizer
-    with pytest.raises(FormatError, match="has no place for pattern='gpt2', special_tokens="):
+    with pytest.raises(FormatError, match="cannot store pattern='gpt2', special_tokens="):
         tokenizer.with_special_tokens(["<x>"]).save(tmp_path / "more.tiktoken")
     (tmp_path / "gpt2").mkdir()
     for name, file in (("vocab.bpe", "gpt2_vocab.bpe"), ("encoder.json", "gpt2_encoder.json")):

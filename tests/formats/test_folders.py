@@ -76,7 +76,7 @@ def test_folder_without_or_with_several_tokenizers_raises_format_error(tmp_path:
     assert str(tmp_path) in str(error.value)
     for name in ("a.fbpe", "b.fbpe"):
         PLAIN.save(tmp_path / name)
-    with pytest.raises(FormatError, match=r"2 tokenizers: a\.fbpe, b\.fbpe; give the path of one"):
+    with pytest.raises(FormatError, match=r"2 tokenizers: a\.fbpe, b\.fbpe; pass the path of one"):
         fastbpe.load(tmp_path)
 
 
@@ -181,7 +181,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ),
         (
             {"special_tokens_map": {"extra_special_tokens": [{"content": "<e>", "special": True}]}},
-            "special_tokens_map.json: extra_special_tokens: transformers takes no token that says special",
+            "special_tokens_map.json: extra_special_tokens: a token here must not have the key 'special'",
         ),
         (
             {"tokenizer_config": {"extra_special_tokens": 5}},
@@ -266,7 +266,7 @@ def test_two_versions_of_a_model_are_named(tmp_path: Path) -> None:
     for version in "12":
         (tmp_path / f"tokenizer.model.v{version}").write_bytes(b"x")
     with pytest.raises(
-        FormatError, match=r"2 tokenizers: tokenizer\.model\.v1, tokenizer\.model\.v2; give the path"
+        FormatError, match=r"2 tokenizers: tokenizer\.model\.v1, tokenizer\.model\.v2; pass the path"
     ):
         fastbpe.load(tmp_path)
 

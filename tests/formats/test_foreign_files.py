@@ -16,7 +16,7 @@ from fastbpe.formats.tiktoken import dump
 from helpers.shared_data import BYTES
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"ab" * 32 + b"\nsize 17209920\n"
-WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
+WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: pass that folder"
 
 
 def safetensors() -> bytes:
@@ -55,15 +55,15 @@ FILES = {
     "json of github": (b'{"message": "Not Found", "status": "404"}', "a server answered message: 'Not Found'"),
     "settings": (
         b'{"tokenizer_class": "GPT2Tokenizer"}',
-        "a model's settings, no vocabulary: give tokenizer.json, or",
+        "a model's settings, no vocabulary: pass tokenizer.json, or",
     ),
     "safetensors": (safetensors(), f"a safetensors file, no vocabulary: {WEIGHTS}"),
     "BoundlessBPE 1": (
         b'word v1\n"\\\\w+"\n256\n',
-        "a model of the first version of BoundlessBPE ('word v1'), which fastbpe does not run",
+        "a model of the first version of BoundlessBPE ('word v1'). fastbpe runs only the second",
     ),
     "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, no vocabulary: {WEIGHTS}"),
-    "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and give the vocabulary in it"),
+    "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and pass the vocabulary in it"),
     "pickle": (pickle.dumps({"a": 1}), f"a pickle, no vocabulary: as older PyTorch files are: {WEIGHTS}"),
     **{
         f"encoding of tiktoken, protocol {protocol}": (

@@ -263,7 +263,7 @@ def test_given_special_tokens_replace_those_of_the_file(tmp_path: Path) -> None:
     assert none.decode([259]) == "<|endoftext|>"
     with pytest.raises(SpecialTokenError, match="is also the ordinary token 259"):
         fastbpe.load(folder, pattern="gpt2", special_tokens={"<|endoftext|>": 300})
-    with pytest.raises(SpecialTokenError, match="which the vocabulary gives to another"):
+    with pytest.raises(SpecialTokenError, match="which another"):
         fastbpe.load(folder, pattern="gpt2", special_tokens={"<s>": 259})
 
 
@@ -339,7 +339,7 @@ BAD = [
     (_PAIRS + ', "ab": 256}', "a b\nab c\n", "merges.txt:2: 'abc' is not a token of the vocabulary"),
     (_PAIRS + ', "ab": 256}', "#version: 0.2\nxy c\n", "merges.txt:2: 'xy' is not a token of the vocabulary"),
     (_PAIRS + ', "ab": 256}', "a b\na xy\n", "merges.txt:2: 'xy' is not a token of the vocabulary"),
-    (_PAIRS + ', "ab": 256}', "a b\na b\n", "merges.txt:2: this merge is on line 1 already"),
+    (_PAIRS + ', "ab": 256}', "a b\na b\n", "merges.txt:2: this merge is already on line 1"),
     (_PAIRS + ', "ab": 256}', "a b c\n", "merges.txt:1: expected two tokens with a space between, found 'a b c'"),
     (_PAIRS + ', "ab": 256}', "a  b\n", "merges.txt:1: expected two tokens"),
     (_PAIRS + ', "ab": 256}', " b\n", "merges.txt:1: expected two tokens"),
@@ -385,13 +385,16 @@ LISTED = Model(
     whole_piece_first=True,
 )
 LOSSES = [
-    (Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None), "no merges make 1 of its tokens, b'abc' (256)"),
+    (
+        Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None),
+        "no merge produces 1 of its tokens, b'abc' (256)",
+    ),
     (Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"Ġ": 300}), "special token 'Ġ' is how vocab.json"),
     (
         Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern=None),
         "tokens 258 and 259 are both",
     ),
-    (Tokenizer(LISTED), "no merges make 1 of its tokens"),
+    (Tokenizer(LISTED), "no merge produces 1 of its tokens"),
 ]
 
 
@@ -404,7 +407,7 @@ def test_export_error_names_the_loss(tokenizer: Tokenizer, message: str, tmp_pat
 
 
 def test_export_refuses_llama3_tokens_without_merges(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"no merges make 588 of its tokens.*the text .*việc' is \[100769\]"):
+    with pytest.raises(FormatError, match=r"no merge produces 588 of its tokens.*the text .*việc' is \[100769\]"):
         published("llama3").export(tmp_path / "x", format="gpt2")
 
 

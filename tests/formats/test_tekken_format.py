@@ -180,7 +180,7 @@ def test_damaged_file_raises_format_error_with_the_place(kind: str) -> None:
     ("at", "entry", "message"),
     [
         (257, {"rank": 256, "token_bytes": "YWI="}, r"vocab\[257\]: expected token_bytes and the rank 257"),
-        (257, {"rank": 257, "token_bytes": "YWI=", "x": 1}, r"vocab\[257\]: b'ab' is the token 256 already"),
+        (257, {"rank": 257, "token_bytes": "YWI=", "x": 1}, r"vocab\[257\]: b'ab' is already the token 256"),
         (257, {"rank": 257, "token_bytes": "Y_I="}, r"vocab\[257\]: 'Y_I=' is not base64"),
         (257, {"rank": 257, "token_bytes": "é"}, r"vocab\[257\]: 'é' is not base64"),
         (257, {"rank": 257, "token_bytes": ""}, r"vocab\[257\]: expected a token, found b''"),
@@ -230,5 +230,5 @@ def test_vocabulary_that_the_format_cannot_hold_is_refused(
 
 def test_merges_that_ranks_cannot_say_are_refused(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern="gpt2")
-    with pytest.raises(FormatError, match=r"a tekken\.json can hold it once only"):
+    with pytest.raises(FormatError, match=r"a tekken\.json can hold it only once"):
         tokenizer.export(tmp_path / "x", format="tekken")

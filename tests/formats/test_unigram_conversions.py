@@ -192,7 +192,7 @@ def test_tokenizer_json_without_an_equal_is_refused(name: str, tmp_path: Path) -
     described = json.loads(tokenizer_json(vocabulary)) | parts
     tokenizer = fastbpe.load(json.dumps(described).encode())
     with pytest.raises(
-        FormatError, match=f"sentencepiece has no equal of (?:{message}).*as native or huggingface"
+        FormatError, match=f"sentencepiece has no equivalent of (?:{message}).*as native or huggingface"
     ):
         tokenizer.export(tmp_path / "x.model", format="sentencepiece")
 

@@ -119,7 +119,7 @@ def test_bad_arguments_are_refused() -> None:
         fastbpe.changed_texts(old, codes, ["a"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"old must be a fastbpe\.Tokenizer, not str"):
         fastbpe.changed_texts("gpt2", old, ["a"])  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="align_first=-1: give a number of texts"):
+    with pytest.raises(ValueError, match="align_first=-1: must be a number of texts"):
         fastbpe.changed_texts(old, old, ["a"], align_first=-1)
     with pytest.raises(FileNotFoundError):
         fastbpe.changed_texts(old, old, Path("nothing.txt"))

@@ -129,11 +129,11 @@ def test_mode_of_the_base_is_the_default_mode() -> None:
         ({"byte_fallback": True}, OptionError, "'byte_fallback' is set by base="),
         ({"user_defined_symbols": ["<x>"]}, OptionError, "'user_defined_symbols' is set by base="),
         ({"vocab_size": 24}, SpecError, "24 is too small: 24 pieces of the base and 3 characters need 27"),
-        ({"vocab_size": "+x"}, TrainingError, "give a number behind"),
-        ({"vocab_size": "+5", "base": None}, TrainingError, "give base="),
-        ({"vocab_size": "characters"}, TrainingError, "give a number of ids"),
+        ({"vocab_size": "+x"}, TrainingError, "put a number after"),
+        ({"vocab_size": "+5", "base": None}, TrainingError, "pass base="),
+        ({"vocab_size": "characters"}, TrainingError, "pass a number of ids"),
         ({"vocab_size": 5000}, SpecError, "too large: the text gives"),
-        ({"mode": "byte", "vocab_size": 400}, TrainingError, "give mode='codepoint'"),
+        ({"mode": "byte", "vocab_size": 400}, TrainingError, "pass mode='codepoint'"),
     ],
 )
 def test_options_that_contradict_the_base_are_refused(

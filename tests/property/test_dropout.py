@@ -181,15 +181,15 @@ def test_special_tokens_stay_whole_and_disallowed_ones_raise() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"dropout": -0.1}, ValueError, "dropout=-0.1: give a probability, 0 to 1"),
+        ({"dropout": -0.1}, ValueError, "dropout=-0.1: must be a probability from 0 to 1"),
         ({"dropout": 1.01}, ValueError, "dropout=1.01"),
         ({"dropout": float("nan")}, ValueError, "dropout=nan"),
         ({"dropout": "0.1"}, TypeError, "dropout must be a number, not str"),
         ({"dropout": True}, TypeError, "dropout must be a number, not bool"),
-        ({"dropout": 0.1, "seed": -1}, ValueError, "seed=-1: give 0 to"),
+        ({"dropout": 0.1, "seed": -1}, ValueError, "seed=-1: must be 0 to"),
         ({"dropout": 0.1, "seed": 1 << 64}, ValueError, "seed=18446744073709551616"),
         ({"dropout": 0, "seed": 0.5}, TypeError, "seed must be an integer, not float"),
-        ({"seed": 1}, ValueError, "seed=1 is for dropout=; give both"),
+        ({"seed": 1}, ValueError, "seed=1 is for dropout=; pass both"),
         ({"dropout": 0.1, "num_threads": 0}, ValueError, "num_threads=0"),
     ],
 )

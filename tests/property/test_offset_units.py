@@ -197,5 +197,5 @@ def test_errors_name_the_unit_and_the_text(tokenizers: dict[str, Tokenizer]) -> 
                 with pytest.raises(kind) as caught:
                     tokenizer.encode_batch_with_offsets(batch, as_numpy=as_numpy)  # type: ignore[arg-type, call-overload]
                 assert "texts[1]" in "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
-        with pytest.raises(TypeError, match="give \\[text\\]"):
+        with pytest.raises(TypeError, match="pass \\[text\\]"):
             tokenizer.encode_batch_with_offsets("a")

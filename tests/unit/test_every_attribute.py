@@ -171,12 +171,12 @@ def test_tokenizer_refuses_what_is_no_model() -> None:
 
 
 def test_error_for_code_point_base_in_byte_mode_names_code_point_mode() -> None:
-    with pytest.raises(fastbpe.TrainingError, match="give mode='codepoint', or leave mode= out"):
+    with pytest.raises(fastbpe.TrainingError, match="pass mode='codepoint', or leave mode= out"):
         fastbpe.train(["ab"], vocab_size=400, mode="byte", base=from_model())
 
 
 def test_error_for_byte_level_base_in_code_point_mode_names_byte_mode() -> None:
-    with pytest.raises(fastbpe.TrainingError, match="give mode='byte'"):
+    with pytest.raises(fastbpe.TrainingError, match="pass mode='byte'"):
         fastbpe.train(["ab"], vocab_size=400, mode="codepoint", base=byte_level())
 
 

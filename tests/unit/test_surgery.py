@@ -98,12 +98,12 @@ def test_pruning_keeps_the_makers_of_what_a_corpus_uses() -> None:
     [
         ({}, "prune needs keep="),
         ({"min_count": 2}, "prune needs keep="),
-        ({"keep": 257, "min_count": 2}, "give corpus="),
-        ({"keep": 258, "corpus": ["ab"], "min_count": 2}, "give one of them"),
+        ({"keep": 257, "min_count": 2}, "pass corpus="),
+        ({"keep": 258, "corpus": ["ab"], "min_count": 2}, "pass one of them"),
         ({"keep": 255}, "not in 256..258"),
         ({"keep": 259}, "not in 256..258"),
         ({"keep": -1}, "not in 256..258"),
-        ({"corpus": ["ab"], "min_count": 0}, "min_count=0: give 1 or more"),
+        ({"corpus": ["ab"], "min_count": 0}, "min_count=0: must be at least 1"),
         ({"corpus": []}, "corpus is empty"),
         ({"corpus": [""]}, "corpus is empty"),
     ],
@@ -186,7 +186,7 @@ def test_matrix_of_another_vocabulary_is_refused() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "error"),
     [
-        (ranks("ab"), pieces(), "only two of one mode"),
+        (ranks("ab"), pieces(), "only tokenizers of the same mode"),
         (ranks("ab", end=257), ranks("<end>"), "also the ordinary token"),
         (ranks("<end>"), ranks("ab", end=257), "also the ordinary token"),
         (ranks("ab", end=257), ranks("ab").with_tokens(["<end>"]), "special in one"),

@@ -23,7 +23,7 @@ def items_in(batch: Any, name: str = "texts") -> Any:
     ['a', 'b']
     >>> items_in({"text": ["a", "b"]})
     Traceback (most recent call last):
-    TypeError: texts is a dict, whose items are names: give one column of it, such as texts["text"]
+    TypeError: texts is a dict, whose items are names: pass one column of it, such as texts["text"]
     """
     kind = type(batch)
     if kind is list or kind is tuple:
@@ -40,7 +40,7 @@ def check_no_table(batch: Any, name: str) -> None:
     if isinstance(batch, Mapping) or any(hasattr(kind, attribute) for attribute in _COLUMNS):
         what = "names" if isinstance(batch, Mapping) or kind.__name__ == "DataFrame" else "rows or columns"
         raise TypeError(
-            f'{name} is a {kind.__name__}, whose items are {what}: give one column of it, such as {name}["text"]'
+            f'{name} is a {kind.__name__}, whose items are {what}: pass one column of it, such as {name}["text"]'
         )
 
 

@@ -46,11 +46,11 @@ def usable_threads(num_threads: int | None) -> int:
         if not chosen:
             return usable_cores()
         if not chosen.isdecimal() or not int(chosen):
-            raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: give 1 or more")
+            raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: must be at least 1")
         return min(int(chosen), _MAX_THREADS)
     num_threads = integer("num_threads", num_threads)
     if num_threads < 1:
-        raise ValueError(f"num_threads={num_threads}: give 1 or more, or None")
+        raise ValueError(f"num_threads={num_threads}: must be at least 1, or None")
     return min(num_threads, _MAX_THREADS)
 
 

@@ -59,12 +59,14 @@ def count_messages(
     if name == harmony.NAME:
         if schemas:
             raise ChatError(
-                "the format harmony is written without tools here: load the folder of a gpt-oss model, whose own "
-                "chat template writes them, or give that as template="
+                "fastbpe writes harmony without tools: load the folder of a gpt-oss model, whose own chat "
+                "template writes tools, or pass that template as template="
             )
         return len(tokenizer.encode_parts(harmony.parts_of(plain, begins_reply=begins_reply)))
     if not begins_reply:
-        raise ChatError("the estimate for OpenAI's models counts the beginning of the reply: leave the option out")
+        raise ChatError(
+            "the estimate for OpenAI's models always counts the beginning of the reply: leave the option out"
+        )
     return estimate(tokenizer.name or "", plain, schemas, tokenizer.count)
 
 
@@ -85,7 +87,7 @@ def _choose(
             return OPENAI, None
         raise ChatError(
             f"{name or 'this tokenizer'} has no chat template: load the model's folder, with its "
-            "tokenizer_config.json or chat_template.jinja, or give the text of one as template="
+            "tokenizer_config.json or chat_template.jinja, or pass the text of one as template="
         )
     if template in own:
         return None, own[template]

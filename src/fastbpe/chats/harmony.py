@@ -53,8 +53,8 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
             name = message.get("name") or names.get(str(message.get("tool_call_id")))
             if name is None:
                 raise ChatError(
-                    f"messages[{number}] answers no call before it: it needs the name of its function, or the "
-                    "tool_call_id of a call"
+                    f'messages[{number}] does not answer an earlier call: add its "name" (of the function) or '
+                    'the "tool_call_id" of an earlier call'
                 )
             parts += [("<|start|>", True), (f"functions.{name}", False)]
             parts += [("<|channel|>commentary to=assistant<|message|>", True), (text, False), ("<|end|>", True)]

@@ -31,23 +31,24 @@ from fastbpe.vocabularies.judging import gini
 SUMMARY = "compare tokenizers on the same texts"
 DETAILS = f"""
 
-A row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
-and characters a token, and cost, the tokens as a multiple of the best tokenizer's.
-Groups are the FILEs as given, or what --by says; by script, each line is a text,
-in the script of most of its letters. For two tokenizers the first place follows
-where their tokens end differently. Special tokens in the text are text. A file that
-cannot be read is reported, the others count all the same, and the exit status is 1.
+Prints a row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
+and characters per token, and the cost, a multiple of the tokens of the best tokenizer.
+A group is a FILE as given, or as --by says; with --by script, each line is a text, and
+its group is the script of most of its letters. With two tokenizers, the command also
+shows the first place where their token boundaries differ. Special tokens in the text
+are treated as plain text. If a file cannot be read, the command reports it, compares the
+others, and exits with status 1.
 
---judge adds what tells good vocabularies from bad ones: the share of superwords (tokens
-with a space between other characters), the Renyi efficiency (of order 2.5; 1: all tokens
-are equally frequent), and the tokens of the vocabulary that no text has.
+--judge also shows measures of a good vocabulary: the share of superwords (tokens with a
+space between other characters), the Renyi efficiency (of order 2.5; 1 means that all
+tokens are equally frequent), and the number of tokens that occur in no text.
 
---parallel is for texts that say the same in several languages, line by line, each a FILE:
-it adds tokens per line, and in the last row their Gini coefficient (0: all languages
-need the same number of tokens).
+--parallel treats the FILEs as line-by-line translations of each other, one FILE per
+language. It adds a column with tokens per line; the last row has their Gini coefficient
+(0 means that all languages need the same number of tokens).
 
-With --parity two tokenizers must give the same ids to every text; the first text
-that differs is printed, and the exit status is 1.{documents.DETAILS}"""
+With --parity, two tokenizers must produce the same ids for every text; otherwise the
+first text with different ids is printed, and the exit status is 1.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'lowlowerlowest\n' > words.txt
@@ -87,12 +88,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to compare on (default: standard input)")
     documents.add_arguments(parser)
-    add("--by", choices=_BY, default="input", help="a group is an input FILE as given (default), a file, ...")
-    add("--judge", action="store_true", help="add superwords, Renyi efficiency and unused tokens")
-    add("--parallel", action="store_true", help="the FILEs are parallel: add tokens per line, and their Gini")
-    add("--parity", action="store_true", help="two tokenizers must give the same ids")
+    add(
+        "--by",
+        choices=_BY,
+        default="input",
+        help="group texts by FILE as given (input, default), by single file, folder, ...",
+    )
+    add("--judge", action="store_true", help="also report superwords, Renyi efficiency and unused tokens")
+    add(
+        "--parallel",
+        action="store_true",
+        help="treat the FILEs as line-by-line translations of each other; also show tokens per line and their "
+        "Gini coefficient",
+    )
+    add("--parity", action="store_true", help="check that two tokenizers produce the same ids for every text")
     add("--json", action="store_true", help="print JSON, for programs")
-    add("--csv", action="store_true", help="as CSV, for spreadsheets")
+    add("--csv", action="store_true", help="print CSV, for spreadsheets")
     plots.add_arguments(parser, "the costs")
     add_model(parser, several=True)
 
@@ -100,12 +111,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare and print. Returns the exit status."""
     if args.json and args.csv:
-        args.wrong("--json and --csv: give one of them")
+        args.wrong("--json and --csv: pass one of them")
     others = args.csv or args.judge or args.parallel or args.plot is not None or args.by != "input"
     if args.parity and (len(args.model) != 2 or others):
-        args.wrong("--parity: goes with two -m, and without --by, --csv, --judge, --parallel and --plot")
+        args.wrong(
+            "--parity: needs exactly two -m, and cannot be combined with --by, --csv, --judge, --parallel and "
+            "--plot"
+        )
     if args.parallel and (args.by not in ("input", "file") or len(args.files) < 2):
-        args.wrong("--parallel: give two FILEs or more, one for each language, and no --by but input or file")
+        args.wrong("--parallel: needs at least two FILEs, one per language, and --by input or file only")
     plots.check(args)
     documents.separator_of(args)
     models = load_models(args)

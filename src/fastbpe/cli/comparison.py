@@ -25,7 +25,7 @@ _BATCH = 4096  # texts counted at a time
 class Text(NamedTuple):
     """A text to compare on.
 
-    group: str – row of the table that it counts for.
+    group: str – name of its group, which is a row of the table.
     where: str – its file, and its number there if the file holds several.
     text: str or bytes – the text.
     """
@@ -144,7 +144,7 @@ class Difference(NamedTuple):
 
 
 class Differences:
-    """Differences of two tokenizers over many texts.
+    """Differences between two tokenizers over many texts.
 
     Args:
         first, second: the tokenizers.
@@ -152,7 +152,7 @@ class Differences:
 
     Attributes:
         n_texts, n_differing: int – texts compared (lines, if not by ids), and those that differ.
-        found: Difference or None – the first.
+        found: Difference or None – the first difference.
     """
 
     def __init__(self, first: Tokenizer, second: Tokenizer, *, by_ids: bool) -> None:

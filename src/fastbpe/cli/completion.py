@@ -15,7 +15,7 @@ SUMMARY = "print a completion script for bash, zsh or fish"
 DETAILS = """
 
 Completes commands, options and their values, names of vocabularies after -m, and
-files. Put one of these lines where your shell reads it at start:
+files. Add the line for your shell to its startup file; for fish, run the line once:
   bash (~/.bashrc):   eval "$(fastbpe completion bash)"
   zsh (~/.zshrc):     eval "$(fastbpe completion zsh)"   (after compinit)
   fish:               fastbpe completion fish > ~/.config/fish/completions/fastbpe.fish"""

@@ -18,12 +18,12 @@ SUMMARY = "write a tokenizer in another format"
 DETAILS = """
 
 All ids stay the same; if they cannot, an error says what would be lost. Some formats
-store no split pattern or no special tokens: the result says with which options to load
-such a file. Before a file is replaced, the new one is read back and must give the same
+store no split pattern or no special tokens: the result then says with which options to
+load the file. Before a file is replaced, the new one is read back and must give the same
 ids for every token and many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model and tokenizer.json. A
-warning tells if texts whose scores tie may get other ids."""
+warning says if texts whose scores tie may get other ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -45,15 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "out",
         metavar="OUT",
-        help="file to write; a folder for gpt2, and for huggingface unless it ends with .json",
+        help="file to write, or a folder: for gpt2, and for huggingface unless OUT ends with .json",
     )
     endings = ", ".join(f"{ending} {name}" for ending, name in ENDINGS["byte"].items())
     parser.add_argument(
         "--to",
         metavar="FORMAT",
         choices=_CHOICES,
-        help=f"{', '.join(_CHOICES)} (default: by the ending of OUT: {endings}; .model of a sentencepiece model: "
-        "sentencepiece, of a BoundlessBPE model: boundless; a folder: gpt2)",
+        help=f"{', '.join(_CHOICES)} (default: by the extension of OUT: {endings}; .model of a sentencepiece "
+        "model: sentencepiece, of a BoundlessBPE model: boundless; a folder: gpt2)",
     )
     parser.add_argument(
         "--verify",
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify-text",
         metavar="FILE",
-        help="also compare the ids of this text, line by line, in fastbpe and in the library of the format "
+        help="also compare the ids of this text, line by line, between fastbpe and the library of the format "
         "(tokenizers, tiktoken, sentencepiece) if it is installed",
     )
     add_roles(parser)
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=PARTS,
-        help="drop a part that the format cannot store, though it changes the ids of some texts: normalizer",
+        help="drop a part that the format cannot store, even if this changes the ids of some texts: normalizer",
     )
     outputs.add_arguments(parser)
 
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> None:
     """Load and write, and warn if the written file does not hold everything."""
     if not args.to and not has_ending(args.out):
         raise FormatError(
-            f"{args.out}: its name has no ending that tells the format; give --to {', '.join(_CHOICES)}"
+            f"{args.out}: its name does not end with the extension of a format; pass --to {', '.join(_CHOICES)}"
         )
     tokenizer = load_model(args)
     format = args.to or format_for(args.out, tokenizer)
@@ -132,7 +132,9 @@ def _read_text(name: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         where = streams.name_of(name)
-        raise FormatError(f"{where}: not UTF-8 at byte {error.start}; --verify-text takes a text") from None
+        raise FormatError(
+            f"{where}: not UTF-8 at byte {error.start}; --verify-text needs a file of UTF-8 text"
+        ) from None
 
 
 def _says_it_all(path: str, tokenizer: Tokenizer) -> bool:

@@ -18,7 +18,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 SUMMARY = "count the tokens of files"
 DETAILS = f"""
 
-Repeat -m for a column per tokenizer. Special tokens in the text count as plain text.
+Repeat -m for one column per tokenizer. Special tokens in the text count as plain text.
 If a file cannot be read, the command reports it, counts the others, and exits with
 status 1.
 

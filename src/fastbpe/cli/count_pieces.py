@@ -16,11 +16,11 @@ from fastbpe.training.piece_counts import is_file_of_counts
 SUMMARY = "count text pieces for training (one part per machine), or merge such counts"
 DETAILS = f"""
 
-If the FILEs are counts, they are added up, in bounded memory. The result equals the
-counts of all the text at once. `fastbpe train` learns from it.
+If the FILEs are count files, their counts are added, in bounded memory. The result is
+the same as if all the text had been counted at once. `fastbpe train` learns from it.
 
-For superwords (train --superwords boundless) count twice: pieces, from which train
---superwords words learns, and then the runs of its words, with --superwords.{documents.DETAILS}"""
+For superwords (train --superwords boundless), count twice: first pieces, from which
+train --superwords words learns words; then runs of these words, with --superwords.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
@@ -45,8 +45,8 @@ _DEFAULT_BYTES = 1 << 30
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="text to count, or counts to merge")
-    add("-o", "--output", metavar="OUT", required=True, help="file of counts to write")
+    add("files", metavar="FILE", nargs="*", help="text to count, or count files to merge")
+    add("-o", "--output", metavar="OUT", required=True, help="count file to write")
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram"),
@@ -56,9 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--superwords",
         metavar="WORDS",
-        help="count runs of the words of this tokenizer, which train --superwords words made",
+        help="count runs of the words of this tokenizer, made by train --superwords words",
     )
-    add("--min-count", metavar="N", type=int, help="drop pieces that occur less than N times in all (default: 1)")
+    add("--min-count", metavar="N", type=int, help="drop pieces that occur fewer than N times in all (default: 1)")
     outputs.add_arguments(parser)
 
 
@@ -69,7 +69,9 @@ def run(args: argparse.Namespace) -> None:
     if any(counted):
         if not all(counted):
             text = args.files[counted.index(False)]
-            raise TrainingError(f"{text}: text among files of counts; count it first, then merge all files")
+            raise TrainingError(
+                f"{text} is text, but other FILEs are count files; count it first, then merge all files"
+            )
         _merge(args)
     else:
         _count(args)
@@ -77,7 +79,9 @@ def run(args: argparse.Namespace) -> None:
 
 def _merge(args: argparse.Namespace) -> None:
     if given := next((name for name in sorted(_TEXT_ONLY) if getattr(args, name)), None):
-        raise OptionError(f"--{given.replace('_', '-')} is for text, and these files are counts")
+        raise OptionError(
+            f"--{given.replace('_', '-')} is for text, but these FILEs are count files; leave it out"
+        )
     limit = _DEFAULT_BYTES if args.max_memory_bytes is None else args.max_memory_bytes
     least = 1 if args.min_count is None else args.min_count
     done = merge_files([Path(name) for name in args.files], args.output, min_count=least, max_memory_bytes=limit)

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="special token (repeatable); text is split at it, and it gets one of the last ids",
     )
-    add("--num-threads", metavar="N", type=int, help="threads that count (default: one per CPU)")
+    add("--num-threads", metavar="N", type=int, help="number of threads that count (default: one per CPU)")
     add(
         "--max-memory-bytes",
         metavar="N",
@@ -57,7 +57,7 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
         if name in options:
             raise TrainingError(f"--option {name}=... is given twice (--special gives control_symbols)")
         if name in signature(train).parameters:
-            raise TrainingError(f"--option {name}=...: give it as --{name.replace('_', '-')}")
+            raise TrainingError(f"--option {name}=...: use --{name.replace('_', '-')}")
         options[name] = value
     return options
 

@@ -21,9 +21,9 @@ SUMMARY = "turn ids back into text"
 DETAILS = """
 
 Reads ids, separated by white space or commas, with or without brackets, and writes
-exactly the bytes that they stand for, without a line end. It also reads the .bin, .idx
+exactly the bytes that they stand for, without a line ending. It also reads the .bin, .idx
 and .npy files and folders of shards that `fastbpe encode -o` writes, llm.c's .bin files,
-and Megatron's .idx and .bin files. --lines ends each document with a line end.
+and Megatron's .idx and .bin files. --lines ends each document with a line ending.
 
 With a tokenizer of `train --mode ids`, the ids become a line of integers; with --lines,
 each line or document of ids becomes a line. Special tokens in files of ids are left
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lines",
         action="store_true",
-        help="decode each line or document by itself, and write a line end after it",
+        help="decode each line or document by itself, and write a line ending after it",
     )
     parser.add_argument(
         "--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file beside it"
@@ -105,7 +105,9 @@ def _decode(tokenizer: Tokenizer, data: bytes, where: str) -> bytes:
     for position, word in enumerate(words):
         if not word.isdigit() or len(word) > _LONGEST_ID:
             shown = word[:40].decode(errors="backslashreplace")
-            raise ValueError(f"{where}: {shown!r} at position {position} is not an id: ids are numbers from 0 up")
+            raise ValueError(
+                f"{where}: {shown!r} at position {position} is not an id: an id is an integer of at least 0"
+            )
     return _decoded(tokenizer, [int(word) for word in words], where)
 
 

@@ -29,13 +29,13 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 #: Shown by every --help.
 DETAILS = """
 
-FILE is a file, a folder (its .txt, .jsonl and .parquet files, also in subfolders) or
-a pattern such as 'data/*.txt'. A text file holds one document, or several with --lines
-or --separator. JSON lines and tables (.parquet, .arrow) hold one document per line or
-row, under "text" or the name that --text-field gives. Text and JSON lines may be
-compressed (.gz, .zst). If the name of a file does not tell its format, its first bytes
-do, or --format. Hidden files are skipped. Without a FILE, or for -, the text comes from
-standard input."""
+FILE is a file, a folder (its .txt, .jsonl and .parquet files, including those in
+subfolders) or a pattern such as 'data/*.txt'. A text file holds one document, or several
+with --lines or --separator. JSON lines and tables (.parquet, .arrow) hold one document
+per line or row, under "text" or the name that --text-field gives. Text and JSON lines
+may be compressed (.gz, .zst). If a file's name does not show its format, its first bytes
+do; --format sets it for all FILEs. Hidden files are skipped. Without a FILE, or if FILE
+is -, the text comes from standard input."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,18 +44,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--lines",
         action="store_true",
-        help="each line of a text file is a document, without its line end (\\n or \\r\\n)",
+        help="treat each line of a text file as a document, without its line ending (\\n or \\r\\n)",
     )
     add("--separator", metavar="TEXT", help="string that separates documents inside a text file; it is dropped")
     add(
         "--text-field",
         metavar="NAME",
-        help="field or column that holds the text (default: text); doc.text is a field inside a field",
+        help="field or column that holds the text (default: text); use dots for nested fields, as in doc.text",
     )
     add(
         "--format",
         choices=FORMATS,
-        help="format of all FILEs and of standard input (default: by name or first bytes)",
+        help="format of all FILEs and of standard input (default: by the name or the first bytes)",
     )
 
 
@@ -69,13 +69,17 @@ def add_error_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that choose how to treat documents that cannot be read."""
     add = parser.add_argument_group("documents that cannot be read").add_argument
     add("--on-error", choices=ON_ERROR, help="raise: stop (default); skip: skip the document and warn")
-    add("--errors", choices=ERRORS, help="bytes that are not UTF-8 are an error (default), or become U+FFFD")
+    add(
+        "--errors",
+        choices=ERRORS,
+        help="strict: bytes that are not UTF-8 are an error (default); replace: they become U+FFFD",
+    )
 
 
 def separator_of(args: argparse.Namespace) -> str | None:
     """Return the text that ends a document, or None. Wrong usage ends the command."""
     if args.lines and args.separator is not None:
-        args.wrong("--lines and --separator: give one of them")
+        args.wrong("--lines and --separator: pass one of them")
     check_separator(args.separator)
     separator = _separator(args)
     try:

@@ -20,14 +20,14 @@ SUMMARY = "turn text into ids"
 DETAILS = f"""
 
 Prints the ids of each document on one line, separated by spaces, or as a JSON list
-with --json. A text file is one document, line ends included: `fastbpe decode` gives it
-back byte for byte. Special tokens in the text are plain text unless --allow-special or
---forbid-special is given.
+with --json. A text file is one document, including its line endings: `fastbpe decode`
+restores it byte for byte. Special tokens in the text are treated as plain text unless
+--allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
 it again: it continues where it stopped. Files are streamed; a whole document is held in
-memory only if the tokenizer has no split pattern. With --shard I/N, N commands, on one
-or several machines, write one part each. A part that is finished is not written again.
+memory only if the tokenizer has no split pattern. With --shard I/N, N commands on
+one or several machines write one part each; a finished part is not written again.
 
 With a tokenizer of `train --mode ids`, FILE holds sequences of integers: one per line
 of text, per row of a .npy array, per document of a .bin file of ids, per list of

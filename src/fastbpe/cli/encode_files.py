@@ -31,16 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", metavar="OUT", help=f"file to write, whole or not at all: {', '.join(SUFFIXES)}")
     add("--document-start", metavar="TOKEN", help="special token to put before each document")
     add("--document-end", metavar="TOKEN", help="special token to put after each document")
-    add("--dtype", choices=DTYPES, help="type of an id (default: the smallest that holds every id)")
-    add("--header", choices=HEADERS, help="header in front of the ids of a .bin file: llm.c's")
-    add("--num-threads", metavar="N", type=int, help="threads that encode (default: one per CPU)")
+    add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that holds every id)")
+    add("--header", choices=HEADERS, help="write llm.c's header before the ids of a .bin file")
+    add("--num-threads", metavar="N", type=int, help="number of threads that encode (default: one per CPU)")
     add(
         "--shard",
         metavar="I/N",
         type=shard,
-        help="write part I of N of the FILEs, counted from 0, as OUT-0000I-of-0000N; `fastbpe merge` joins them",
+        help="split the FILEs into N parts and encode only part I (from 0 to N - 1), writing OUT-0000I-of-0000N; "
+        "`fastbpe merge` joins the parts",
     )
-    outputs.add_arguments(parser, "OUT, or the part of it that an interrupted run left")
+    outputs.add_arguments(parser, "OUT, or the part of OUT that an interrupted run left,")
 
 
 def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -> None:
@@ -91,9 +92,11 @@ def misused(args: argparse.Namespace) -> str | None:
     """Return an error about flags that exclude each other, or None."""
     if args.output is None:
         given = [name for name in (*_OPTIONS, "quiet") if getattr(args, name) is not None]
-        return f"--{given[0].replace('_', '-')} goes with -o OUT" if given else None
+        return f"--{given[0].replace('_', '-')} needs -o OUT" if given else None
     if args.allow_special or args.forbid_special:
-        return "--allow-special and --forbid-special do not go with -o, which encodes special tokens as text"
+        return (
+            "--allow-special and --forbid-special cannot be combined with -o, which encodes special tokens as text"
+        )
     if not args.files or streams.STDIN in args.files:
-        return "-o reads its input twice, which standard input does not allow: give FILEs"
+        return "-o reads its input twice, which standard input does not allow: pass FILEs"
     return None

@@ -19,7 +19,7 @@ SUMMARY = "describe a tokenizer"
 DETAILS = """
 
 Prints the size of the vocabulary, its split pattern, special tokens and roles, the
-longest tokens, and how it was trained, as far as the file says so."""
+longest tokens, and how it was trained, as far as the file records it."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -80,6 +80,6 @@ def _request(value: Any, where: str) -> Request:
     if isinstance(value, list):
         return Request(where, value, None)
     raise FormatError(
-        f'{where}: no chat: expected messages, [{{"role": "user", "content": "Hi"}}, …], or a request, '
+        f'{where}: not a chat: expected messages, [{{"role": "user", "content": "Hi"}}, …], or a request, '
         '{"messages": […], "tools": […]}'
     )

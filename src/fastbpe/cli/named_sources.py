@@ -18,13 +18,13 @@ _OF_PARITY = ("dev", "ratio", "window", "alpha", "global_merges")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add = parser.add_argument_group("several languages, or texts with weights").add_argument
+    add = parser.add_argument_group("several languages, or weighted texts").add_argument
     add(
         "--source",
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="text or counts with a name, such as en=en/, instead of FILE (repeatable)",
+        help="named text or counts, such as en=en/, instead of FILE (repeatable)",
     )
     add(
         "--weights",
@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="text that measures the compression of a source, best the same text in each language (repeatable)",
+        help="text on which to measure the compression of a source; best the same text in each language "
+        "(repeatable)",
     )
     add(
         "--ratio",
@@ -52,14 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--window",
         metavar="N",
         type=int,
-        help="of the last N merges, a source gets at most alpha / number of sources (see --alpha)",
+        help="let no source have more than alpha / number of sources of the last N merges (see --alpha)",
     )
-    add("--alpha", metavar="X", type=float, help="see --window (default: 2)")
+    add("--alpha", metavar="X", type=float, help="factor of the limit that --window sets (default: 2)")
     add(
         "--global-merges",
         metavar="N",
         type=int,
-        help="number of first merges that are learned from all sources together",
+        help="learn the first N merges from all sources together",
     )
 
 
@@ -71,16 +72,23 @@ def check(args: argparse.Namespace) -> None:
     if not args.parity:
         for name in _OF_PARITY:
             if getattr(args, name) is not None:
-                raise TrainingError(f"--{name.replace('_', '-')} is for --parity; add it, or leave this out")
+                raise TrainingError(
+                    f"--{name.replace('_', '-')} has no effect without --parity; add --parity, or leave it out"
+                )
     if not args.source:
         if args.parity or args.weights:
             flag = "--parity" if args.parity else "--weights"
-            raise TrainingError(f"{flag} needs texts with names: --source en=en/ --source de=de/ …")
+            raise TrainingError(f"{flag} needs named texts: --source en=en/ --source de=de/ …")
         return
     if args.files:
-        raise TrainingError(f"{args.files[0]}: a text without a name beside --source; name it, too")
+        file = args.files[0]
+        raise TrainingError(
+            f"{file}: unnamed files cannot be combined with --source; pass this one as --source NAME={file}, too"
+        )
     if not args.parity and not args.weights:
-        raise TrainingError("--source gives names for --parity and --weights; add one, or give the files alone")
+        raise TrainingError(
+            "--source has no effect without --parity or --weights; add one, or pass the files as FILE"
+        )
     args.files = [file for _, file in (*args.source, *(args.dev or ()))]
     if streams.STDIN in args.files:
         raise TrainingError("standard input (-) cannot be a named text; write it to a file")
@@ -113,7 +121,7 @@ def _named(value_of: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
         name, sign, value = text.partition("=")
         if not name or not sign or not value:
             raise argparse.ArgumentTypeError(
-                f"{text!r}: give a name and a value, such as en={_EXAMPLES[value_of]}"
+                f"{text!r}: pass a name and a value, such as en={_EXAMPLES[value_of]}"
             )
         try:
             return name, value_of(value)
@@ -150,7 +158,9 @@ def counts_of(files: list[str]) -> PieceCounts | None:
         return None
     if not all(counted):
         text = files[counted.index(False)]
-        raise TrainingError(f"{text}: text among files of counts; count it first: fastbpe count-pieces --help")
+        raise TrainingError(
+            f"{text} is text, but other files are count files; count it first: fastbpe count-pieces"
+        )
     return sum(map(PieceCounts.load, files[1:]), PieceCounts.load(files[0]))
 
 

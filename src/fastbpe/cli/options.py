@@ -61,7 +61,8 @@ def add_model(
         metavar="TOKEN=ID",
         action="append",
         type=token_and_id,
-        help="a special token and its id (repeatable); replaces all special tokens of the file",
+        help="define a special token and its id (repeatable); the tokens given this way replace all those in "
+        "the file",
     )
 
 
@@ -72,7 +73,7 @@ def add_special(parser: argparse._ActionsContainer) -> None:
         metavar="TOKEN",
         action="append",
         default=[],
-        help="encode this special token in the text as its id, not as text (repeatable); all: every one",
+        help="encode this special token in the text as its id, not as text (repeatable); all: every special token",
     )
 
 
@@ -117,7 +118,7 @@ def load_text_model(
     """Load a tokenizer of text. Raises FormatError for one of sequences of integers."""
     tokenizer = load(name, pattern=pattern, special_tokens=special_tokens)
     if not isinstance(tokenizer, Tokenizer):
-        raise FormatError(f"{name}: it encodes sequences of integers, and this command reads text")
+        raise FormatError(f"{name}: it encodes sequences of integers, but this command reads text")
     return tokenizer
 
 
@@ -136,7 +137,7 @@ def add_roles(parser: argparse._ActionsContainer) -> None:
         metavar="ROLE=TOKEN",
         type=_role_of,
         action="append",
-        help="role of a special token, such as eos=</s>: bos, eos, unk, sep, pad, cls or mask (repeatable)",
+        help="special token of a role, such as eos=</s>; roles: bos, eos, unk, sep, pad, cls, mask (repeatable)",
     )
 
 
@@ -149,5 +150,5 @@ def _role_of(text: str) -> tuple[str, str]:
     """Read `ROLE=TOKEN`."""
     role, sign, token = text.partition("=")
     if not sign or not token:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a role and its token, such as eos=</s>")
+        raise argparse.ArgumentTypeError(f"{text!r}: pass a role and its token, such as eos=</s>")
     return role, token

@@ -23,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser, what: str = "OUT") -> argpars
     group = parser.add_argument_group("output")
     add_force(group, what)
     group.add_argument("--json", action="store_true", default=None, help="print the result as JSON, for programs")
-    group.add_argument("--quiet", action="store_true", default=None, help="no progress bar and no line of result")
+    group.add_argument(
+        "--quiet", action="store_true", default=None, help="print no progress bar and no summary line"
+    )
     return group
 
 

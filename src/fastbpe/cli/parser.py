@@ -81,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         """Print a mistake and the usage, a line each, and end the program."""
         if message.startswith(_REQUIRED):
             message = self._missing(message.removeprefix(_REQUIRED).split(", "))
-        message = message.removeprefix("argument ").replace("expected one argument", "give it a value")
+        message = message.removeprefix("argument ").replace("expected one argument", "needs a value")
         message = _UNKNOWN_INTEGER.sub(r"\1 is not a number", message)
         streams.complain(message)
         if sys.stderr is not None:
@@ -109,7 +109,7 @@ class Parser(argparse.ArgumentParser):
         """Return the error for arguments that are not given."""
         if names == ["-m/--model"]:
             model = next(filter(_names_model, self._given), "gpt-4o")
-            guess = f"did you mean -m {model}?" if model in self._given else f"give one, as -m {model} or -m FILE"
+            guess = f"did you mean -m {model}?" if model in self._given else f"pass -m {model} or -m FILE"
             return f"no tokenizer: {guess}"
         if names == ["COMMAND"]:
             return "no command"

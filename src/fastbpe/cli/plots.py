@@ -36,9 +36,7 @@ FURTHER_FONTS = (
 
 def add_arguments(group: argparse._ActionsContainer, what: str) -> None:
     """Add --plot and --force. what: the things that are drawn."""
-    group.add_argument(
-        "--plot", metavar="PICTURE", help=f"draw {what} into a .png or .svg file (needs matplotlib)"
-    )
+    group.add_argument("--plot", metavar="PICTURE", help=f"plot {what} to a .png or .svg file (needs matplotlib)")
     outputs.add_force(group, "PICTURE")
 
 
@@ -47,10 +45,10 @@ def check(args: argparse.Namespace) -> None:
     name = args.plot
     if name is None:
         if args.force:
-            args.wrong("--force goes with --plot")
+            args.wrong("--force needs --plot")
         return
     if not name.endswith((".png", ".svg")):
-        raise ValueError(f"--plot {name}: give it the ending .png or .svg")
+        raise ValueError(f"--plot {name}: must end with .png or .svg")
     outputs.refuse_existing(args, name)
     try:
         import matplotlib  # noqa: F401

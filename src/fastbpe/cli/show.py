@@ -21,9 +21,9 @@ DETAILS = f"""
 
 Shows how each tokenizer splits each text; repeat -m for several. White space and
 control characters appear as visible signs, and bytes of an incomplete character in
-brackets. Special tokens in the text are plain text unless --allow-special is given.
-Without a terminal, or with NO_COLOR set, bars stand between the tokens. --json prints
-a line per text and tokenizer.{documents.DETAILS}"""
+brackets. Special tokens in the text are treated as plain text unless --allow-special is
+given. If the output is not a terminal, or NO_COLOR is set, bars (|) separate the tokens.
+--json prints a line per text and tokenizer.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -53,24 +53,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     documents.add_arguments(parser)
     group = parser.add_argument_group("output")
     group.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal (default)"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="use colours; auto: only on a terminal (default)",
     )
     group.add_argument(
         "--json", action="store_true", help="print JSON, a line per text and tokenizer, for programs"
     )
     group.add_argument("--html", metavar="PAGE", help="write a self-contained page for a browser")
     outputs.add_force(group, "PAGE")
-    group.add_argument("--quiet", action="store_true", default=None, help="with --html: no line of result")
+    group.add_argument("--quiet", action="store_true", default=None, help="with --html: print no summary line")
 
 
 def run(args: argparse.Namespace) -> None:
     """Show each text as each tokenizer sees it."""
     if args.text is not None:
         if args.files:
-            args.wrong("--text and FILE: give one of them")
-        documents.refuse_arguments(args, "they are for files, and --text gives the text itself")
+            args.wrong("--text and FILE: pass one of them")
+        documents.refuse_arguments(args, "they are for files, but --text is the text itself")
     if args.json and args.html is not None:
-        args.wrong("--json and --html: give one of them")
+        args.wrong("--json and --html: pass one of them")
     if args.html is None and (args.force or args.quiet):
         args.wrong("--force and --quiet go with --html")
     if args.html is not None:

@@ -106,7 +106,7 @@ def check_output(name: str) -> None:
     if path.is_dir():
         raise _error(errno.EISDIR, path)
     if path.exists() and not path.is_file():  # a device or a pipe, which the renamed file would replace
-        raise OSError(errno.EINVAL, "not a regular file; give a path to write to", name)
+        raise OSError(errno.EINVAL, "not a regular file; pass the path of one", name)
     if not path.parent.is_dir():
         raise _error(errno.ENOTDIR if path.parent.exists() else errno.ENOENT, path.parent)
     if not os.access(path.parent, os.W_OK):

@@ -20,9 +20,9 @@ SUMMARY = "learn a tokenizer from text"
 DETAILS = f"""
 
 With --mode ids, FILE holds sequences of integers from 0 to N - 1 (--base-size N), such
-as codes of images or audio, notes, or DNA: one per line of text, per row of a .npy
-array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe file. With
---base, the size is the base's.{documents.DETAILS}"""
+as image or audio codes, musical notes, or DNA: one sequence per line of text, per row of
+a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe file.
+With --base, the base sets --base-size.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -57,7 +57,7 @@ examples:
   longer.fbpe: 7 tokens, learned from 11 symbols in 2 sequences
 """
 _OUTPUT_HELP = (
-    "file to write, in the format of its ending: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; "
+    "file to write, in the format of its extension: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; "
     "sentencepiece's with --mode codepoint or unigram; BoundlessBPE's with --superwords boundless), or a folder "
     "for GPT-2's two files"
 )
@@ -75,21 +75,21 @@ _OPTIONS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="text to learn from, or counts of `fastbpe count-pieces`")
+    add("files", metavar="FILE", nargs="*", help="text to learn from, or count files of `fastbpe count-pieces`")
     add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)
     add(
         "--vocab-size",
         metavar="N",
         type=_vocab_size,
         required=True,
-        help="number of ids in the finished vocabulary; +N: N more than the base has; characters: as many as the "
-        "text has",
+        help="number of ids in the finished vocabulary; +N: N more than --base has; characters: with --mode "
+        "codepoint, a token for each character of the text, and no others",
     )
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram", "ids"),
         help="byte, codepoint or unigram (sentencepiece's models), or ids (sequences of integers); default: the "
-        "base's, or byte",
+        "mode of --base, or byte",
     )
     counting.add_arguments(parser)
     merges = parser.add_argument_group("vocabulary")
@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--base-special",
         choices=BASE_SPECIAL,
-        help="keep the ids of its special tokens (default), or move them to the end",
+        help="with --base: keep the ids of its special tokens (default), or move them to the end",
     )
     add_roles(merges)
     named_sources.add_arguments(parser)
@@ -113,24 +113,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_superwords(parser: argparse.ArgumentParser) -> None:
     """Add the flags of superwords."""
-    add = parser.add_argument_group("tokens of several words").add_argument
+    add = parser.add_argument_group("tokens that span several words (superwords)").add_argument
     add(
         "--superwords",
         metavar="N",
         type=_superwords_start,
-        help="learn tokens of several words from id N on, or from a share of the ids (0.9); auto: 0.9, or "
-        "all new ids with --base; boundless: as BoundlessBPE, where words and superwords share the ids; words: "
-        "its words alone, for count-pieces --superwords",
+        help="learn tokens that span several words, starting at id N, or at a fraction of the ids (such as 0.9). "
+        "auto: at 0.9, or at the first new id with --base. boundless: as BoundlessBPE does, with words and "
+        "superwords sharing the ids. words: only the words of boundless, for count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
-    add("--superwords-max-words", metavar="N", type=int, help="maximum words per token (default: 4; 0: no limit)")
+    add(
+        "--superwords-max-words",
+        metavar="N",
+        type=int,
+        help="maximum words per superword (default: 4; 0: no limit)",
+    )
     add(
         "--superwords-forbid",
         metavar="TEXT",
         action="append",
-        help="text that no such token may hold (default: ': ')",
+        help="text that no superword may contain (repeatable; default: ': ')",
     )
-    add("--superwords-documents", choices=DOCUMENTS, help="learn them from lines (default) or whole documents")
+    add(
+        "--superwords-documents",
+        choices=DOCUMENTS,
+        help="learn superwords from lines (default) or whole documents",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -188,12 +197,12 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     """Train on sequences of integers."""
     if args.source or args.weights or args.parity:
         raise TrainingError(
-            "--source, --weights and --parity do not go with --mode ids, which learns from integers"
+            "--source, --weights and --parity cannot be combined with --mode ids, which learns from integers"
         )
     outputs.refuse_existing(args, args.output)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
     if args.roles:
-        raise TrainingError("--roles does not go with --mode ids, whose special tokens have no roles")
+        raise TrainingError("--roles cannot be combined with --mode ids, whose special tokens have no roles")
     given |= {
         "separator": documents.separator_of(args),
         "special_tokens": args.special or None,
@@ -228,7 +237,7 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"
     if args.superwords is None:
         if given:
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
-            raise TrainingError(f"{option} goes with --superwords N")
+            raise TrainingError(f"{option} needs --superwords N")
         return None
     if args.superwords in (BOUNDLESS, WORDS):
         if given:
@@ -247,14 +256,14 @@ def _superwords_start(text: str) -> float | str:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"invalid start {text!r}: give a number of ids (180000), a share of them (0.9), or the word auto or "
-            "boundless"
+            f"invalid start {text!r}: pass a number of ids (180000), a share of them (0.9), auto, boundless or "
+            "words"
         ) from None
 
 
 def _vocab_size(text: str) -> int | str:
     if text != "characters" and not text.removeprefix("+").isdecimal():
         raise argparse.ArgumentTypeError(
-            f"invalid number of ids {text!r}: give a number (32000), +N with --base, or the word characters"
+            f"invalid number of ids {text!r}: pass a number (32000), +N with --base, or the word characters"
         )
     return int(text) if text.isdecimal() else text

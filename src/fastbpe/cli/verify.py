@@ -25,15 +25,15 @@ SUMMARY = "check files of ids, vocabularies and conversions"
 DETAILS = """
 
 For a file of ids (.bin, .idx, .npy, .parquet, .arrow) or a folder of shards, checks
-that sizes, counts, offsets and the hashes of the manifests are right, that no shard is
-missing, that all come from one tokenizer (the one of -m, if given), and that its
-vocabulary has every id. All data is read. With --inputs, the files of the corpus must
-also have the hashes of the manifests.
+that sizes, counts, offsets and hashes match the manifests, that no shard is missing,
+that all files come from one tokenizer (the one of -m, if given), and that its vocabulary
+has every id. All data is read. With --inputs, the files of the corpus must also match
+the hashes in the manifests.
 
-For a vocabulary, checks that it loads, that a copy of it gives the same ids, and that a
-file with the name of a published vocabulary is that vocabulary. With -m, the original
-of a conversion, both must give the same ids for all tokens, for texts made of them, and
-for the lines of --text.
+For a vocabulary, checks that it loads, that it gives the same ids after being saved and
+reloaded, and that a file with the name of a published vocabulary is that vocabulary.
+With -m, which names the original of a conversion, both must give the same ids for all
+tokens, for texts made of these tokens, and for the lines of --text.
 
 Prints a line per PATH. For each problem, a line on standard error names the file and the
 place, and the exit status is 1. --json prints both as one list."""
@@ -62,9 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--inputs",
         metavar="FOLDER",
-        help="for shards: the folder of the corpus, whose files must have the hashes of the manifests",
+        help="for shards: the folder of the corpus, whose files must match the hashes in the manifests",
     )
-    add("--text", metavar="FILE", help="with -m, for vocabularies: a text whose lines must get the same ids")
+    add(
+        "--text",
+        metavar="FILE",
+        help="with -m, for vocabularies: a text for whose lines both must give the same ids",
+    )
     add("--json", action="store_true", help="print JSON, for programs")
     add_model(parser, required=False)
 
@@ -72,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Verify each path, also after one has a problem."""
     if args.text is not None and args.model is None:
-        args.wrong("--text goes with -m MODEL, whose ids it compares")
+        args.wrong("--text needs -m MODEL, whose ids it compares")
     pattern, special = _flags(args)
     model: Any = None
     if args.model is not None:

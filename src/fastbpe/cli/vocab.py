@@ -22,8 +22,8 @@ SUMMARY = "search and examine the tokens of a vocabulary"
 DETAILS = """
 
 Lists the tokens that meet all conditions: id, length in bytes, script, text. Incomplete
-characters are shown as bytes. With FILEs, a column counts how often each token occurs
-in their texts, in which special tokens are plain text.
+characters are shown as bytes. With FILEs, a column shows how often each token occurs
+in their texts; special tokens in the texts are treated as plain text.
 
 --report examines the whole vocabulary: tokens that no text can produce, tokens that the
 texts never use, tokens that look alike, how numbers and indentation are split, and how
@@ -68,7 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--regex", metavar="REGEX", help="tokens that match this pattern of Python's re, anywhere")
     search.add_argument("--id", metavar="N[-M]", action="append", type=_range, help="these ids (repeatable)")
     search.add_argument("--length", metavar="N[-M]", type=_range, help="tokens of this length in bytes")
-    search.add_argument("--script", metavar="NAME", help="Latin, Han, ..., digits, signs, names (special tokens)")
+    search.add_argument(
+        "--script",
+        metavar="NAME",
+        help="tokens of this script: Latin, Han, ..., digits, signs, or names (special tokens)",
+    )
     order = search.add_mutually_exclusive_group()
     order.add_argument("--longest", action="store_true", help="longest tokens first (default: by id)")
     order.add_argument("--rarest", action="store_true", help="tokens that are rarest in the texts first")
@@ -76,11 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other = parser.add_argument_group("instead of a search")
     other.add_argument("--report", action="store_true", help="examine the whole vocabulary")
     other.add_argument(
-        "--tree", metavar="TOKEN_OR_ID", help="show the merges that make a token; a number is an id"
+        "--tree", metavar="TOKEN_OR_ID", help="show the merges that make a token; a number is read as an id"
     )
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--color", choices=("auto", "always", "never"), help="with --tree; auto: on a terminal (default)"
+        "--color",
+        choices=("auto", "always", "never"),
+        help="with --tree: use colours; auto: only on a terminal (default)",
     )
     output.add_argument("--json", action="store_true", help="print JSON, for programs")
     plots.add_arguments(output, "lengths and scripts")
@@ -112,20 +118,20 @@ def _check(args: argparse.Namespace) -> None:
     """End the command if flags do not go together."""
     given = [name for name in _SEARCHES if getattr(args, name) not in (None, False)]
     if args.tree is not None and args.report:
-        args.wrong("--report and --tree: give one of them")
+        args.wrong("--report and --tree: pass one of them")
     for mode in ("report", "tree"):
         if getattr(args, mode) not in (None, False) and (given or args.plot is not None):
-            args.wrong(f"--{(given or ['plot'])[0]} does not go with --{mode}")
+            args.wrong(f"--{(given or ['plot'])[0]} cannot be combined with --{mode}")
     if args.tree is not None and args.files:
-        args.wrong("--tree does not go with FILEs")
+        args.wrong("--tree cannot be combined with FILEs")
     if args.tree is None and args.color is not None:
-        args.wrong("--color goes with --tree")
+        args.wrong("--color needs --tree")
     if args.rarest and not args.files:
-        args.wrong("--rarest counts in texts: give FILEs")
+        args.wrong("--rarest counts in texts: pass FILEs")
     if args.files:
         documents.separator_of(args)
     else:
-        documents.refuse_arguments(args, "they go with FILEs")
+        documents.refuse_arguments(args, "they need FILEs")
     plots.check(args)
 
 
@@ -246,5 +252,5 @@ def _range(text: str) -> range:
 
 def _limit(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
+        raise argparse.ArgumentTypeError(f"{text!r} must be an integer of at least 0")
     return int(text)

@@ -21,7 +21,7 @@ DETAILS = """
 The page shows the tokens of a text in colours, up to four tokenizers side by side
 with counts and costs, special tokens, chats, the merges of a word, and how a
 vocabulary is learned. Only this machine can reach the page, and the text stays on this
-machine. Ctrl-C ends it. It needs the extra "web": pip install "fastbpe-tokenizer[web]".
+machine. Press Ctrl-C to stop. It needs the extra "web": pip install "fastbpe-tokenizer[web]".
 With the extra "chat", it can also use the chat template of a model
 (tokenizer_config.json, chat_template.jinja)."""
 EXAMPLE = r"""
@@ -37,7 +37,7 @@ MAX_PORT = 65_535
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
-    add("--port", metavar="N", type=_port, default=0, help="port of the page (default: a free one)")
+    add("--port", metavar="N", type=_port, default=0, help="port to serve the page on (default: a free one)")
     add("--no-browser", action="store_true", help="print the address of the page, but open no browser")
     add_model(parser, several=True, required=False)
 
@@ -83,5 +83,5 @@ def _short_names(names: Sequence[str]) -> list[str]:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not 0 <= int(text) <= MAX_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 0 to {MAX_PORT}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: it must be a number from 0 to {MAX_PORT}")
     return int(text)

@@ -38,7 +38,7 @@ class Encoding(NamedTuple):
 def check_output(output: str, names: Collection[str]) -> None:
     """Raise ValueError if a table already has a column with the name of the new column."""
     if output in names:
-        raise ValueError(f"output={output!r}: the table has such a column already; choose another name")
+        raise ValueError(f"output={output!r}: the table already has a column of that name; choose another")
 
 
 def check_encoding(tokenizer: object, dtype: str, allowed_special: Special, disallowed_special: Special) -> None:
@@ -49,7 +49,9 @@ def check_encoding(tokenizer: object, dtype: str, allowed_special: Special, disa
         ValueError, SpecialTokenError: the dtype cannot hold the ids, or a special token is unknown.
     """
     if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
+        raise TypeError(
+            f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}; use fastbpe.load to load one"
+        )
     tokenizer.to_arrow([""], dtype=dtype, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
 
@@ -74,7 +76,7 @@ def check_is_text(kind: Any, column: str) -> None:
     known = str(kind) in ("string_view", "binary_view")
     tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_null)
     if not known and not any(test(kind) for test in tests):
-        raise TypeError(f"column {column!r} is of type {kind}, not of strings (or binary that is UTF-8)")
+        raise TypeError(f"column {column!r} has the type {kind}; it must hold strings, or UTF-8 as binary")
 
 
 def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], object] | None) -> Iterator[bytes]:
@@ -88,7 +90,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
 
     Raises:
         FormatError: a row is null.
-        TypeError: the column holds no texts.
+        TypeError: the column does not hold strings.
     """
     for number, row in enumerate(rows_of(tables, column)):
         if row is not None:
@@ -97,7 +99,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
             skip()
         else:
             raise FormatError(
-                f'column {column!r}: row {number} of {where} is null; leave such rows out, or give on_error="skip"'
+                f'column {column!r}: row {number} of {where} is null; leave such rows out, or pass on_error="skip"'
             )
 
 
@@ -109,7 +111,7 @@ def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
         column: name of the column.
 
     Raises:
-        TypeError: the column holds no texts.
+        TypeError: the column does not hold strings.
     """
     pyarrow = require_pyarrow_for("a column of texts")
     for table in tables:
@@ -124,7 +126,7 @@ def with_ids(table: Any, encoding: Encoding) -> Any:
     """Return an Arrow table or record batch with a column of ids after the others; a null text has null ids.
 
     Raises:
-        TypeError: the column holds no texts.
+        TypeError: the column does not hold strings.
         SpecialTokenError, ValueError: as in `Tokenizer.encode_batch`.
     """
     texts = table.column(encoding.column)

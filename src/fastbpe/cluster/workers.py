@@ -61,8 +61,8 @@ def worker_error(where: str, engine: str) -> WorkerError:
         engine: name of the engine.
     """
     return WorkerError(
-        f"{where}: its worker died at each try of {engine}, most often for lack of memory: give tasks more "
-        "memory, run fewer of them at a time on a machine, or divide the texts into more parts"
+        f"{where}: its worker died at each try of {engine}, most often because it ran out of memory: give tasks "
+        "more memory, run fewer of them at a time on a machine, or divide the texts into more parts"
     )
 
 

@@ -61,7 +61,9 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
         FileNotFoundError: the folder of the output does not exist.
     """
     if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}: fastbpe.load makes one")
+        raise TypeError(
+            f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}; use fastbpe.load to load one"
+        )
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"{name!r} is not an option of write_shards; it has {', '.join(_OPTIONS)}")

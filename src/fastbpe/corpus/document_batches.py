@@ -13,7 +13,7 @@ _BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the fir
 
 
 class Corpus:
-    """Corpus of a call that counts or compares, with its options of reading.
+    """Corpus of a call that counts or compares, with its options for reading files.
 
     Args:
         source: paths or texts, as `train` takes them.
@@ -49,7 +49,7 @@ class Corpus:
         for name, value in named.items():
             if value != (DEFAULT_FIELD if name == "text_field" else None):
                 raise OptionError(
-                    f"{name}={value!r} has no effect: it is for the files of a corpus; give corpus=, too"
+                    f"{name}={value!r} has no effect: it is for the files of a corpus; pass corpus=, too"
                 )
         return None
 

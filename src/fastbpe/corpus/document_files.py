@@ -184,6 +184,6 @@ def require_extras(path: AnyPath, format: str | None = None) -> None:
 
 
 def is_packed(path: AnyPath) -> bool:
-    """Tell, by its name, whether the size of a file is not the size of its text."""
+    """Tell whether a file, judging by its name, is compressed or columnar: its size is not that of its text."""
     said, packing = named(path)
     return said in TABLES or packing != ""

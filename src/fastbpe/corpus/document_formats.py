@@ -67,16 +67,16 @@ def named(path: AnyPath) -> tuple[str, str]:
 
 
 def check_is_read(path: AnyPath) -> None:
-    """Raise FormatError for a packed file that is not unpacked."""
+    """Raise FormatError for a packed file that fastbpe does not unpack."""
     if path.suffix.lower() in REFUSED:
-        raise FormatError(f"{path}: {path.suffix} files are not read; unpack it, or pack it as .gz or .zst")
+        raise FormatError(f"{path}: fastbpe reads no {path.suffix} files; unpack it, or pack it as .gz or .zst")
 
 
 def head_of(file: ReadAhead, where: object) -> bytes:
     """Read the first bytes of a stream ahead, and check that they may begin UTF-8.
 
     Raises:
-        FormatError: they are UTF-16 or UTF-32, or a kind of file that is not unpacked.
+        FormatError: they are UTF-16 or UTF-32, or a kind of compressed file that fastbpe does not unpack.
     """
     head = file.head_past(_MARKS)
     for mark, name in _OTHER_FILES.items():
@@ -114,7 +114,7 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
     """Return the format of a stream whose name does not tell it: "text" or "jsonl".
 
     It is lines of JSON if the first is an object with the field, or if the second begins an object, too. A file
-    named .json is lines of JSON, or refused.
+    with the extension .json is read as JSON Lines; anything else is refused.
 
     Args:
         file: the stream, at its beginning.
@@ -134,7 +134,7 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
     begin = head.lstrip(_BLANKS)
     if said and begin.startswith(b"["):
         raise FormatError(
-            f"{where}: one array of JSON, not a line for each document; make lines of it (jq -c '.[]' FILE), or "
+            f"{where}: one JSON array, not one line per document; write its items as lines (jq -c '.[]' FILE), or "
             + AS_TEXT
         )
     if not begin.startswith(b"{"):
@@ -146,7 +146,7 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
         return "jsonl" if _OBJECT.match(line) else "text"
     if said and not isinstance(record, dict) and _spans_lines(begin):
         raise FormatError(
-            f"{where}: an object of JSON on several lines, not a line for each document; make one line of it "
+            f"{where}: a JSON object on several lines, not one line per document; write it as one line "
             f"(jq -c . FILE), or {AS_TEXT}"
         )
     if said or (isinstance(record, dict) and (field_of(record, field) is not None)):
@@ -213,12 +213,12 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
     name, value = idle[0], given[idle[0]]
     if found == {"texts"}:
         raise OptionError(
-            f"{name}={value!r} has no effect: it is for files, and the source is texts; leave it out"
+            f"{name}={value!r} has no effect: it is for files, but the source is texts; leave it out"
         )
     of_what = "JSON lines and tables" if name == "text_field" else "text"
     others = " or ".join(sorted(found))
     way_out = "jsonl" if name == "text_field" else "text"
     raise OptionError(
-        f"{name}={value!r} has no effect: it is for {of_what}, and the files are {others}; leave it out, "
-        f'or say what they are by format="{way_out}"'
+        f"{name}={value!r} has no effect: it is for {of_what}, but the files are {others}; leave it out, "
+        f'or set their format: format="{way_out}"'
     )

@@ -465,9 +465,9 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
         The files, and a record of the files that folders leave out.
     """
     if out.suffix not in SUFFIXES:
-        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
+        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
     if out.is_dir():
-        raise IsADirectoryError(f"{out} is a folder; give the path of a file")
+        raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
     if out.suffix in TABLES:
         require_pyarrow(out)
     if isinstance(out, Path) and not out.parent.is_dir():
@@ -486,7 +486,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
             said = f"{os.strerror(errno.ENOENT)} (every str is a path here; texts are encoded by encode_batch)"
             raise FileNotFoundError(errno.ENOENT, said, os.fspath(path))
     if not files:
-        raise ValueError("inputs is empty: give a path, a folder, or a list of paths")
+        raise ValueError("inputs is empty: pass a path, a folder, or a list of paths")
     if (same := next((path for path in files if path.resolve() == out.resolve()), None)) is not None:
         raise ValueError(f"{same} is the output and one of the inputs; write to another place")
     for path in files:
@@ -571,5 +571,5 @@ def _explained(mismatch: Mismatch) -> str:
             said.append(f"{_PARAMETER_NAMES.get(name, name)} {now!r}, which was {before!r}")
     return (
         f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
-        "Repeat the former settings, or give overwrite=True to begin again"
+        "Repeat the former settings, or pass overwrite=True to begin again"
     )

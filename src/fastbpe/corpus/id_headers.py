@@ -43,7 +43,9 @@ def check_header(header: object, out: AnyPath) -> None:
     if header is not None and header not in HEADERS:
         raise ValueError(choose_one_of("header", header, HEADERS, ", or None"))
     if header is not None and out.suffix != ".bin":
-        raise ValueError(f"{out}: header={header!r} is for .bin files; choose this ending, or no header")
+        raise ValueError(
+            f"{out}: header={header!r} only works with .bin files; use the extension .bin, or leave header= out"
+        )
 
 
 def _npy_header(dtype: str, n: int) -> bytes:
@@ -77,9 +79,11 @@ def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
     if len(data) < 12 or magic not in {*_LLMC_MAGICS, _LLMC_EXAMPLES}:
         return None
     if magic == _LLMC_EXAMPLES:
-        raise FormatError(f"{where}: llm.c's multiple-choice questions, and not a file of ids alone; give another")
+        raise FormatError(f"{where}: llm.c's multiple-choice questions, not a file of ids alone; pass another")
     if version not in _LLMC_DTYPES:
-        raise FormatError(f"{where}: llm.c's header in version {version}; fastbpe reads 1 (uint16) and 7 (uint32)")
+        raise FormatError(
+            f"{where}: llm.c's header of version {version}; fastbpe reads versions 1 (uint16) and 7 (uint32)"
+        )
     if len(data) < LLMC_BYTES or n_ids < 0:
         raise FormatError(f"{where}: llm.c's header is cut off or damaged; get the file again")
     return LlmcHeader(_LLMC_DTYPES[version], n_ids)

@@ -50,7 +50,7 @@ class Listing:
         """
         path = as_path(item)
         if item == "":  # Path("") is the current folder
-            raise FileNotFoundError('"" names no file; give a path, or "." for this folder')
+            raise FileNotFoundError('"" names no file; pass a path, or "." for this folder')
         if path.is_dir():
             found = self._below(path)
         elif not path.exists() and glob.has_magic(os.fspath(item)):

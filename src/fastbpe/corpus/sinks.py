@@ -45,7 +45,7 @@ DTYPES = ID_BYTES  # name → bytes of an id
 ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
 
 _OFFSET_BYTES = 8  # bytes of an int64
-_AGAIN = "to begin again, give overwrite=True"
+_AGAIN = "to begin again, pass overwrite=True"
 
 
 def ids_path(out: P) -> P:
@@ -78,7 +78,7 @@ def check_absent(out: AnyPath) -> None:
     """Raise FileExistsError if a file of an output exists, or a file that would wrongly describe its ids."""
     for name in (*paths_of(out), *stale_paths(out)):
         if name.exists():
-            raise FileExistsError(f"{name} exists; to replace it, give overwrite=True")
+            raise FileExistsError(f"{name} exists; to replace it, pass overwrite=True")
 
 
 class Sink:

@@ -33,7 +33,7 @@ KINDS = {
 REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 #: Function that is called with the error of each line or row without text.
 Skip = Callable[[FormatError], object]
-CONVERT = 'convert it first, or give errors="replace"'  # advice in errors
+CONVERT = 'convert it first, or pass errors="replace"'  # advice in errors
 OTHER_FIELD = "name the one that holds the text by text_field="  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
@@ -80,12 +80,12 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
     (['a text', 'another one'], False)
     """
     if isinstance(source, str):
-        _check_there(source, "a str is a path; texts are given as a list, e.g. [text]")
+        _check_there(source, "a str is a path; pass texts as a list, such as [text]")
         return (source,), True
     if isinstance(source, os.PathLike):
         return (source,), True
     if isinstance(source, bytes):
-        raise TypeError("source is bytes: give a path, or a list of documents, such as [text]")
+        raise TypeError("source is bytes: pass a path, or a list of documents, such as [text]")
     source = items_in(source, "source")
     if not isinstance(source, Iterable):
         raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
@@ -95,13 +95,13 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
         for item in source:
             if isinstance(item, str):
                 _check_there(
-                    item, "a list of str that all look like paths is read as paths; give texts as iter(list)"
+                    item, "a list of str that all look like paths is read as paths; pass texts as iter(list)"
                 )
         return source, True
     if all(_is_there(item) for item in source if isinstance(item, str)):
         name = next(item for item in source if isinstance(item, str) and not _looks_like_path(item))
         raise TrainingError(
-            f"{name!r} names a file or a folder, but does not look like a path; give pathlib.Path({name!r}) to "
+            f"{name!r} names a file or a folder, but does not look like a path; pass pathlib.Path({name!r}) to "
             "read it, or iter(list) to learn from the str themselves"
         )
     return source, False
@@ -113,7 +113,7 @@ def warn_of_names(items: Iterable[object]) -> None:
         other = next((item for item in items if not _names_file(item)), None)
         warnings.warn(
             f"all {len(items)} documents are read as texts, not for names of files: {items[0]!r} names one, "
-            f"but {other!r:.80} does not; give paths as pathlib.Path",
+            f"but {other!r:.80} does not; pass paths as pathlib.Path",
             TrainingWarning,
             stacklevel=2,
         )

@@ -433,4 +433,4 @@ def check_separator(separator: str | None) -> None:
     if separator is not None and not isinstance(separator, str):
         raise TypeError(f"separator must be str, not {type(separator).__name__}")
     if separator == "":
-        raise ValueError('separator="": give the text between documents, or None for whole files')
+        raise ValueError('separator="": pass the text between documents, or None for whole files')

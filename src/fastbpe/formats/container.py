@@ -157,5 +157,5 @@ def _read_sections(
             case [int(offset), int(size)] if offset >= 0 and 0 <= size <= len(view) - tables_at - offset:
                 out[name] = view[tables_at + offset : tables_at + offset + size]
             case _:
-                raise FormatError(f"{where}: its section {name!r} lies outside the file: {place!r}")
+                raise FormatError(f"{where}: its section {name!r} is not within the file: {place!r}")
     return out

@@ -151,9 +151,7 @@ def _parse(
             raise _holds(where, "special tokens", "special_tokens")
         return model._replace(special_tokens=special_tokens, fingerprint="")
     if bytes(data[: len(sequences.MAGIC)]) == sequences.MAGIC:
-        raise FormatError(
-            f"{where}: a tokenizer of sequences of integers, not of text; fastbpe.load(path) makes it"
-        )
+        raise FormatError(f"{where}: a tokenizer of sequences of integers, not of text; use fastbpe.load(path)")
     if bytes(data[:4]) == b"GGUF":
         from fastbpe.formats import gguf  # here: other files do not need it
 
@@ -191,7 +189,7 @@ def _parse(
     is_vocab = gpt2.recognise_vocab(data)
     if is_vocab or gpt2.recognise_merges(data):
         if where == "<bytes>":
-            raise FormatError("<bytes>: one of two files of a vocabulary; give its path, or the folder of both")
+            raise FormatError("<bytes>: one of two files of a vocabulary; pass its path, or the folder of both")
         files = where, gpt2.sibling(where, is_vocab=is_vocab)
         return _read_pair(files if is_vocab else files[::-1], pattern, special_tokens)
     if os.path.basename(where) == "vocab.txt":
@@ -224,7 +222,7 @@ def _read_huggingface(
     if not tokenizer_json.recognise(data):
         return None
     if pattern is not None:
-        raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+        raise FormatError(f"{where}: stores its own rules for splitting text; load it without pattern=")
     from fastbpe.formats.huggingface import read_segmented
 
     if read_segmented.recognise(data):

@@ -20,7 +20,7 @@ _MAGIC = (
     (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
 )
 _OF_BOUNDLESS = b"word v1\n"
-_WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
+_WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: pass that folder"
 _PICKLED = (
     "fastbpe unpickles nothing, since a pickle can run any program. If you trust the file, read it in Python as "
     "encoding = pickle.load(file), with tiktoken installed or after fastbpe.install('tiktoken'), and keep "
@@ -36,9 +36,9 @@ def check(data: Buffer, where: str) -> None:
     if head.startswith(_OF_BOUNDLESS):
         name = head.partition(b"\n")[0].decode(errors="replace")
         raise FormatError(
-            f"{where}: a model of the first version of BoundlessBPE ({name!r}), which fastbpe does not run, "
-            "since it joins words while they are made, and may delete tokens; give a model of the second "
-            "version, or train one: "
+            f"{where}: a model of the first version of BoundlessBPE ({name!r}). fastbpe runs only the second "
+            "version: the first joins words while it still merges them, and may delete tokens. Load a model of "
+            "the second version, or train one: "
             'train(superwords="boundless")'
         )
     found = _name(head, data)
@@ -70,7 +70,7 @@ def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
     if head.startswith(b"PK\x03\x04"):
         if b"/data.pkl" in head or b"/version" in head:
             return "a PyTorch file", _WEIGHTS
-        return "a zip archive", "unpack it, and give the vocabulary in it"
+        return "a zip archive", "unpack it, and pass the vocabulary in it"
     if head.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
         if b"tiktoken" in head:
             return "a pickled Encoding of tiktoken", _PICKLED
@@ -108,5 +108,5 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
         if isinstance(value.get(key), (str, dict)):
             return "a JSON message", f"a server answered {key}: {value[key]!r:.200}; download the file again"
     if isinstance(value.get("tokenizer_class"), str) or isinstance(value.get("model_type"), str):
-        return "a model's settings", "give tokenizer.json, or the folder of the model"
+        return "a model's settings", "pass tokenizer.json, or the folder of the model"
     return None

@@ -103,7 +103,7 @@ def sibling(path: str, *, is_vocab: bool) -> str:
     what, other_what = ("the ids", "the merges") if is_vocab else ("the merges", "the ids")
     raise FormatError(
         f"{path}: it holds {what} of a vocabulary, but {' or '.join(tried) or f'a file with {other_what}'} is not "
-        f"beside it; name the two files {VOCAB_FILE} and {MERGES_FILE}, or give their folder"
+        f"beside it; name the two files {VOCAB_FILE} and {MERGES_FILE}, or pass their folder"
     )
 
 
@@ -171,7 +171,7 @@ def parse(
     if pattern is None and known_pattern is None:
         raise FormatError(
             f"{where[1]}: a list of merges does not hold its split pattern, and this one is not a published "
-            f"vocabulary that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
+            f"vocabulary that fastbpe knows; pass its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
             'pattern=...; "none" means no splitting'
         )
     contents = _read(vocab, merges, where)
@@ -356,7 +356,7 @@ def _read_merges(data: bytes, ids: Mapping[bytes, int], where: str) -> list[tupl
             continue
         left, right, merged = _parse_merge(line, ids, f"{where}:{number}")
         if lines_of.setdefault((left, right), number) != number:
-            raise FormatError(f"{where}:{number}: this merge is on line {lines_of[left, right]} already")
+            raise FormatError(f"{where}:{number}: this merge is already on line {lines_of[left, right]}")
         triples.append((left, right, merged))
     return triples
 
@@ -399,7 +399,7 @@ def dump(
         if entries[text] != token_id:
             raise FormatError(
                 f"tokens {token_id} and {entries[text]} are both {tokens[token_id]!r}; {VOCAB_FILE} can hold it "
-                "once only: export it as native"
+                "only once: export it as native"
             )
     for name, token_id in special_tokens.items():
         if name in entries:

@@ -62,7 +62,7 @@ def parse(data: Buffer, where: str) -> Mapped:
             raise FormatError(f"{where}: its section {name!r} ends within a number")
         tables[name].frombytes(sections[name])
     if sum(tables["init_counts"]) != len(tables["init_ids"]):
-        raise FormatError(f"{where}: its sections 'init_counts' and 'init_ids' do not fit each other")
+        raise FormatError(f"{where}: its sections 'init_counts' and 'init_ids' do not match")
     if len(tables["init_counts"]) != tables["new_to_old"].count(-1):
-        raise FormatError(f"{where}: its sections 'init_counts' and 'new_to_old' do not fit each other")
+        raise FormatError(f"{where}: its sections 'init_counts' and 'new_to_old' do not match")
     return Mapped(header["n_old"], **tables)

@@ -93,11 +93,12 @@ def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], 
         left, right = int(match[1]), int(match[2])
         if max(left, right) >= len(tokens):
             raise FormatError(
-                f"{where}:{number}: id {max(left, right)} is made by no merge before; this one makes {len(tokens)}"
+                f"{where}:{number}: no earlier merge makes id {max(left, right)}; this merge makes id "
+                f"{len(tokens)}"
             )
         if lines_of.setdefault((left, right), number) != number:
             raise FormatError(
-                f"{where}:{number}: the pair {left} {right} is on line {lines_of[left, right]} already"
+                f"{where}:{number}: the pair {left} {right} is already on line {lines_of[left, right]}"
             )
         n_bytes += len(tokens[left]) + len(tokens[right])
         if n_bytes > _MAX_BYTES:

@@ -117,7 +117,9 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
-            raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
+            raise FormatError(
+                f"{where}: the size of its section 'merges' is not a multiple of the size of a merge"
+            )
         return model._replace(name=header["name"], training=header["training"], merges=merges, **extras)
     n_special = len(header["special_tokens"])
     if n_special > limits.MAX_SPECIAL_TOKENS:
@@ -133,7 +135,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
                 raise FormatError(f"{where}: it has a section {name!r} that its merges_rule 'merges' does not use")
     sections.pop(_FORMER, None)
     if len(sections["merges"]) % BYTES_PER_MERGE:
-        raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
+        raise FormatError(f"{where}: the size of its section 'merges' is not a multiple of the size of a merge")
     if "spelling" not in header:
         _check_merges(sections, where)
     supermerges = sections.pop("supermerges", None)

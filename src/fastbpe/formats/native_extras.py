@@ -215,7 +215,7 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
     if kind not in SUPERMERGES_KINDS:
         top.fail(f"{kind!r:.60} is not known to this fastbpe", "kind")
     if merges is None or len(merges) % BYTES_PER_MERGE:
-        raise FormatError(f"{where}: its section 'supermerges' does not hold whole merges")
+        raise FormatError(f"{where}: its section 'supermerges' is missing, or does not hold whole merges")
     return {_SUPERMERGES: Supermerges(bytes(merges), kind, pattern)}
 
 

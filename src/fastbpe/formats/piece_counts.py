@@ -174,4 +174,4 @@ def parse(data: Buffer, where: str) -> Counted:
 def _check_sizes(sections: Mapping[str, memoryview], small: str, large: str, where: str) -> None:
     """Raise FormatError unless a table of uint32 has as many rows as one of int64."""
     if len(sections[small]) % 4 or len(sections[large]) != 2 * len(sections[small]):
-        raise FormatError(f"{where}: its sections {small!r} and {large!r} do not fit each other")
+        raise FormatError(f"{where}: its sections {small!r} and {large!r} do not match")

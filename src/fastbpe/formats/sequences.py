@@ -54,7 +54,7 @@ def parse(data: Buffer, where: str) -> SequenceModel:
     check_sections(sections, {"merges"}, where)
     merges = bytes(sections["merges"])
     if len(merges) % _BYTES_PER_PAIR:
-        raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
+        raise FormatError(f"{where}: the size of its section 'merges' is not a multiple of the size of a merge")
     if type(header["base_size"]) is not int:
         raise FormatError(f"{where}: its header has no valid 'base_size'")
     special = header.get("special_tokens", {})

@@ -108,7 +108,7 @@ def _special_names(listed: object, version: object, n: int, where: str) -> list[
                 )
             names.append(name)
     if len(names) > n:
-        raise FormatError(f"{where}: {len(names)} special tokens, where config.default_num_special_tokens is {n}")
+        raise FormatError(f"{where}: {len(names)} special tokens, but config.default_num_special_tokens is {n}")
     names += [_FILLER.format(i) for i in range(len(names), n)]
     if len({*names}) != n:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
@@ -142,7 +142,7 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
     if len({*tokens}) != n:
         first: dict[bytes, int] = {}
         i, token = next((i, token) for i, token in enumerate(tokens) if first.setdefault(token, i) != i)
-        raise FormatError(f"{where}: vocab[{i}]: {token!r:.80} is the token {first[token]} already")
+        raise FormatError(f"{where}: vocab[{i}]: {token!r:.80} is already the token {first[token]}")
     return tokens
 
 

@@ -71,8 +71,8 @@ def parse(
     if pattern is None and known is None:
         raise FormatError(
             f"{where}: a .tiktoken file does not hold its split pattern, and this one is not a published one "
-            f"that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
-            'pattern=..., and its special tokens by special_tokens=...; "none" means no splitting'
+            f"that fastbpe knows; pass its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
+            'pattern=..., and its special tokens as special_tokens=...; "none" means no splitting'
         )
     if known is not None and len(data) != known.file.n_bytes:
         data = bytes(data).replace(b"\r\n", b"\n")
@@ -179,12 +179,12 @@ def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
         token, rank = _parse_line(line, f"{where}:{number}")
         if token in ranks:
             raise FormatError(
-                f"{where}:{number}: token {token!r} is on line {lines_of[ranks[token]]} already; "
+                f"{where}:{number}: token {token!r} is already on line {lines_of[ranks[token]]}; "
                 "re-export the vocabulary"
             )
         if rank in lines_of:
             raise FormatError(
-                f"{where}:{number}: rank {rank} is on line {lines_of[rank]} already; re-export the vocabulary"
+                f"{where}:{number}: rank {rank} is already on line {lines_of[rank]}; re-export the vocabulary"
             )
         ranks[token] = rank
         lines_of[rank] = number
@@ -232,6 +232,6 @@ def check_tokens(tokens: Sequence[bytes], what: str = ".tiktoken") -> None:
     for token_id, token in enumerate(tokens):
         if token and first.setdefault(token, token_id) != token_id:
             raise FormatError(
-                f"tokens {first[token]} and {token_id} are both {token!r}; {what} can hold it once only: "
+                f"tokens {first[token]} and {token_id} are both {token!r}; {what} can hold it only once: "
                 "export it as native"
             )

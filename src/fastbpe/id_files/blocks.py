@@ -25,7 +25,9 @@ def blocks_of(part: Part) -> Iterator[bytes]:
             left -= len(block)
             yield block
         if left:
-            raise FormatError(f"{part.path}: its metadata say {part.n_ids} ids, and it has others; {AGAIN}")
+            raise FormatError(
+                f"{part.path}: its metadata say {part.n_ids} ids, but it has a different number; {AGAIN}"
+            )
         return
     with open(part.path, "rb") as file:
         file.seek(part.start)
@@ -43,7 +45,8 @@ def ends_of(part: Part) -> Iterator[array[int]]:
     for ends in _ends(part):
         for end in ends:
             if end < before:
-                raise FormatError(f"{part.offsets or part.path}: {end} comes after {before}; encode it again")
+                said = f"the ends of documents must not fall, but {end} comes after {before}"
+                raise FormatError(f"{part.offsets or part.path}: {said}; encode it again")
             before = end
         yield ends
 
@@ -109,9 +112,9 @@ class KnownIds:
         for place, token_id in enumerate(map(int, ids), at):
             said = ""
             if token_id < 0:
-                said = "and ids are numbers from 0 up"
+                said = "but ids are at least 0"
             elif n_vocab is not None and token_id >= n_vocab:
-                said = f"and the vocabulary has {n_vocab}"
+                said = f"but the vocabulary has {n_vocab} ids"
             elif token_id in self._without:
                 said = "which has no token in the vocabulary"
             if said:

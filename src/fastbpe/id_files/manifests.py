@@ -138,14 +138,14 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
     """
     if not place.exists():
         return None
-    manifest = read_object(place, SCHEMA, "to encode the shard again, give overwrite=True")
+    manifest = read_object(place, SCHEMA, "to encode the shard again, pass overwrite=True")
     is_clean = not manifest.get("skipped") and manifest.get("errors") == "strict"
     names = _SETTINGS if is_clean else (*_SETTINGS, *_READING)
     differing = [name for name in names if manifest.get(name) != settings[name]]
     if differing:
         said = ", ".join(_SHOWN.get(name, name) for name in differing)
         raise FileExistsError(
-            f"{place}: the shard exists and was made with other settings ({said}); to replace it, give "
+            f"{place}: the shard exists and was made with other settings ({said}); to replace it, pass "
             "overwrite=True"
         )
     for output in manifest["outputs"]:
@@ -153,7 +153,7 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
         if not file.exists() or file.stat().st_size != output["size"]:
             raise FileExistsError(
                 f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
-                "again, give overwrite=True"
+                "again, pass overwrite=True"
             )
     return FilesSummary(
         cast("Path", path),
@@ -176,7 +176,7 @@ def check_hashes(part: Part) -> None:
         file = part.path.with_name(output["path"])
         if (found := sha256_of(file)) != output["sha256"]:
             raise FormatError(
-                f"{file}: its SHA-256 is {found[:16]}…, and {output['sha256'][:16]}… in "
+                f"{file}: its SHA-256 is {found[:16]}…, but {output['sha256'][:16]}… in "
                 f"{part.path.name}{MANIFEST}: it was changed or damaged; encode the shard again"
             )
 
@@ -199,15 +199,15 @@ def check_inputs(part: Part, folder: Path) -> None:
     for described in part.manifest["inputs"]:
         file = folder / described["path"]
         if not file.is_file():
-            raise FormatError(f"{file}: no such file, and {place} names it as an input of the shard")
+            raise FormatError(f"{file}: no such file, but {place} names it as an input of the shard")
         if (size := file.stat().st_size) != described["size"]:
-            raise FormatError(f"{file}: {size} bytes, and {described['size']} in {place}: it has changed since")
+            raise FormatError(f"{file}: {size} bytes, but {described['size']} in {place}: it has changed since")
         part_of_it: AnyPath | FilePart = file
         if (one := described.get("part")) is not None and one["unit"] == "bytes":
             part_of_it = FilePart(file, "text", "", one["start"], one["end"])
         if (found := sha256_of(part_of_it)) != described["sha256"]:
             raise FormatError(
-                f"{part_of_it}: its SHA-256 is {found[:16]}…, and {described['sha256']:.16}… in {place}: it was "
+                f"{part_of_it}: its SHA-256 is {found[:16]}…, but {described['sha256']:.16}… in {place}: it was "
                 "changed after it was encoded"
             )
 

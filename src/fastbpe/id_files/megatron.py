@@ -57,11 +57,11 @@ class MegatronIndex(NamedTuple):
     unit: int
 
     def starts(self, n_ids: int) -> DocumentStarts:
-        """Map the index: an object whose item i is the id at which document i begins."""
+        """Map the index into memory. Item i of the result is the id at which document i begins."""
         return DocumentStarts(self, n_ids)
 
     def check(self, n_ids: int) -> None:
-        """Read all of the index, and raise FormatError unless sequences and documents lie one after another."""
+        """Read all of the index, and raise FormatError unless sequences and documents are consecutive."""
         at = 0
         with open(self.path, "rb") as lengths, open(self.path, "rb") as starts:
             lengths.seek(self.at_lengths)
@@ -72,18 +72,21 @@ class MegatronIndex(NamedTuple):
                 expected = array("q", accumulate((size * self.unit for size in sizes), initial=at))
                 if min(sizes) < 0 or _integers(starts, "q", n) != expected[:-1]:
                     raise FormatError(
-                        f"{self.path}: sequences {first} to {first + n - 1} do not lie one after another in the "
-                        ".bin; write the dataset again"
+                        f"{self.path}: sequences {first} to {first + n - 1} are not consecutive in the .bin "
+                        "file; write the dataset again"
                     )
                 at = expected[-1]
         if at != n_ids * self.unit:
             raise FormatError(
-                f"{self.path}: its sequences have {at // self.unit} ids, and the .bin {n_ids}; get both again"
+                f"{self.path}: its sequences have {at // self.unit} ids, but the .bin file has {n_ids}; copy or "
+                "create both files again"
             )
         before = 0
         for end in self.ends():
             if end < before:
-                raise FormatError(f"{self.path}: a document ends at sequence {end}, and one before it at {before}")
+                raise FormatError(
+                    f"{self.path}: a document ends at sequence {end}, but an earlier one at {before}"
+                )
             before = end
 
     def ends(self) -> Iterator[int]:
@@ -112,8 +115,8 @@ class DocumentStarts:
             return self._n_ids
         if not 0 <= sequence < self._index.n_sequences:
             raise FormatError(
-                f"{self._index.path}: document {document} begins at sequence {sequence} of "
-                f"{self._index.n_sequences}; get the file again"
+                f"{self._index.path}: document {document} begins at sequence {sequence}, but there are "
+                f"{self._index.n_sequences} sequences; get the file again"
             )
         return _at(self._starts, sequence) // self._index.unit
 
@@ -139,12 +142,12 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
             file.seek(len(MEGATRON_MAGIC))
         version = _number(file)
         if version != 1:
-            raise FormatError(f"{path}: Megatron's index in version {version}; fastbpe reads version 1")
+            raise FormatError(f"{path}: a Megatron index of version {version}; fastbpe reads version 1")
         code = _number(file) if is_old else _number(file, 1)
         dtype = _CODES.get(code, "")
         if dtype not in id_bytes:
             said = f"{dtype} and no ids" if dtype else f"items of the unknown type {code}"
-            raise FormatError(f"{path}: it says that its .bin holds {said}; give a dataset of integers")
+            raise FormatError(f"{path}: it says that its .bin holds {said}; pass a dataset of integers")
         size = _number(file) if is_old else id_bytes[dtype]
         n = _number(file)
         n_sizes = _number(file) if is_old else n

@@ -128,16 +128,16 @@ def _parts_of(paths: Sequence[Path_]) -> list[Part]:
             warnings.warn(said, FormatWarning, stacklevel=3)
         parts += found
     if not parts:
-        raise ValueError("no files to merge: give a path, or a list of paths")
+        raise ValueError("no files to merge: pass a path, or a list of paths")
     return parts
 
 
 def _check_output(out: Path, parts: Sequence[Part]) -> None:
     """Make all checks that are possible before ids are read."""
     if out.suffix not in SUFFIXES:
-        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
+        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
     if out.is_dir():
-        raise IsADirectoryError(f"{out} is a folder; give the path of a file")
+        raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
     if not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
     if out.suffix in TABLES:

@@ -170,7 +170,7 @@ def find_set(
             raise FileNotFoundError(errno.ENOENT, "no .bin or .npy file of ids in this folder", str(place))
         if len(sets) > 1:
             names = ", ".join(sorted(output.name for output, _ in sets))
-            raise FormatError(f"{place}: files of several sets ({names}): give the path of one of them")
+            raise FormatError(f"{place}: files of several sets ({names}): pass the path of one of them")
     elif place.suffix not in suffixes:
         if place.suffix in TABLES:
             raise FormatError(
@@ -186,10 +186,10 @@ def find_set(
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
         if len(sets) > 1:
             counts = " and of ".join(str(n) for _, n in sorted(sets))
-            raise FormatError(f"{place}: shards of {counts} lie side by side: move one set elsewhere")
+            raise FormatError(f"{place}: sets of {counts} shards are in one folder: move one set elsewhere")
     (output, n), found = next(iter(sets.items()))
     if strange := [path for index, path in found.items() if n and index >= n]:
-        raise FormatError(f"{strange[0]}: no shard of {n}; shards are numbered from 0")
+        raise FormatError(f"{strange[0]}: not one of {n} shards, which are numbered 0 to {n - 1}")
     return output, n, found
 
 
@@ -228,7 +228,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     start, said, n_said, index = _header(path, about)
     if about:
         if said is not None and about["dtype"] != said:
-            raise FormatError(f"{described}: the dtype is {about['dtype']}, and {said} in {path.name}; {_AGAIN}")
+            raise FormatError(f"{described}: the dtype is {about['dtype']}, but {said} in {path.name}; {_AGAIN}")
         said = about["dtype"]
     if said is not None and said not in READABLE:
         raise FormatError(f"{described}: the dtype is {said!r}, not one of {', '.join(READABLE)}")
@@ -239,18 +239,18 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
         said = dtype
     dtype = dtype or said
     if dtype is None:
-        raise ValueError(f"{path}: nothing beside it says the dtype of the ids; give dtype=, such as 'uint16'")
+        raise ValueError(f"{path}: nothing beside it says the dtype of the ids; pass dtype=, such as 'uint16'")
     size = READABLE[dtype][0]
     n_bytes = path.stat().st_size - start
     n_ids, rest = divmod(n_bytes, size)
     if rest:
         raise FormatError(f"{path}: {n_bytes} bytes are not a whole number of {dtype} ids; {_AGAIN}")
     if n_said is not None and n_said != n_ids:
-        raise FormatError(f"{path}: its header says {n_said} ids, and {n_ids} follow; {_AGAIN}")
+        raise FormatError(f"{path}: its header says {n_said} ids, but {n_ids} follow; {_AGAIN}")
     if not about:
         return Part(path, dtype, start, n_ids, 1 if index is None else index.n_documents, None, index=index)
     if about["count"] != n_ids:
-        raise FormatError(f"{described}: it says {about['count']} ids, and {path.name} has {n_ids}; {_AGAIN}")
+        raise FormatError(f"{described}: it says {about['count']} ids, but {path.name} has {n_ids}; {_AGAIN}")
     offsets = path.with_name(about["offsets"])
     _check_offsets(offsets, n_ids, about["documents"], described.name)
     return Part(path, dtype, start, n_ids, about["documents"], offsets, about, _manifest(path, about))
@@ -272,7 +272,9 @@ def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int 
             return LLMC_BYTES, *found, None
     if about:
         if about.get("header") is not None:
-            raise FormatError(f"{path}: the header of {about['header']} is missing, which {path.name}.json names")
+            raise FormatError(
+                f"{path}: it lacks the {about['header']} header that {path.name}.json says it has; {_AGAIN}"
+            )
         return 0, None, None, None
     beside_it = path.with_suffix(".idx")
     if is_megatron_index(beside_it):
@@ -305,8 +307,8 @@ def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
     if bool(part.fingerprint) != bool(first.fingerprint):
         told, untold = (part, first) if part.fingerprint else (first, part)
         raise FormatError(
-            f"{untold.path}: nothing says the tokenizer that made its ids, and {told.path.name} has one: encode "
-            "both alike, or keep them apart"
+            f"{untold.path}: no file says which tokenizer made its ids, but {told.path.name} names one: encode "
+            "both in the same way, or keep them apart"
         )
     for name, one, other in (
         ("tokenizer", first.fingerprint, part.fingerprint),
@@ -317,8 +319,8 @@ def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
     ):
         if one != other:
             raise FormatError(
-                f"{part.path}: its {name} is {_short(other)}, and {_short(one)} in {first.path.name}: "
-                "encode both alike, or keep them apart"
+                f"{part.path}: its {name} is {_short(other)}, but {_short(one)} in {first.path.name}: "
+                "encode both in the same way, or keep them apart"
             )
 
 
@@ -331,14 +333,16 @@ def _check_offsets(path: Path, n_ids: int, n_documents: int, said_by: str) -> No
     size, expected = path.stat().st_size, OFFSET_BYTES * (n_documents + 1)
     if size != expected:
         raise FormatError(
-            f"{path}: {size} bytes, where the {n_documents} documents of {said_by} take {expected}; {_AGAIN}"
+            f"{path}: it has {size} bytes, but the {n_documents} documents of {said_by} need {expected}; {_AGAIN}"
         )
     with open(path, "rb") as file:
         first = read_offset(file)
         file.seek(-OFFSET_BYTES, os.SEEK_END)
         last = read_offset(file)
     if first != 0 or last != n_ids:
-        raise FormatError(f"{path}: it goes from {first} to {last}, not from 0 to {n_ids}; {_AGAIN}")
+        raise FormatError(
+            f"{path}: its offsets run from {first} to {last}, but should run from 0 to {n_ids}; {_AGAIN}"
+        )
 
 
 def read_offset(file: IO[bytes]) -> int:
@@ -362,14 +366,14 @@ def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     ):
         if manifest[name] != about.get(other):
             raise FormatError(
-                f"{place}: its {name} is {manifest[name]!r:.70}, and {about.get(other)!r:.70} in "
+                f"{place}: its {name} is {manifest[name]!r:.70}, but {about.get(other)!r:.70} in "
                 f"{path.name}.json; encode the shard again"
             )
     for output in manifest["outputs"]:
         file = path.with_name(output["path"])
         if (size := file.stat().st_size) != output["size"]:
             raise FormatError(
-                f"{file}: {size} bytes, and {output['size']} in {place.name}; encode the shard again"
+                f"{file}: {size} bytes, but {output['size']} in {place.name}; encode the shard again"
             )
     named = shard_of(path)
     if named is not None and named[1:] != (manifest["shard"], manifest["shards"]):
@@ -384,7 +388,7 @@ def _npy_header(path: Path) -> tuple[int, str, int]:
     with open(path, "rb") as file:
         magic = file.read(8)
         if magic[:6] != _NPY_MAGIC or magic[6:] not in (b"\x01\x00", b"\x02\x00", b"\x03\x00"):
-            raise FormatError(f"{path}: no .npy file: it begins with {magic!r}")
+            raise FormatError(f"{path}: not a .npy file: it begins with {magic!r}")
         n_bytes = 2 if magic[6] == 1 else 4
         length = int.from_bytes(file.read(n_bytes), "little")
         header = file.read(min(length, _MAX_NPY_HEADER))
@@ -397,6 +401,6 @@ def _npy_header(path: Path) -> tuple[int, str, int]:
             raise ValueError
     except (ValueError, SyntaxError, KeyError, TypeError, IndexError, RecursionError, MemoryError):
         raise FormatError(
-            f"{path}: no one-dimensional array of integers, little-endian; its header is {header[:100]!r}"
+            f"{path}: not a one-dimensional array of little-endian integers; its header is {header[:100]!r}"
         ) from None
     return 8 + n_bytes + length, f"{kind}{bits}", n_ids

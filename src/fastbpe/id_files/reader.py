@@ -146,7 +146,7 @@ class StoredIds(Sequence[Any]):
             return [self[i] for i in range(*index.indices(self.n_documents))]
         i = index + self.n_documents if index < 0 else index
         if not 0 <= i < self.n_documents:
-            raise IndexError(f"document {index} of {self.n_documents}")
+            raise IndexError(f"document index {index} is out of range: there are {self.n_documents} documents")
         part = bisect_right(self._first_documents, i) - 1
         return self._given(self._document(part, i - self._first_documents[part]))
 
@@ -174,7 +174,7 @@ class StoredIds(Sequence[Any]):
         """
         start, end = integer("start", start), self.n_ids if end is None else integer("end", end)
         if not 0 <= start <= end <= self.n_ids:
-            raise IndexError(f"ids {start} to {end} of {self.n_ids}")
+            raise IndexError(f"ids {start} to {end} are out of range: there are {self.n_ids} ids")
         return self._given(self._range(start, end))
 
     def span(self, index: int) -> tuple[int, int]:
@@ -195,7 +195,7 @@ class StoredIds(Sequence[Any]):
         """
         index = integer("index", index)
         if not 0 <= index < self.n_documents:
-            raise IndexError(f"document {index} of {self.n_documents}")
+            raise IndexError(f"document index {index} is out of range: there are {self.n_documents} documents")
         part = bisect_right(self._first_documents, index) - 1
         start, end = self._offsets(part, index - self._first_documents[part])
         return self._first_ids[part] + start, self._first_ids[part] + end
@@ -228,9 +228,9 @@ class StoredIds(Sequence[Any]):
         n, length = integer("n", n), integer("length", length)
         seed = seed if isinstance(seed, str) else integer("seed", seed)
         if not 1 <= length <= self.n_ids:
-            raise ValueError(f"length={length}: a window has from 1 id to all {self.n_ids}")
+            raise ValueError(f"length={length}: must be from 1 to the number of ids, {self.n_ids}")
         if n < 0:
-            raise ValueError(f"n={n}: give a number of windows from 0 up")
+            raise ValueError(f"n={n}: must be a number of windows, at least 0")
         places = random.Random(seed)
         starts = [places.randrange(self.n_ids - length + 1) for _ in range(n)]
         windows = [self._range(start, start + length) for start in starts]
@@ -259,7 +259,8 @@ class StoredIds(Sequence[Any]):
         start, end = offsets[i], offsets[i + 1]
         if not 0 <= start <= end <= one.n_ids:
             raise FormatError(
-                f"{one.offsets or one.path}: document {i} goes from {start} to {end}, of {one.n_ids} ids"
+                f"{one.offsets or one.path}: document {i} goes from id {start} to {end}, but there are "
+                f"{one.n_ids} ids"
             )
         return start, end
 
@@ -285,7 +286,7 @@ class StoredIds(Sequence[Any]):
             one = self._parts[part]
             ids = _view(one.path, one.start, self.dtype)
             if len(ids) != one.n_ids:
-                raise FormatError(f"{one.path}: {len(ids)} ids, which were {one.n_ids} when it was opened")
+                raise FormatError(f"{one.path}: {len(ids)} ids, but {one.n_ids} when it was opened")
             mapped = ids, _offsets_of(one)
         maps[part] = mapped
         while len(maps) > _MAX_MAPPED:

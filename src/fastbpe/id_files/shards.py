@@ -63,7 +63,9 @@ def checked_shard(shard: object) -> Shard:
             raise TypeError
         index, n = (integer("shard", number) for number in shard)
     except (TypeError, ValueError):
-        raise TypeError(f"shard={shard!r}: give (number of the shard, number of all), such as (0, 4)") from None
+        raise TypeError(
+            f"shard={shard!r}: must be (number of the shard, number of shards), such as (0, 4)"
+        ) from None
     if not 0 <= index < n:
         raise ValueError(
             f"shard=({index}, {n}): there is no such shard; shards of {n} are numbered from 0 to {n - 1}"
@@ -248,7 +250,7 @@ def write_shard(
     started = time.perf_counter()
     path = shard_path(as_path(out), number := checked_shard(shard))
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
+        raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
     if isinstance(path, Path) and not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(path.parent))
     settings = manifests.settings_of(job, number, "")

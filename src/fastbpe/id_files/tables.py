@@ -40,7 +40,7 @@ def read_about(path: Path) -> dict[str, Any]:
         if kinds != [about["dtype"]]:
             raise FormatError(f"{path}: no column {_COLUMN!r} of lists of {about['dtype']}; {_AGAIN}")
         if n_rows is not None and n_rows != about["documents"]:
-            raise FormatError(f"{path}: {n_rows} rows, and its metadata say {about['documents']}; {_AGAIN}")
+            raise FormatError(f"{path}: {n_rows} rows, but its metadata say {about['documents']}; {_AGAIN}")
         return about  # type: ignore[no-any-return]
 
 

@@ -65,7 +65,7 @@ cdef class Methods:
                 self._matchers_of_all = encoder._matchers(self._all_special, ())
             return encoder._to_list(text, self._matchers_of_all[0], self._matchers_of_all[1], None)
         raise SpecialTokenError(
-            f'allowed_special={allowed_special!r} is not understood: give "all", "none", "none_raise" or a set'
+            f'allowed_special={allowed_special!r} is not understood: pass "all", "none", "none_raise" or a set'
         )
 
     def _decode(self, ids):

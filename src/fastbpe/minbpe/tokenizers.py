@@ -150,7 +150,7 @@ class Tokenizer(Methods):
                 print(f"merge {i + 1}/{n_merges}: {made} had {count} occurrences")
         if len(learned) < n_merges:
             raise TrainingError(
-                f"no pair is left after {len(learned)} merges of {n_merges}: give more text, or ask for fewer"
+                f"no pair is left after {len(learned)} merges of {n_merges}: train on more text, or ask for fewer"
             )
         self.merges = merges
         self.vocab = vocab
@@ -288,7 +288,7 @@ class GPT4Tokenizer(RegexTokenizer):
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Raise NotImplementedError: the merges are given."""
-        raise NotImplementedError("GPT4Tokenizer is trained already; train a RegexTokenizer")
+        raise NotImplementedError("GPT4Tokenizer is already trained; train a RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
         """Raise NotImplementedError: a `.model` file cannot hold the ids of the bytes."""

@@ -104,7 +104,7 @@ class _Characters(dict[int, str]):
 def checked_charsmap(charsmap: bytes) -> bytes:
     """Return a charsmap. Raises FormatError if it is empty or damaged, or a target is not UTF-8."""
     if not charsmap:
-        raise FormatError("precompiled_charsmap: it is empty")
+        raise FormatError("precompiled_charsmap is empty")
     Normalizer(charsmap, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False)
     try:
         charsmap[4 + int.from_bytes(charsmap[:4], "little") :].decode()

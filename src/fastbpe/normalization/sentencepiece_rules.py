@@ -182,7 +182,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
             )
         rules[source] = _characters(fields[1], f"{where}:{number}") if len(fields) > 1 else ""
     if not rules:
-        raise FormatError(f"{where}: no line holds a rule; for no rules, give the name identity")
+        raise FormatError(f"{where}: no line holds a rule; for no rules, pass the name identity")
     return rules
 
 
@@ -211,7 +211,7 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
     """
     for source, target in rules.items():
         if source == target:
-            raise ValueError(f"normalization rules: one makes {source!r} of itself; without it the same happens")
+            raise ValueError(f"normalization rules: the rule for {source!r} changes nothing; leave it out")
     positions: dict[str, int] = {}
     n_bytes = 0
     targets = sorted(set(rules.values()))
@@ -220,7 +220,7 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
         n_bytes += len(target.encode()) + 1
     sources = sorted(rules)
     if not sources or not sources[0] or "\0" in "".join(sources):
-        raise ValueError("normalization rules: each is for one character or more, and none of them a NUL")
+        raise ValueError("normalization rules: each must replace at least one character, and no NUL")
     trie = build_trie(sources, [positions[rules[source]] for source in sources])
     return struct.pack("<I", len(trie)) + trie + "\0".join([*targets, ""]).encode()
 

@@ -305,7 +305,7 @@ def _own_paths(name: str) -> list[str]:
 
 
 def find_local(name: str, revision: str = "main") -> str:
-    """Find what `unpublished_path` finds.
+    """Return the path of a vocabulary as `unpublished_path` does, or raise an error if there is none.
 
     Raises:
         VocabularyNotFoundError: there is no such vocabulary; its `looked_at` lists the places.
@@ -316,7 +316,7 @@ def find_local(name: str, revision: str = "main") -> str:
     if "/" in name:
         way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
     else:
-        way_out = "give a folder, or ORG/NAME, a repository on huggingface.co"
+        way_out = "pass a folder, or ORG/NAME, a repository on huggingface.co"
     at = "" if revision == "main" else f" at revision {revision!r}"
     repository = _repository(name)
     error = VocabularyNotFoundError(

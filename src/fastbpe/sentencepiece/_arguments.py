@@ -31,7 +31,7 @@ def int32(name: str, value: Any) -> int:
             return number
     except TypeError:
         pass
-    raise ArgumentTypeError(f"{name}={value!r:.80}: give an int of 32 bits")
+    raise ArgumentTypeError(f"{name}={value!r:.80}: must be a 32-bit int")
 
 
 def checked_ids(ids: Any) -> Any:

@@ -107,7 +107,7 @@ def _check_items(input: Any) -> None:
     if not is_empty and not hasattr(input, "__getitem__"):
         raise not_integers()
     if not is_empty and isinstance(input, Mapping) and 0 not in input:
-        raise MissingItemError(f"the input is a {type(input).__name__} without the key 0: give a list of ids")
+        raise MissingItemError(f"the input is a {type(input).__name__} without the key 0: pass a list of ids")
 
 
 def _is_sequence(value: Any) -> bool:

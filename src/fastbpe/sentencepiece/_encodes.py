@@ -401,7 +401,7 @@ def _check_sampling(nbest_size: Any, alpha: Any) -> tuple[int, float]:
     try:
         return n, float(alpha if hasattr(alpha, "__float__") else index(alpha))
     except TypeError:
-        raise ArgumentTypeError(f"alpha={alpha!r:.80}: give a number") from None
+        raise ArgumentTypeError(f"alpha={alpha!r:.80}: must be a number") from None
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -409,4 +409,4 @@ def _flag(name: str, value: Any) -> bool:
         return value
     if value is None or hasattr(value, "__bool__"):
         return bool(value)
-    raise ArgumentTypeError(f"{name}={value!r}: give True or False")
+    raise ArgumentTypeError(f"{name}={value!r}: must be True or False")

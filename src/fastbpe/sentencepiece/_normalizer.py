@@ -141,7 +141,7 @@ def _spec(message: bytes) -> Spec:
 
 def _flag(name: str, value: Any) -> bool:
     if not hasattr(value, "__bool__"):
-        raise ArgumentTypeError(f"{name}={value!r}: give True or False")
+        raise ArgumentTypeError(f"{name}={value!r}: must be True or False")
     return bool(value)
 
 
@@ -190,7 +190,7 @@ def _listed(norm_map: Any) -> dict[str, str]:
             raise ArgumentError(f"INVALID_ARGUMENT: norm_map: {error.object!r:.60} is not UTF-8") from None
         except (TypeError, ValueError):
             raise ArgumentTypeError(
-                f"norm_map is a list of (text, what it becomes); {pair!r} is no such pair"
+                f"norm_map is a list of (text, what it becomes); {pair!r} is not such a pair"
             ) from None
         if source in rules:
             raise ArgumentError(f"INVALID_ARGUMENT: Duplicate source string in map: {source}")

@@ -67,8 +67,8 @@ class SentencePieceProcessor(Encodes, Decodes):
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
         """Normalize a text, or each text of a list, as `encode` does before it merges.
 
-        with_offsets: return (text, offsets). offsets: for each character of the result and for its end, the
-            position in the given text that it comes from; for bytes, for each byte.
+        with_offsets: return (text, offsets). For each character of the result (for bytes: each byte), and for its
+            end, offsets has the position in the given text from which it comes.
         """
         if self._model is None and not with_offsets and isinstance(input, (str, bytes)):
             return type(input)()

@@ -17,7 +17,7 @@ def set_random_generator_seed(seed: int, /) -> None:
     """
     number = whole_number(seed)
     if not 0 <= number < 1 << 32:
-        raise ArgumentTypeError(f"seed={number}: give 0 to 2**32 - 1")
+        raise ArgumentTypeError(f"seed={number}: must be 0 to 2**32 - 1")
     _stream.seed(number)
 
 

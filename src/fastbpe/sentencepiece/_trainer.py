@@ -119,14 +119,14 @@ def _train(
         raise SpecError("minloglevel is not an integer", "[absl::SimpleAtoi(value, &v)] ")
     if iterator is not None and not isinstance(iterator, Iterator):
         raise ArgumentTypeError(
-            f"give iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
+            f"pass iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
         )
     used = {name: value for name, value in options.items() if name not in (*_DEPRECATED, "minloglevel")}
     checked = CodePointOptions.of(used, normalizer, MODEL_TYPES, default_type=None)
     trainer = checked.trainer
     if (iterator is None) != bool(trainer["input"]):
         raise SpecError(
-            "give sentences either as input or as sentence_iterator",
+            "pass sentences either as input or as sentence_iterator",
             "SentenceIterator and trainer_spec.input() must be exclusive.",
         )
     if (writer is None) != bool(trainer["model_prefix"]):
@@ -136,7 +136,7 @@ def _train(
         )
     if cut is not None and trainer["pretokenization_delimiter"]:
         raise SpecError(
-            "give either a pretokenizer or a pretokenization_delimiter",
+            "pass either a pretokenizer or a pretokenization_delimiter",
             "pretokenizer callback and pretokenization_delimiter cannot be set simultaneously.",
         )
     model_type = trainer["model_type"]

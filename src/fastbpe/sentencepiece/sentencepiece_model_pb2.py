@@ -68,12 +68,12 @@ class _Enum:
         for name, value in self._numbers.items():
             if value == number:
                 return name
-        raise ValueError(f"{number} is no value of this enum: {self._numbers}")
+        raise ValueError(f"{number} is not a value of this enum: {self._numbers}")
 
     def Value(self, name: str) -> int:
         """Return the number of a name. Raises ValueError if there is no such name."""
         if name not in self._numbers:
-            raise ValueError(f"{name!r} is no name of this enum: {', '.join(self._numbers)}")
+            raise ValueError(f"{name!r} is not a member of this enum: {', '.join(self._numbers)}")
         return self._numbers[name]
 
     def keys(self) -> list[str]:

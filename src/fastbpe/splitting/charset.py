@@ -191,7 +191,7 @@ def _show(code_point: int) -> str:
 def _without_surrogates(ranges: Iterable[Range]) -> Iterator[Range]:
     for low, high in ranges:
         if low > high or low < 0 or high > MAX_CODE_POINT:
-            raise ValueError(f"({low:#x}, {high:#x}) is not a range; give (low, high) within 0..0x10FFFF")
+            raise ValueError(f"({low:#x}, {high:#x}) is not a range; pass (low, high) within 0..0x10FFFF")
         if low < FIRST_SURROGATE:
             yield low, min(high, FIRST_SURROGATE - 1)
         if high > LAST_SURROGATE:

@@ -134,7 +134,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def referenced_groups(node: Node) -> frozenset[int]:
-    """Return the numbers of the groups that back-references name."""
+    """Return the numbers of the groups that a back-reference refers to."""
     if isinstance(node, Backreference):
         return frozenset((node.index,))
     return frozenset().union(*map(referenced_groups, children(node)))

@@ -161,7 +161,7 @@ class _Translation:
             CharSet.property(found[1])
         except KeyError:
             self.refuse(
-                f"{found[1]!r} is not a property that fastbpe knows", "give a general category or a script"
+                f"{found[1]!r} is not a property that fastbpe knows", "pass a general category or a script"
             )
         self.give(found[0], found[0])
 

@@ -223,7 +223,7 @@ class _Parser:
         if isinstance(atom, Look | Anchor | WordBoundary):
             cursor.fail(
                 start,
-                "what stands before consumes nothing, so it cannot be repeated",
+                "the part before it consumes nothing, so it cannot be repeated",
                 "leave the quantifier out",
             )
         mode = Mode.POSSESSIVE if cursor.eat("+") else Mode.LAZY if cursor.eat("?") else Mode.GREEDY

@@ -96,7 +96,7 @@ def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = 
     """Learn ranks from a text: the most frequent pair, the first of equals, becomes the next token.
 
     Raises:
-        ValueError: vocab_size is below 256, or no pair is left before it is reached.
+        ValueError: vocab_size is below 256, or the pairs run out before vocab_size is reached.
     """
     if vocab_size < N_BYTES:
         raise TrainingError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
@@ -105,7 +105,7 @@ def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = 
     while len(ranks) < vocab_size:
         counts = Counter(pair for word in words for pair in pairwise(word))
         if not counts:
-            raise TrainingError(f"no pair is left after {len(ranks)} tokens: give more text, or ask for fewer")
+            raise TrainingError(f"no pair is left after {len(ranks)} tokens: train on more text, or ask for fewer")
         best = max(counts, key=counts.__getitem__)
         ranks[b"".join(best)] = len(ranks)
         words = [_merged(word, best) for word in words]

@@ -288,7 +288,7 @@ cdef class Methods(Encoder):
         for i, token in enumerate(tokens):
             yield_gil_at(i)
             if not 0 <= operator.index(token) < 1 << 32:
-                return OverflowError(f"id {token} is out of range: ids are integers of 32 bits without a sign")
+                return OverflowError(f"id {token} is out of range: ids are unsigned 32-bit integers")
         for i, token in enumerate(tokens):
             yield_gil_at(i)
             try:
@@ -301,7 +301,7 @@ cdef class Methods(Encoder):
 cdef object _forbidden(object allowed, object disallowed):
     """Return the special tokens that a call forbids, as `SpecialTokens.choose` takes them: "all" or a set."""
     if isinstance(allowed, str) and allowed != ALL:
-        raise TypeError(f'allowed_special={allowed!r}: give "all" or a set of special tokens')
+        raise TypeError(f'allowed_special={allowed!r}: pass "all" or a set of special tokens')
     if not disallowed:
         return NOTHING
     if isinstance(disallowed, str) and disallowed == ALL:

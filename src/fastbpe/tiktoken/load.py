@@ -170,7 +170,10 @@ def data_gym_to_mergeable_bpe_ranks(
         ranks |= {token: i for token, i in expected.items() if len(token) == 1}
     if ranks != expected:
         token, rank = min(ranks.items() ^ expected.items(), key=lambda item: item[1])
-        raise CheckError(f"{vocab_bpe_file} and {encoder_json_file} differ, first in token {token!r}, id {rank}")
+        raise CheckError(
+            f"{vocab_bpe_file} and {encoder_json_file} differ; the first difference is at token {token!r}, id "
+            f"{rank}"
+        )
     return ranks
 
 

@@ -47,7 +47,7 @@ def to_arrow(
         return _lists(pyarrow, numpy, ids, numpy.frombuffer(offsets, numpy.int64), array)
 
     if isinstance(texts, (str, bytes)):
-        raise TypeError("texts must be a list of texts, not one text: give [text]")
+        raise TypeError("texts must be a list of texts, not one text: pass [text]")
     if isinstance(texts, pyarrow.ChunkedArray):
         chunks = [encoded(_as_strings(pyarrow, chunk)) for chunk in texts.chunks]
         kinds = {chunk.type for chunk in chunks}

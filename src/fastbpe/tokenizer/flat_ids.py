@@ -57,7 +57,7 @@ def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
     if not places or places[0] != 0 or places[-1] != len(ids):
         told = f"go from {places[0]} to {places[-1]}" if places else "are empty"
         raise ValueError(
-            f"offsets must go from 0 to {len(ids)}, the number of ids; they {told}. For a part of a batch, give "
+            f"offsets must go from 0 to {len(ids)}, the number of ids; they {told}. For a part of a batch, pass "
             "ids[offsets[a]:offsets[b]] and offsets[a:b + 1] - offsets[a]"
         )
     flat = _native(ids)

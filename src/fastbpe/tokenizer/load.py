@@ -70,7 +70,7 @@ def load(
     [256]
     """
     if special_tokens is not None and _holds_sequences(path_or_bytes):
-        raise FormatError("special_tokens= is for text, and this is a tokenizer of sequences of integers")
+        raise FormatError("special_tokens= is for text, but this is a tokenizer of sequences of integers")
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
         base = load(path_or_bytes, pattern=pattern, cache_bytes=cache_bytes)
         return base.with_special_tokens(special_tokens)
@@ -106,7 +106,7 @@ def _load_sequences(source: Any, pattern: PatternLike) -> Tokenizer:
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer  # here: few programs need it
 
     if pattern is not None:
-        raise FormatError("pattern= is for text, and this is a tokenizer of sequences of integers; leave it out")
+        raise FormatError("pattern= is for text, but this is a tokenizer of sequences of integers; leave it out")
     return cast("Tokenizer", SequenceTokenizer.load(source))
 
 

@@ -93,7 +93,7 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
     if out is None:
         return wanted
     if out.dtype != wanted:
-        raise ValueError(f"out has the dtype {out.dtype}, not {wanted}: leave dtype= out, or give another array")
+        raise ValueError(f"out has the dtype {out.dtype}, not {wanted}: leave dtype= out, or pass another array")
     if out.ndim != 1 or not out.flags.writeable:
         raise ValueError(f"out must be a writable array of one dimension; it has the shape {out.shape}")
     return wanted
@@ -120,7 +120,7 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
         ValueError: `out` is too small, or the dtype cannot hold an id; nothing is written then.
     """
     if out is not None and len(ids) > len(out):
-        raise ValueError(f"out has room for {len(out)} ids, and the text has {len(ids)}: give a larger array")
+        raise ValueError(f"out has room for {len(out)} ids, and the text has {len(ids)}: pass a larger array")
     greatest = numpy.iinfo(wanted).max
     if n_vocab - 1 > greatest and len(ids) and int(ids.max()) > greatest:
         at = int((ids > greatest).argmax())

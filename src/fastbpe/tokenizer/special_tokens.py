@@ -193,7 +193,7 @@ class SpecialTokens:
         if isinstance(names, str):
             if names == "all":
                 return self.set
-            raise ValueError(f'{argument}={names!r}: give "all" or a set of special tokens')
+            raise ValueError(f'{argument}={names!r}: pass "all" or a set of special tokens')
         if isinstance(names, frozenset):
             return names
         if isinstance(names, Collection):
@@ -393,8 +393,8 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
             continue
         if vocabulary.has(token_id):
             raise SpecialTokenError(
-                f"special token {name!r} has the id {token_id}, which the vocabulary gives to another "
-                f"token; the first free id is {vocabulary.n_ids}"
+                f"special token {name!r} has the id {token_id}, which another token of the "
+                f"vocabulary has; the first free id is {vocabulary.n_ids}"
             )
         ordinary = None if may_share else vocabulary.find(name.encode())
         if ordinary is not None:

@@ -1465,7 +1465,7 @@ class Tokenizer(Encoder):
           only one beside "native" for superwords of whole words.
 
         Args:
-            path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", a
+            path: file to write; for "gpt2" a folder, which is created if it does not exist. For "huggingface", a
                 path without `.json` is a folder for transformers, with a tokenizer_config.json beside the
                 tokenizer.json. The folder above must exist.
             format: one of the formats, or None.

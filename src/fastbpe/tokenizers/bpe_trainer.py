@@ -45,7 +45,7 @@ class BpeTrainer(Trainer):
     """Options of the training of a BPE.
 
     Args:
-        vocab_size: tokens to end with, with the special tokens and the alphabet.
+        vocab_size: target vocabulary size, including special tokens and the alphabet.
         min_frequency: occurrences below which a pair is not merged.
         show_progress: show a bar on a terminal.
         progress_format: "indicatif": a bar; "json": lines of JSON on stderr with stage, current and total, also
@@ -95,7 +95,7 @@ class BpeTrainer(Trainer):
         self.end_of_word_suffix = end_of_word_suffix
         self.max_token_length = max_token_length
 
-    vocab_size = option("vocab_size", "Tokens to end with.", number)
+    vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
     min_frequency = option("min_frequency", "Occurrences below which a pair is not merged.", number)
     show_progress = option("show_progress", "Show a bar on a terminal.", lambda value: of_type(value, bool))
     progress_format = option("progress_format", "Form of the progress.", _progress_format)
@@ -108,7 +108,7 @@ class BpeTrainer(Trainer):
         "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
     )
     end_of_word_suffix = option(
-        "end_of_word_suffix", "Text behind the last character of a word, or None.", text_or_none
+        "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
     )
     max_token_length = option("max_token_length", "Length from which no token is made, or None.", number_or_none)
 

@@ -99,10 +99,10 @@ class Component:
         values = {**cls.defaults, **{key: described[key] for key in cls.fields if key in described}}
         missing = [key for key in cls.fields if key not in values]
         if missing:
-            raise FormatError(f"{cls.kind}: it has no {missing[0]!r}")
+            raise FormatError(f"{cls.kind}: {missing[0]!r} is missing")
         for key, option in cls.checked.items():
             if not is_value(option, values[key]):
-                raise FormatError(f"{cls.kind}: {values[key]!r:.60} is no {option} that {key!r} can be")
+                raise FormatError(f"{cls.kind}: {key!r} must be a valid {option}, not {values[key]!r:.60}")
         made = cls.__new__(cls)
         try:
             made._set(**{key: values[key] for key in cls.fields})

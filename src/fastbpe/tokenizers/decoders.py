@@ -251,7 +251,7 @@ class CTC(Decoder):
     Args:
         pad_token: text of padding.
         word_delimiter_token: text between words.
-        cleanup: make that a space, and leave spaces out before punctuation and English short forms.
+        cleanup: make that a space, and remove spaces before punctuation and English contractions.
     """
 
     kind = "CTC"

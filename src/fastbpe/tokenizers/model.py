@@ -131,7 +131,7 @@ def taken(vocab: Any) -> dict[str, int]:
         vocab = {of_type(token, str): index(its_id) for token, its_id in vocab.items()}
     ids = sorted(vocab.values())
     if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
-        raise TypeError("an id does not fit in 32 bits without a sign")
+        raise TypeError("an id must fit in 32 bits, and not be negative")
     return dict(sorted(vocab.items(), key=itemgetter(1)))
 
 

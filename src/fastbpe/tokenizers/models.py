@@ -55,7 +55,7 @@ class BPE(CachingModel):
         end_of_word_suffix: text after the last character of a word.
         fuse_unk: one unknown token for several characters.
         byte_fallback: tokens for the bytes of unknown characters.
-        ignore_merges: a piece that is a token becomes it, whatever its merges make.
+        ignore_merges: if a whole piece is in the vocabulary, use that token and skip the merges.
         cache_capacity: without effect: fastbpe has its own caches.
         Other options have no effect, and cause a warning.
 

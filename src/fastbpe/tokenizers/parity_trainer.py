@@ -126,7 +126,7 @@ class ParityBpeTrainer:
         "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
     )
     end_of_word_suffix = option(
-        "end_of_word_suffix", "Text behind the last character of a word, or None.", text_or_none
+        "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
     )
     max_token_length = option("max_token_length", "Length from which no token is made, or None.", number_or_none)
 
@@ -146,7 +146,7 @@ class ParityBpeTrainer:
         dev_iterators: Sequence[Iterable[Any]] | None = None,
         ratio: Sequence[float] | None = None,
     ) -> None:
-        """Learn a vocabulary from texts of several languages, and let a tokenizer have a BPE of it.
+        """Learn a vocabulary from texts of several languages, and set the model of a tokenizer to a BPE with it.
 
         Args:
             tokenizer: a `Tokenizer`; its normalizer and pre-tokenizer cut the texts into words.

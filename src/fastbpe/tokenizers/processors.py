@@ -164,7 +164,7 @@ class _Pair(PostProcessor):
     def _n_between(self) -> int:
         return 0
 
-    sep = _token_field("sep", "Token and id behind each text.")
+    sep = _token_field("sep", "Token and id after each text.")
     cls = _token_field("cls", "Token and id before the first text.")
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:

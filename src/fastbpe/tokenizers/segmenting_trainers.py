@@ -21,7 +21,7 @@ class WordPieceTrainer(Trainer):
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
     """
 
     trains = "WordPiece"
@@ -108,14 +108,14 @@ class WordLevelTrainer(Trainer):
     """Options of the training of a WordLevel: the most frequent words become tokens.
 
     Args:
-        vocab_size: tokens to end with, with the special tokens.
+        vocab_size: target vocabulary size, including special tokens.
         min_frequency: occurrences below which a word is not a token.
         show_progress: show a bar on a terminal.
         special_tokens: list of str or `AddedToken`, which get the first ids.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
     """
 
     trains = "WordLevel"
@@ -138,7 +138,7 @@ class WordLevelTrainer(Trainer):
         self.special_tokens = [] if special_tokens == () else special_tokens
 
     min_frequency = option("min_frequency", "Occurrences below which a word is not a token.", number)
-    vocab_size = option("vocab_size", "Tokens to end with.", number)
+    vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
     show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
     special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
 
@@ -150,7 +150,7 @@ class UnigramTrainer(Trainer):
     model. (The trainer of tokenizers gives another one each time.)
 
     Args:
-        vocab_size: tokens to end with, with the special tokens.
+        vocab_size: target vocabulary size, including special tokens.
         show_progress: show a bar on a terminal.
         special_tokens: list of str or `AddedToken`, which get the first ids and the score 0.
         initial_alphabet: list of str, whose first characters are tokens even if no text has them.
@@ -162,7 +162,7 @@ class UnigramTrainer(Trainer):
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
     """
 
     trains = "Unigram"
@@ -195,6 +195,6 @@ class UnigramTrainer(Trainer):
         self._options["seed_size"] = number(seed_size)
 
     show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
-    vocab_size = option("vocab_size", "Tokens to end with.", number)
+    vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
     special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
     initial_alphabet = option("initial_alphabet", "Characters that are tokens in any case.", characters)

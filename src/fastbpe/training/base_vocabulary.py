@@ -126,15 +126,15 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         raise TrainingError(choose_one_of("base_special", base_special, BASE_SPECIAL))
     if options.ties == "huggingface":
         raise TrainingError(
-            'ties="huggingface" ranks bytes where no base has; with base=, choose ties="pair" (by the ids of the '
-            'base) or "first"'
+            'ties="huggingface" cannot be combined with base=, whose bytes have ids of their own; choose '
+            'ties="pair" (by the ids of the base) or "first"'
         )
     special = {*base.special_tokens.values()}
     for name in options.special_tokens:
         if (token_id := base.token_to_id(name)) is not None:
             if token_id in special:
                 raise SpecialTokenError(
-                    f"special token {name!r} is one of the base already, with the id {token_id}"
+                    f"special token {name!r} is already one of the base, with the id {token_id}"
                 )
             raise SpecialTokenError.is_ordinary(name, token_id)
     n_known = base.vocab_size + len(options.special_tokens)
@@ -202,10 +202,12 @@ def check_mode(base: object, mode: str) -> None:
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 
     if not isinstance(base, (Tokenizer, SequenceTokenizer)):
-        raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
+        raise TypeError(
+            f"base must be a Tokenizer, not {type(base).__name__}; use fastbpe.load to load one from a file"
+        )
     if base.mode != mode:
         raise TrainingError(
-            f"base= is a tokenizer of mode={base.mode!r}, which mode={mode!r} cannot extend: give "
+            f"base= is a tokenizer of mode={base.mode!r}, which mode={mode!r} cannot extend: pass "
             f"mode={base.mode!r}, or leave mode= out"
         )
 
@@ -226,7 +228,7 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
     if model_of(base).supermerges is not None:
         raise TrainingError(
             "base= has superwords of whole words (BoundlessBPE). Their merges come last, so none can be learned "
-            "after them; give a tokenizer without such superwords, or train without base="
+            "after them; pass a tokenizer without such superwords, or train without base="
         )
     if "pattern" in keywords:
         pattern = resolve_pattern(keywords["pattern"])[1]

@@ -65,13 +65,13 @@ def _train_on_runs(
     """
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(
-            'these PieceCounts are runs of the words of a tokenizer: give superwords="boundless", and the '
+            'these PieceCounts are runs of the words of a tokenizer: pass superwords="boundless", and the '
             "tokenizer as base="
         )
     options, merges = words_of(words)
     size = whole_number_of_ids(run.vocab_size, words.vocab_size)
     if size != options.vocab_size:
-        raise TrainingError(f"vocab_size={size}: the words were learned for {options.vocab_size} ids; give that")
+        raise TrainingError(f"vocab_size={size}: the words were learned for {options.vocab_size} ids; pass that")
     if keywords:
         raise TrainingError(f"{next(iter(keywords))}= was decided when the words were learned; leave it out")
     run.reading.check_unused()
@@ -86,11 +86,11 @@ def _check(
     if base is not None:
         raise TrainingError(
             'superwords="boundless" learns words and superwords together, and base= has its words; leave '
-            "base= out, or give superwords=Superwords(), which learns superwords on top of a base"
+            "base= out, or pass superwords=Superwords(), which learns superwords on top of a base"
         )
     known = PieceCounts if learns_words_alone else ()
     if any(isinstance(one, Mapping) and not isinstance(one, known) for one in sources):
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
+        raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if "ties" in keywords:
         raise TrainingError(
             'superwords="boundless" has an order of its own: of two equally frequent pairs it merges the one '
@@ -113,7 +113,7 @@ def _train_words(sources: Mapping[Any, Any], options: ByteOptions, run: Run) -> 
             f"no pair is left to merge that min_count={options.min_count} and "
             f"max_token_bytes={options.max_token_bytes} allow: the vocabulary has "
             f"{options.vocab_size - n_missing} entries, not the {options.vocab_size} "
-            "asked for; change a limit, give more text, or ask for fewer",
+            "asked for; change a limit, train on more text, or ask for fewer",
             TrainingWarning,
             stacklevel=_CALLER,
         )

@@ -110,11 +110,11 @@ def _with_options_of_counts(
         return dict(options)
     if other := next((counts.mode for counts in found if counts.mode != "byte"), None):
         raise TrainingError(
-            f'these PieceCounts were counted with mode="{other}"; give mode="{other}", or leave mode= out'
+            f'these PieceCounts were counted with mode="{other}"; pass mode="{other}", or leave mode= out'
         )
     if any(counts.runs_of is not None for counts in found):
         raise TrainingError(
-            'these PieceCounts are runs of words; give superwords="boundless", and their tokenizer as base='
+            'these PieceCounts are runs of words; pass superwords="boundless", and their tokenizer as base='
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]
@@ -160,7 +160,7 @@ def _counted_pieces(
     if isinstance(source, PieceCounts):
         if start.texts is not None:
             raise TrainingError(
-                "base= has added tokens, a normalizer or pre-tokenizers, which the counts were made without: give "
+                "base= has added tokens, a normalizer or pre-tokenizers, which the counts were made without: pass "
                 "the texts themselves"
             )
         source.check_made_by(options.pattern, special_tokens)
@@ -275,7 +275,7 @@ def _warn_of_few(
         if met
     ]
     allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
-    way_out = f"{'change that limit, ' if limits else ''}give more text, or ask for fewer"
+    way_out = f"{'change that limit, ' if limits else ''}train on more text, or ask for fewer"
     warnings.warn(
         f"no pair is left to merge{allowed}: the vocabulary has {start.n_known + n_learned} entries, not the "
         f"{options.vocab_size} asked for; {way_out}",

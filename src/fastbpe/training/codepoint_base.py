@@ -48,7 +48,10 @@ class CodePointBase:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.model = code_point_model_of(tokenizer)
         if not self.model.normalizer["escape_whitespaces"]:
-            raise TrainingError("base= keeps spaces as they are, and pieces are learned where they are U+2581")
+            raise TrainingError(
+                "base= keeps spaces as they are (escape_whitespaces=False), but pieces can only be learned where "
+                "spaces become U+2581; train without base="
+            )
         if not make_normalizer(self.model).gives_utf8:
             raise TrainingError(
                 "base= writes text that is not UTF-8 (by its precompiled_charsmap or a user-defined symbol), but "
@@ -73,7 +76,7 @@ class CodePointBase:
         """
         if not isinstance(vocab_size, int):
             raise TrainingError(
-                f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and the number of new ones"
+                f"vocab_size={vocab_size!r}: with base=, pass a number of ids, or '+' and the number of new ones"
             )
         bad = next((name for name in keywords if name not in _FREE), None)
         if bad is not None:

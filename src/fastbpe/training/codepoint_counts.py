@@ -122,7 +122,7 @@ class WordFacts:
     def check_addable(self, other: WordFacts) -> None:
         """Raise TrainingError unless the words of both were counted in the same way."""
         if self.mode != other.mode:
-            raise TrainingError(f"counts of mode={self.mode!r} and of mode={other.mode!r} do not add up")
+            raise TrainingError(f"cannot combine counts of mode={self.mode!r} with counts of mode={other.mode!r}")
         _check_same(self.normalizer.values, other.normalizer.values)
         _check_same({"symbols": self.symbols}, {"symbols": other.symbols})
         _check_same(self.options, other.options)
@@ -136,7 +136,7 @@ class WordFacts:
         return other is not None
 
     def plus(self, other: WordFacts) -> WordFacts:
-        """Return the facts of both texts together, the other behind this."""
+        """Return the combined facts of both texts; the other text comes after this one."""
         numbers = {name: self.numbers[name] + other.numbers[name] for name in SENTENCE_NUMBERS}
         characters, last_word = _sum(self.characters, other.characters), other.last_word or self.last_word
         return replace(self, numbers=numbers, characters=characters, last_word=last_word)
@@ -176,7 +176,8 @@ class WordFacts:
         _check_same({"symbols": self.symbols}, {"symbols": symbols_of(options)})
         if options.trainer[_SAMPLING]:
             raise TrainingError(
-                f"{_SAMPLING}={options.trainer[_SAMPLING]}: the sentences are counted already; leave it out"
+                f"{_SAMPLING}={options.trainer[_SAMPLING]}: the sentences have already been counted; leave this "
+                "option out"
             )
 
     def options_for(self, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
@@ -222,7 +223,7 @@ def check_counting_names(names: Collection[str], mode: str = "codepoint") -> Non
         if name == _SAMPLING or name == "shuffle_input_sentence":
             reason = "a sample is of the whole text, and a part of it knows nothing of the others: sample first"
         elif name in NAMES:
-            reason = "it decides what is learned from counts, not how text is counted: give it to train"
+            reason = "it decides what is learned from counts, not how text is counted: pass it to train"
         elif name in specs.WITHOUT_EFFECT:
             reason = specs.WITHOUT_EFFECT[name]
         else:
@@ -241,8 +242,7 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
                 "normalization_rule_name"
             )
         raise TrainingError(
-            f"the words were counted with {name}={a!r}, which does not go with {b!r}: count them again, or leave "
-            "the other out"
+            f"the words were counted with {name}={a!r}, not {b!r}: count them again, or use the same value"
         )
 
 

@@ -99,7 +99,7 @@ class CodePointOptions:
             elif name in specs.NORMALIZER and name != "precompiled_charsmap":
                 if normalizer is not None:
                     raise SpecError(
-                        f"{given}={value!r}: the given normalizer sets it already; leave one of them out",
+                        f"{given}={value!r}: the given normalizer already sets it; leave one of them out",
                         "Cannot specify both _serialized_normalizer_spec and normalizer-specific argument: "
                         + given,
                         "INVALID_ARGUMENT",
@@ -167,7 +167,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
         )
     low, high = _INTEGERS.get(kind, (0, 0))
     raise SpecError(
-        f"{name}={value!r}: give {expected.get(kind, f'an integer, {low} to {high}')}",
+        f"{name}={value!r}: must be {expected.get(kind, f'an integer, {low} to {high}')}",
         f'cannot parse "{value}" as {"bool" if kind == "bool" else "int"}.',
         "INVALID_ARGUMENT",
     )
@@ -278,12 +278,12 @@ def _check(trainer: Spec) -> None:
     """Raise SpecError if no model can be trained with these options."""
     if trainer["vocab_size"] <= 0:
         raise SpecError(
-            f"vocab_size={trainer['vocab_size']}: give 1 or more", "[(trainer_spec.vocab_size()) > (0)] "
+            f"vocab_size={trainer['vocab_size']}: must be at least 1", "[(trainer_spec.vocab_size()) > (0)] "
         )
     is_learned = trainer["model_type"] in ("bpe", "unigram")
     if trainer["use_all_vocab"] and is_learned:
         raise SpecError(
-            "use_all_vocab=True is for other types of models; leave it out",
+            "use_all_vocab=True is only for word and char models; leave it out",
             "--use_all_vocab=true is valid for WORD/CHAR model.",
         )
     if trainer["pretokenization_delimiter"] and not is_learned:
@@ -300,17 +300,17 @@ def _check(trainer: Spec) -> None:
     for name, (low, high) in _RANGES.items():
         if not float32(low) <= trainer[name] <= high:
             raise SpecError(
-                f"{name}={trainer[name]}: give {low} to {high}",
+                f"{name}={trainer[name]}: must be {low} to {high}",
                 f"[trainer_spec.{name}() >= {low} && trainer_spec.{name}() <= {high}] ",
             )
     if 0 < trainer["input_sentence_size"] <= 100:
         raise SpecError(
-            f"input_sentence_size={trainer['input_sentence_size']}: give more than 100, or 0 for all sentences",
+            f"input_sentence_size={trainer['input_sentence_size']}: must be more than 100, or 0 for all sentences",
             "[trainer_spec.input_sentence_size() <= 0 || trainer_spec.input_sentence_size() > 100] ",
         )
     for name in ("unk_piece", "bos_piece", "eos_piece", "pad_piece"):
         if not trainer[name]:
-            raise SpecError(f"{name} is empty: give it a name", f"[!trainer_spec.{name}().empty()] ")
+            raise SpecError(f"{name} must not be empty", f"[!trainer_spec.{name}().empty()] ")
     if trainer["auto_character_coverage"]:
         _refuse_auto_coverage(trainer)
     if trainer["input_format"] not in FORMATS:

@@ -55,12 +55,12 @@ class SequenceOptions:
             if name != "max_token_length" or self.max_token_length is not None:
                 put(name, integer(name, getattr(self, name)))
         if not 1 <= self.base_size <= MAX_BASE_SIZE:
-            raise TrainingError(f"base_size={self.base_size}: give the number of symbols, 1 to {MAX_BASE_SIZE}")
+            raise TrainingError(f"base_size={self.base_size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
         if isinstance(self.special_tokens, (str, Mapping)):
             raise TypeError("special_tokens must be a list of names: their ids come after the merges")
         put("special_tokens", tuple(dict.fromkeys(self.special_tokens or ())))
         if wrong := [name for name in self.special_tokens if not isinstance(name, str) or not name]:
-            raise TrainingError(f"the special token {wrong[0]!r}: give a name, a str that is not empty")
+            raise TrainingError(f"the special token {wrong[0]!r}: must be a name, a str that is not empty")
         if self.vocab_size < self.base_size + len(self.special_tokens):
             special = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
             raise TrainingError(
@@ -79,7 +79,7 @@ class SequenceOptions:
         if self.ties not in _TIES:
             raise TrainingError(choose_one_of("ties", self.ties, _TIES))
         if self.max_token_length is not None and self.max_token_length < 1:
-            raise TrainingError(f"max_token_length={self.max_token_length}: give 1 or more, or None")
+            raise TrainingError(f"max_token_length={self.max_token_length}: must be at least 1, or None")
 
 
 def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
     """
     if "base_size" in keywords and integer("base_size", keywords["base_size"]) != base.base_size:
         raise TrainingError(
-            f"base_size={keywords['base_size']} is not the base's, which has {base.base_size} symbols: its merges "
-            "have the ids behind them; leave base_size= out"
+            f"base_size={keywords['base_size']} does not match the base, which has {base.base_size} symbols (its "
+            "merges have the ids after them); leave base_size= out"
         )
     return {**keywords, "base_size": base.base_size}
 
@@ -99,7 +99,7 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
 def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> SequenceTokenizer:
     """Learn a tokenizer from sequences of integers. See `train`.
 
-    A base encodes the sequences, and the new merges follow its own.
+    With a base, the base encodes the sequences first, and the new merges come after its own.
 
     Raises:
         ValueError, TypeError: an item of a sequence is not a symbol; the message has its position.
@@ -124,7 +124,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
     if base is not None and base.special_tokens:
         raise TrainingError(
             "the base has special tokens, whose ids new merges would take: train on "
-            "SequenceTokenizer.from_merges(base.merges, base_size=base.base_size), and give special_tokens= again"
+            "SequenceTokenizer.from_merges(base.merges, base_size=base.base_size), and pass special_tokens= again"
         )
     n_special = len(options.special_tokens)
     if options.vocab_size - n_special < n_known:
@@ -174,7 +174,7 @@ def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
         for sequence, count in source.items():
             count = integer(f"the count of sequence {len(sequences)}", count)
             if count < 0:
-                raise TrainingError(f"the count of sequence {len(sequences)} is {count}: give 0 or more")
+                raise TrainingError(f"the count of sequence {len(sequences)} is {count}: it must be at least 0")
             if count >= 1 << 63:
                 raise OverflowError(f"the count of sequence {len(sequences)} is {count}, 2**63 or more")
             sequences.add(sequence, count)
@@ -199,7 +199,7 @@ def _warn(options: SequenceOptions, learner: Learner, n_tokens: int) -> None:
         if met
     ]
     allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
-    way_out = f"{'change that limit, ' if limits else ''}give more sequences, or ask for fewer"
+    way_out = f"{'change that limit, ' if limits else ''}train on more sequences, or ask for fewer"
     warnings.warn(
         f"no pair is left to merge{allowed}: the vocabulary has {n_tokens} entries, not the "
         f"{options.vocab_size} asked for; {way_out}",

@@ -90,10 +90,10 @@ def merge_files(
     """
     min_count = integer("min_count", min_count)
     if min_count < 1:
-        raise ValueError(f"min_count={min_count}: give 1 or more")
+        raise ValueError(f"min_count={min_count}: must be at least 1")
     max_memory_bytes = integer("max_memory_bytes", max_memory_bytes)
     if max_memory_bytes < 1:
-        raise ValueError(f"max_memory_bytes={max_memory_bytes}: give 1 or more")
+        raise ValueError(f"max_memory_bytes={max_memory_bytes}: must be at least 1")
     if not paths:
         raise TrainingError("there are no files of counts to merge")
     with ExitStack() as files:
@@ -179,7 +179,8 @@ class _Merge:
             self._first, self._words = counted._replace(pieces=b"", lengths=b"", counts=b""), words
             return
         if (words is None) != (self._words is None):
-            raise TrainingError("byte mode counted one of the files, code-point mode another: they do not add up")
+            modes = ["byte" if facts is None else facts.mode for facts in (words, self._words)]
+            raise TrainingError(f"cannot combine counts of mode={modes[0]!r} with counts of mode={modes[1]!r}")
         check_same_splitting(first.pattern, first.special_tokens, counted.pattern, counted.special_tokens)
         check_same_runs(first.runs_of, counted.runs_of)
         if words is not None and self._words is not None:

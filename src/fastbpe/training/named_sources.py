@@ -27,7 +27,7 @@ def check_named(source: Any, what: str) -> None:
         kind = "counts" if isinstance(source, Mapping) else type(source).__name__
         raise TrainingError(f"{what} must be a dict of names to sources, such as {_EXAMPLE}, not {kind}")
     if not source:
-        raise TrainingError(f"{what} is empty: give a dict of names to sources, such as {_EXAMPLE}")
+        raise TrainingError(f"{what} is empty: pass a dict of names to sources, such as {_EXAMPLE}")
     for name in source:
         if not isinstance(name, str):
             raise TypeError(f"{what} must have str as names, not {type(name).__name__}")
@@ -39,7 +39,7 @@ def check_not_named(source: Any) -> None:
         name, value = next(iter(source.items()))
         raise TypeError(
             f"count of {name!r} must be an integer, not {type(value).__name__}; if the source is a dict of names "
-            "to sources, give also weights= or parity=; or put the sources into one list"
+            "to sources, pass also weights= or parity=; or put the sources into one list"
         )
 
 
@@ -48,7 +48,7 @@ def check_names(names: Iterable[object], known: Collection[str], argument: str) 
     for name in names:
         if name not in known:
             raise TrainingError(
-                f"{argument} has {name!r}, which is no source: "
+                f"{argument} has {name!r}, which is not a source: "
                 f"{did_you_mean(name, known, quoted=True) or 'the sources are ' + ', '.join(map(repr, known))}"
             )
 
@@ -66,7 +66,7 @@ def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
     found = {name: integer(f"the weight of {name!r}", weights.get(name, 1)) for name in names}
     for name, weight in found.items():
         if weight < 1:
-            raise TrainingError(f"the weight of {name!r} is {weight}: give 1 or more, or leave the source out")
+            raise TrainingError(f"the weight of {name!r} is {weight}: raise it to 1, or leave the source out")
     return found
 
 

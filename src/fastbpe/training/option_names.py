@@ -51,7 +51,7 @@ def check_names(mode: str, options: Iterable[str]) -> None:
         if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
             raise OptionError(f"{name!r} is not an option of training here: {WITHOUT_EFFECT[name]}")
         if other := next((other for other in _MODES if name in of_modes[other]), None):
-            near = f"it is one of mode={other!r}"
+            near = f"it is available only with mode={other!r}"
             if name == "special_tokens" and mode in ("codepoint", "unigram"):
                 near += " (here: control_symbols, user_defined_symbols)"
         else:

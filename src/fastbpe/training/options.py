@@ -209,7 +209,7 @@ class ByteOptions:
         if self.ties not in TIES:
             raise TrainingError(choose_one_of("ties", self.ties, TIES))
         if self.max_token_bytes is not None and self.max_token_bytes < 1:
-            raise TrainingError(f"max_token_bytes={self.max_token_bytes}: give 1 or more, or None")
+            raise TrainingError(f"max_token_bytes={self.max_token_bytes}: must be at least 1, or None")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +243,7 @@ class ReadingOptions:
         if self.max_memory_bytes is not None:
             object.__setattr__(self, "max_memory_bytes", integer("max_memory_bytes", self.max_memory_bytes))
             if self.max_memory_bytes < 1:
-                raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
+                raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: must be at least 1, or None")
         check_choices(self.on_error, self.errors)
         check_separator(self.separator)
         check_text_field(self.text_field)
@@ -295,7 +295,7 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
         SpecialTokenError: a name is empty, given twice, or a single byte, which is an ordinary token.
     """
     if isinstance(names, str):
-        raise TrainingError(f"special_tokens={names!r}: give a list of them")
+        raise TrainingError(f"special_tokens={names!r}: pass a list of names")
     if isinstance(names, (bytes, Mapping)) or not isinstance(names, Iterable):
         raise TypeError(f"special_tokens must be a list of names, not {type(names).__name__}")
     checked = tuple(names)
@@ -336,8 +336,8 @@ def check_same_runs(runs_of: str | None, other: str | None) -> None:
     if runs_of == other:
         return
     if runs_of is None or other is None:
-        raise TrainingError("counts of pieces and counts of runs of words do not add up")
-    raise TrainingError("the runs were counted with other tokenizers of words: count all with the same one")
+        raise TrainingError("cannot combine counts of pieces with counts of runs of words")
+    raise TrainingError("the runs were counted with different word tokenizers: count all runs with the same one")
 
 
 class Run(NamedTuple):
@@ -379,7 +379,7 @@ def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
 
 
 def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
-    """Return the vocab_size that a caller means: "+N" is N more than a base has. Other texts stay.
+    """Return the vocab_size that a caller means: "+N" is N more than a base has; other str stay.
 
     Raises:
         TrainingError: "+N" without a base, or N is not a number.
@@ -390,7 +390,9 @@ def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
     if not vocab_size.startswith("+"):
         return vocab_size
     if not vocab_size[1:].isdecimal() or not vocab_size.isascii():
-        raise TrainingError(f"vocab_size={vocab_size!r}: give a number behind the '+'")
+        raise TrainingError(f"vocab_size={vocab_size!r}: put a number after the '+'")
     if n_of_base is None:
-        raise TrainingError(f"vocab_size={vocab_size!r} adds tokens to a base; give base=, or a number")
+        raise TrainingError(
+            f"vocab_size={vocab_size!r} needs a base to add to; pass base=, or a vocab_size without '+'"
+        )
     return n_of_base + int(vocab_size)

@@ -62,20 +62,20 @@ class Parity:
         global_merges: int = 0,
     ) -> None:
         if dev is not None and ratio is not None:
-            raise TrainingError("dev and ratio both measure the compression of a language; give one of them")
+            raise TrainingError("dev and ratio both measure the compression of a language; pass one of them")
         if dev is not None:
             check_named(dev, "dev")
         self.dev = dev
         self.ratio = None if ratio is None else _checked_ratio(ratio)
         self.window = None if window is None else integer("window", window)
         if self.window is not None and self.window < 1:
-            raise TrainingError(f"window={window}: give 1 or more, or None for no window")
+            raise TrainingError(f"window={window}: must be at least 1, or None for no window")
         if alpha is not None and window is None:
-            raise TrainingError(f"alpha={alpha} limits the choices within a window; give window= too")
+            raise TrainingError(f"alpha={alpha} limits the choices within a window; pass window= too")
         self.alpha = _ALPHA if alpha is None else _positive("alpha", alpha)
         self.global_merges = integer("global_merges", global_merges)
         if self.global_merges < 0:
-            raise TrainingError(f"global_merges={global_merges}: give 0 or more")
+            raise TrainingError(f"global_merges={global_merges}: must be at least 0")
 
     def __eq__(self, other: object) -> bool:
         return vars(self) == vars(other) if isinstance(other, Parity) else NotImplemented
@@ -134,5 +134,5 @@ def _positive(name: str, number: Any) -> float:
         raise TypeError(f"{name} must be a number, not {type(number).__name__}")
     checked = float(number)
     if not (math.isfinite(checked) and checked > 0):
-        raise TrainingError(f"{name} is {number}: give a number above 0")
+        raise TrainingError(f"{name} is {number}: it must be above 0")
     return checked

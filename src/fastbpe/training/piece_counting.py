@@ -123,9 +123,10 @@ def count_pieces(
 
         if pattern != DEFAULT_PATTERN or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"
-            raise OptionError(f"{name!r} is one of mode='byte' (here: control_symbols, user_defined_symbols)")
+            others = " (here: control_symbols, user_defined_symbols)" if special_tokens else ""
+            raise OptionError(f"{name!r} is available only with mode='byte'{others}")
         if superwords is not None:
-            raise OptionError("'superwords' is one of mode='byte'")
+            raise OptionError("'superwords' is available only with mode='byte'")
         return count_words_of(source, mode, base, options, reading, Reporter(progress))
     if options:
         raise OptionError(f"{next(iter(options))!r} is not an option of counting in byte mode")
@@ -142,7 +143,7 @@ def count_pieces(
         pattern = add_pattern_of_base(base, given)["pattern"]
         if not is_plain(base):
             raise TrainingError(
-                "base= has added tokens, a normalizer or pre-tokenizers that counts cannot hold: give the texts "
+                "base= has added tokens, a normalizer or pre-tokenizers that counts cannot hold: pass the texts "
                 "to train(base=) itself"
             )
         names = check_special_tokens((*base.special_tokens, *(n for n in names if n not in base.special_tokens)))
@@ -168,7 +169,7 @@ def count_source(
         of_base: how the base turns documents into pieces; None: by pattern and special tokens alone.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is a PieceCounts already; there is nothing to count")
+        raise TrainingError("the source is already a PieceCounts; there is nothing to count")
     if isinstance(source, Mapping):
         reading.check_unused()
         with reporter.phase("counting", 0):

@@ -201,7 +201,7 @@ class PieceCounts(Mapping[bytes, int]):
     def __mul__(self, times: int) -> PieceCounts:
         times = integer("the factor", times)
         if times < 1:
-            raise ValueError(f"{times} times: give 1 or more")
+            raise ValueError(f"counts can be multiplied by 1 or more, not by {times}")
         parts, doubled = [], self
         while times:
             if times & 1:
@@ -245,7 +245,7 @@ class PieceCounts(Mapping[bytes, int]):
         """
         min_count = integer("min_count", min_count)
         if min_count < 1:
-            raise ValueError(f"min_count={min_count}: give 1 or more")
+            raise ValueError(f"min_count={min_count}: must be at least 1")
         kept, dropped = PieceCounter(Splitter()), PieceCounter(Splitter())
         for piece, number in self._table.items():
             (kept if number >= min_count else dropped).add_piece(piece, number)
@@ -466,7 +466,7 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
     words = first._words
     for other in others:
         if other.mode != first.mode:
-            raise TrainingError(f"counts of mode={first.mode!r} and of mode={other.mode!r} do not add up")
+            raise TrainingError(f"cannot combine counts of mode={first.mode!r} with counts of mode={other.mode!r}")
         other.check_made_by(first._pattern, first._special_tokens)
         check_same_runs(first._runs_of, other._runs_of)
         if words is not None and other._words is not None:

@@ -95,7 +95,7 @@ class Spill:
             raise OSError(
                 error.errno,
                 f"{error.strerror}: no room for counts in {tempfile.gettempdir()}; set TMPDIR to a folder that "
-                "has some, or give more max_memory_bytes",
+                "has some, or raise max_memory_bytes",
             ) from error
 
 

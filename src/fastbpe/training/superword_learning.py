@@ -62,7 +62,7 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
     if not isinstance(superwords, Superwords):
         raise TypeError(f"superwords must be a Superwords or 'boundless', not {superwords!r:.60}")
     if any(isinstance(one, Mapping) for one in (source.values() if run.has_names else (source,))):
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
+        raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if keywords.get("ties") == "first":
         raise TrainingError('ties="first" is not for superwords=; choose ties="pair" or "huggingface"')
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
@@ -88,7 +88,7 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
         warnings.warn(
             f"no pair is left to merge that min_count={options.min_count}, max_words={superwords.max_words} and "
             f"forbid={superwords.forbid} allow: the vocabulary has {options.vocab_size - n_missing} entries, not "
-            f"the {options.vocab_size} asked for; change a limit, give more text, or ask for fewer",
+            f"the {options.vocab_size} asked for; change a limit, train on more text, or ask for fewer",
             TrainingWarning,
             stacklevel=_CALLER,
         )
@@ -110,7 +110,7 @@ def _check_base(base: Tokenizer, superwords: Superwords) -> None:
             "leave start out"
         )
     if base._pipeline.phases is not None:
-        raise TrainingError("base= has superwords already; give the tokenizer that they were learned for")
+        raise TrainingError("base= already has superwords; pass the tokenizer that they were learned for")
     vocabulary = vocabulary_of(base)
     missing = {byte for byte in range(N_BYTES) if base.token_to_id(bytes([byte])) is None} - _NEVER_IN_UTF8
     if missing:

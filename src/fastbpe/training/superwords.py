@@ -59,9 +59,9 @@ class Superwords:
         self.pattern = resolve_pattern(pattern)[1]
         self.max_words = None if max_words is None else integer("max_words", max_words)
         if self.max_words is not None and self.max_words < 1:
-            raise TrainingError(f"max_words={max_words}: give 1 or more, or None")
+            raise TrainingError(f"max_words={max_words}: must be at least 1, or None")
         if isinstance(forbid, str):
-            raise TrainingError(f"forbid={forbid!r}: give a list of texts")
+            raise TrainingError(f"forbid={forbid!r}: must be a list of texts")
         self.forbid = tuple(forbid)
         for text in self.forbid:
             if not isinstance(text, str):
@@ -100,11 +100,11 @@ def _start(start: float | None) -> float | None:
     """Check a start: an integer, or a share."""
     if isinstance(start, float):
         if not 0 < start < 1:
-            raise TrainingError(f"start={start}: give a number of ids, or a share between 0 and 1")
+            raise TrainingError(f"start={start}: must be a number of ids, or a share between 0 and 1")
         return start
     if start is None:
         return None
     start = integer("start", start)
     if start < 1:
-        raise TrainingError(f"start={start}: give a number of ids, or a share between 0 and 1")
+        raise TrainingError(f"start={start}: must be a number of ids, or a share between 0 and 1")
     return start

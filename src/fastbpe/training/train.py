@@ -124,8 +124,8 @@ def train(
             A text is one document: str, or bytes of UTF-8.
             A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, str are paths if every
             str looks like a path: a single line of fewer than 1,024 characters that ends with a suffix of
-            such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that names
-            nothing is then an error; `iter(list)` makes them texts. In all other iterables, str are texts.
+            such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that does
+            not exist is then an error; pass `iter(list)` to have the str taken as texts. Elsewhere, str are texts.
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
             and special tokens. Pieces are not split again by `pattern`. In code-point mode the mapping
             is of sentences, and `PieceCounts` hold words (`count_pieces(mode="codepoint")`) and know with which
@@ -237,7 +237,9 @@ def train(
     if base is not None and mode != "unigram":
         check_mode(base, mode)
     elif base_special is not None:
-        raise TrainingError(f"base_special={base_special!r} is about the special tokens of base=; give base=")
+        raise TrainingError(
+            f"base_special={base_special!r} has no effect without base=; pass base=, or leave it out"
+        )
     reading = ReadingOptions(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,
@@ -256,7 +258,7 @@ def train(
         from fastbpe.training.ids import train_ids  # here, as the others: a program needs one mode
 
         if roles is not None:
-            raise TrainingError('roles= names tokens of text, and mode="ids" learns from integers; leave it out')
+            raise TrainingError('roles= names tokens of text, but mode="ids" learns from integers; leave it out')
         return train_ids(source, base, run)
     if roles is not None:  # before hours of training
         check_roles(roles, _names_of(mode, options, base, counted).__contains__)
@@ -310,7 +312,7 @@ def _check_named(
         )
     if mode in ("unigram", "ids"):
         raise TrainingError(
-            f"weights= is not an argument of mode={mode!r}: give a source as often as it should count"
+            f"weights= cannot be used with mode={mode!r}; to weight a source, list it more than once"
         )
     return None if weights is None else weights_of(weights, source)
 

@@ -156,7 +156,7 @@ def _learn_counted(
     _check_room(trainer, len(options.metas), len(alphabet))
     if not alphabet:
         raise SpecError(
-            "the text has no characters outside the symbols: give more text, or fewer symbols",
+            "the text has no characters outside the symbols: pass more text, or fewer symbols",
             "[!required_chars_.empty()] ",
         )
     sentences = _of_alphabet(counted, store, alphabet)
@@ -207,7 +207,7 @@ def _of_alphabet(
     if store is None:
         raise TrainingError(
             "U+2581, which stands for spaces, is outside of the alphabet. So words are not cut at spaces, and "
-            "counts of words do not tell what to learn: raise character_coverage, or give the text"
+            "counts of words do not tell what to learn: raise character_coverage, or pass the text"
         )
     store.replace_others(known)
     return store
@@ -328,7 +328,7 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "the text has no characters outside the symbols, and none of required_chars: give more text",
+            "the text has no characters outside the symbols, and none of required_chars: pass more text",
             "[!seed_sentencepieces.empty()] ",
         )
     return pieces, log_probabilities(scores)

@@ -59,12 +59,12 @@ def count_words_of(
     elif mode == "codepoint":
         options = code_point_base(base).options(specs.MAX_INT32, values)
     else:
-        raise TrainingError("base= adds merges, and a unigram model has none: leave it out")
+        raise TrainingError("base= adds merges, but a unigram model has none: leave base= out")
     last_words = LastWords() if mode == "unigram" else None
     if last_words is not None and (name := order_matters(options)):
         raise TrainingError(
             f"{name}: a unigram model then depends on the order of the sentences, which counts do not hold: leave "
-            "it out, or give the text to train"
+            "it out, or pass the text to train"
         )
     classes = character_classes(options) if last_words is None else cut_at_spaces()
     texts, skipped = sentences_of(source, reading)
@@ -111,8 +111,8 @@ def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
     facts = facts_of(counts)
     if facts is None or facts.mode != mode:
         raise TrainingError(
-            f"PieceCounts hold what mode={counts.mode!r} learns from; count with count_pieces(mode={mode!r}), or "
-            "give the text"
+            f"these PieceCounts are for mode={counts.mode!r}; count with count_pieces(mode={mode!r}), or pass the "
+            "text"
         )
     return CountedWords(
         words=table_of(counts),
@@ -140,7 +140,9 @@ def with_format_of(source: object, keywords: Mapping[str, Any]) -> dict[str, Any
     """
     values = dict(keywords)
     if isinstance(source, Mapping) and values.setdefault("input_format", "tsv") != "tsv":
-        raise SpecError(f"input_format={values['input_format']!r}: counts of sentences are 'tsv'", "")
+        raise SpecError(
+            f"input_format={values['input_format']!r}: sentences with counts have the format 'tsv'", ""
+        )
     return values
 
 
@@ -156,7 +158,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
         The sentences, and a record that gets the documents that are skipped.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is a PieceCounts already; there is nothing to count")
+        raise TrainingError("the source is already a PieceCounts; there is nothing to count")
     has_counts = isinstance(source, Mapping)
     if has_counts:  # threads and memory matter for counting words, the other options only for reading
         ReadingOptions(

@@ -75,7 +75,7 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
     Raises TrainingError: the tokenizer is not one of words, or the source is counts.
     """
     if isinstance(source, Mapping):
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which are neighbours")
+        raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     options, merges = words_of(words)
     tokens = tokens_of(merges)
     members = members_of(words)

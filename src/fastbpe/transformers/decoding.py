@@ -69,7 +69,7 @@ def skips_of(options: dict[str, Any]) -> bool:
     """
     skips = options.get("skip_special_tokens", False)
     if type(skips) is not bool:
-        raise HandOver("an argument of another type")
+        raise HandOver("an argument of the wrong type")
     return skips
 
 

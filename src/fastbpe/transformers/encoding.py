@@ -66,11 +66,11 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     if not options.keys() <= DEFAULTS.keys():
         raise HandOver("an argument that fastbpe does not know")
     if any(options.get(name, True) is None for name in ("padding_strategy", "truncation_strategy")):
-        raise HandOver("an argument of another type")
+        raise HandOver("an argument of the wrong type")
     call = {**DEFAULTS, **options}
     words, adds_special = call["is_split_into_words"], call["add_special_tokens"]
     if type(words) is not bool or type(adds_special) is not bool:
-        raise HandOver("an argument of another type")
+        raise HandOver("an argument of the wrong type")
     inputs = sort_inputs(text, text_pair, is_split_into_words=words)
     if inputs is None:
         raise HandOver("an empty batch, rows of several kinds, or texts that are not plain str")
@@ -80,7 +80,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     overflowing, wanted = bool(call["return_overflowing_tokens"]), _wanted(hf, call)
     asks_types_of_parts = overflowing and wanted.type_ids and plan.truncation is not None
     if asks_types_of_parts and not engine.numbers_parts(plan.frame, add_special_tokens=adds_special):
-        raise HandOver("type ids of parts that truncation cut off, which the post-processor does not set")
+        raise HandOver("a request for type ids of truncated parts, for which the post-processor sets none")
     columns: dict[str, Any] | None = None
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS

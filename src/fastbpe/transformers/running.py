@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     is_module = arguments[0] == "-m"
     rest = [*arguments[is_module:]]
     if not rest or (rest[0].startswith("-") and not is_module):
-        print(f"python -m fastbpe.transformers: give a script or -m MODULE\n\n{USAGE}", end="", file=sys.stderr)
+        print(f"python -m fastbpe.transformers: pass a script or -m MODULE\n\n{USAGE}", end="", file=sys.stderr)
         return 2
     if not is_module and not os.path.exists(rest[0]):
         print(f"python -m fastbpe.transformers: no such file: {rest[0]}", file=sys.stderr)

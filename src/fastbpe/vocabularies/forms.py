@@ -13,7 +13,7 @@ from fastbpe.vocabularies.trial import encoded
 _MAX_DIGITS = 12  # longest numbers that are split for the report
 _NUMBERS = ("123456789012", "999999999999", "100000000000", "271828182845", "202420252026", "736418520963")
 _INDENTATIONS = (2, 4, 8, 12, 16)
-_RUNS = {" ": "spaces", "\t": "tabs", "\n": "line feeds", "\r\n": "line ends"}
+_RUNS = {" ": "spaces", "\t": "tabs", "\n": "line feeds", "\r\n": "line endings"}
 
 
 def group_forms(material: Material) -> dict[str, list[list[int]]]:
@@ -87,8 +87,8 @@ def describe_digits(tokenizer: Described, material: Material, producible: Collec
 class Indentation:
     """White space that begins lines.
 
-    runs: mapping – "spaces", "tabs", "line feeds" (\\\\n), "line ends" (\\\\r\\\\n) → lengths of the tokens that
-        are such a run, among those that some text gives.
+    runs: mapping – "spaces", "tabs", "line feeds" (\\\\n), "line endings" (\\\\r\\\\n) → lengths of the tokens
+        that are such a run, among those that some text gives.
     cost: mapping – number of spaces → ids that this indentation adds to a line.
     """
 

@@ -172,10 +172,10 @@ class IdMap:
             raise ValueError("matrix has no rows: it must have the shape (n_old, …)")
         n_rows = matrix.shape[0]
         if n_rows != self._n_old and not (padded and n_rows > self._n_old):
-            way_out = "; if the rows behind them are padding, give padded=True" if n_rows > self._n_old else ""
+            way_out = "; if the rows after them are padding, pass padded=True" if n_rows > self._n_old else ""
             raise ValueError(
-                f"matrix has {n_rows} rows, and this map is of a vocabulary of {self._n_old} ids: "
-                f"give the matrix of the old vocabulary{way_out}"
+                f"matrix has {n_rows} rows, but the old vocabulary has {self._n_old} ids: "
+                f"pass the matrix of the old vocabulary{way_out}"
             )
 
     def inverse(self) -> IdMap:
@@ -324,7 +324,9 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
         if old == NONE:
             continue
         if not 0 <= old < n_old:
-            raise ValueError(f"new_to_old gives the new id {new} the old id {old}: give 0 to {n_old - 1}, or -1")
+            raise ValueError(
+                f"new_to_old has the old id {old} for the new id {new}: it must be 0 to {n_old - 1}, or -1"
+            )
         if taken[old]:
             raise ValueError(
                 f"new_to_old gives the old id {old} to the new ids {packed.index(old)} and {new}: name it in "
@@ -359,5 +361,7 @@ def _starts(
             if ids:
                 starts[new] = ids
         elif ids != (new_to_old[new],):
-            raise ValueError(f"the new id {new} is the old id {new_to_old[new]}: its row cannot start from {ids}")
+            raise ValueError(
+                f"the new id {new} keeps the row of the old id {new_to_old[new]}, so it cannot start from {ids}"
+            )
     return dict(sorted(starts.items()))

@@ -151,7 +151,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     if isinstance(token, (str, bytes)):
         found = tokenizer.token_to_id(token)
         if found is None:
-            raise InvalidTokenError(f"{token!r:.60} is not a token of this vocabulary; give a token or an id")
+            raise InvalidTokenError(f"{token!r:.60} is not a token of this vocabulary; pass a token or an id")
         token_id = found
     elif isinstance(token, SupportsIndex) and not isinstance(token, bool):
         token_id = operator.index(token)

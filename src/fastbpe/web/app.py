@@ -169,7 +169,7 @@ class _Questions:
             raise HTTPException(400, f"vocab_size: from {N_BYTES + 1} to {MAX_VOCAB_SIZE}")
         pattern = request.query_params.get("pattern", "")
         if pattern not in (*PATTERNS, "none"):
-            raise HTTPException(400, "pattern: one of the patterns by name")
+            raise HTTPException(400, "pattern: must be the name of a pattern")
         name = request.query_params.get("name", "")[:MAX_NAME] or "trained here"
         text = _text(await request.body()).encode()
         reports = self._trainer.reports(text, vocab_size=size, pattern=pattern, name=name)
@@ -203,7 +203,7 @@ class _Questions:
         """Add a published vocabulary that is on this machine; nothing is downloaded."""
         name = request.query_params.get("name", "")
         if name not in VOCABULARIES:
-            raise HTTPException(400, "name: a published vocabulary")
+            raise HTTPException(400, "name: must be a published vocabulary")
         return await self._added(name, name)
 
     async def _added(self, name: str, source: str | bytes) -> Response:
@@ -287,7 +287,7 @@ def _messages(said: list[Any]) -> list[Message]:
 def _template(name: str | None, entry: Entry) -> ChatTemplate | OwnTemplate:
     if name == OWN_TEMPLATE:
         if entry.own_template is None:
-            raise HTTPException(400, "there is no chat template beside this tokenizer")
+            raise HTTPException(400, "this tokenizer has no chat template")
         if not has_jinja():
             raise HTTPException(400, 'chat templates need jinja2: pip install "fastbpe-tokenizer[chat]"')
         return entry.own_template

@@ -12,7 +12,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web.chat_templates import template_of, with_markers
 from fastbpe.web.own_templates import OwnTemplate
 
-MAX_ADDED = 8  # tokenizers added on the page, trained there or loaded, that are kept; the oldest goes first
+MAX_ADDED = 8  # tokenizers that were trained or loaded on the page and are kept; the oldest is dropped first
 
 
 class Entry(NamedTuple):

@@ -241,7 +241,7 @@ def test_batches_leave_the_garbage_collector_as_it_was(
 )
 def test_single_text_as_batch_raises_type_error(code_tokenizer: Tokenizer, method: str) -> None:
     for text in ("abc", b"abc"):
-        with pytest.raises(TypeError, match="a list of texts, not one text: give \\[text\\]"):
+        with pytest.raises(TypeError, match="a list of texts, not one text: pass \\[text\\]"):
             getattr(code_tokenizer, method)(text)
     for wrong in (None, 5):
         with pytest.raises(TypeError):
@@ -251,7 +251,7 @@ def test_single_text_as_batch_raises_type_error(code_tokenizer: Tokenizer, metho
 @pytest.mark.parametrize("num_threads", [0, -1])
 def test_num_threads_below_one_raises_value_error(code_tokenizer: Tokenizer, num_threads: Any) -> None:
     for call in (code_tokenizer.encode_batch, code_tokenizer.encode_ordinary_batch):
-        with pytest.raises(ValueError, match=f"num_threads={num_threads}: give 1 or more, or None"):
+        with pytest.raises(ValueError, match=f"num_threads={num_threads}: must be at least 1, or None"):
             call(["a", "b"], num_threads=num_threads)
 
 

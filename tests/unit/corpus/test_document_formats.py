@@ -136,11 +136,11 @@ def test_long_first_line_is_recognised(tmp_path: Path) -> None:
     [
         (
             '[\n {"text": "a"},\n {"text": "b"}\n]',
-            r"a\.json: one array of JSON, .*jq -c '\.\[\]' FILE.*format=.text",
+            r"a\.json: one JSON array, .*jq -c '\.\[\]' FILE.*format=.text",
         ),
-        ('[{"text": "a"}]', r"a\.json: one array of JSON"),
-        ('{\n  "text": "a"\n}\n', r"a\.json: an object of JSON on several lines, .*jq -c \. FILE.*format=.text"),
-        ('{"data":\n ["a"]}', r"a\.json: an object of JSON on several lines"),
+        ('[{"text": "a"}]', r"a\.json: one JSON array"),
+        ('{\n  "text": "a"\n}\n', r"a\.json: a JSON object on several lines, .*jq -c \. FILE.*format=.text"),
+        ('{"data":\n ["a"]}', r"a\.json: a JSON object on several lines"),
         ("some prose", r"a\.json:1: not a line of JSON: .*format=.text"),
     ],
 )
@@ -275,7 +275,7 @@ def test_unknown_format_is_refused(code_tokenizer: Tokenizer, tmp_path: Path) ->
         ),
         ("a.json", {"separator": "\n"}, r"separator='\\n' has no effect"),
         ("a.parquet", {"separator": "\n"}, r"separator='\\n' .* files are parquet"),
-        ("a.md", {"text_field": "body"}, r"text_field='body' .* say what they are by format=\"jsonl\""),
+        ("a.md", {"text_field": "body"}, r"text_field='body' .* set their format: format=\"jsonl\""),
         ("a.jsonl", {"text_field": "body", "format": "text"}, "text_field='body' has no effect"),
         ("a.txt", {"separator": "x", "format": "jsonl"}, "separator='x' has no effect"),
     ],
@@ -472,7 +472,7 @@ def test_text_that_is_not_utf8_is_skipped_by_document(
         assert summary.n_skipped == (3 if separator else 1)
         line = 2 if separator == "\n" or separator is None else 1
         assert summary.skipped[0].startswith(f"{tmp_path / name}:{line}: not UTF-8: invalid byte 0xe9 at offset ")
-        assert summary.skipped[0].endswith('convert it first, or give errors="replace"')
+        assert summary.skipped[0].endswith('convert it first, or pass errors="replace"')
         counts = fastbpe.count_pieces(inputs, **options)
         assert counts.n_skipped == summary.n_skipped
         with pytest.raises(FormatError, match=rf"{name}:{line}: not UTF-8: .* errors=.replace."):

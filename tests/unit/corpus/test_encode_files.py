@@ -264,7 +264,7 @@ def test_megatron_index_of_any_length_is_read_back(
         assert megatron_documents(tmp_path / "out.idx") == wanted
         assert [document.tolist() for document in open_ids(tmp_path / "out.idx")] == wanted
     monkeypatch.setattr("fastbpe.corpus.sink_formats._MAX_MEGATRON_LENGTH", 3)
-    with pytest.raises(FormatError, match=r"a document has \d+ ids, and \.idx files hold int32; write \.bin"):
+    with pytest.raises(FormatError, match=r"a document has \d+ ids, too many for \.idx; write \.bin"):
         code_tokenizer.encode_files(jsonl, tmp_path / "other.idx")
 
 
@@ -305,7 +305,7 @@ def test_existing_output_is_kept_unless_overwrite_is_given(
     out = tmp_path / f"out{suffix}"
     code_tokenizer.encode_files(jsonl, out)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(FileExistsError, match=rf"{ids_path(out).name} exists; to replace it, give overwrite=True"):
+    with pytest.raises(FileExistsError, match=rf"{ids_path(out).name} exists; to replace it, pass overwrite=True"):
         code_tokenizer.encode_files(jsonl, out, text_field="body")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)

@@ -94,7 +94,7 @@ def test_neighbour_without_ids_is_an_output_that_exists(
     for path in tmp_path.iterdir():
         if path.name != f"{NAME}{left}":
             path.unlink()
-    with pytest.raises(FileExistsError, match=f"{NAME}{left} exists; to replace it, give overwrite=True"):
+    with pytest.raises(FileExistsError, match=f"{NAME}{left} exists; to replace it, pass overwrite=True"):
         write(code_tokenizer, LATER, tmp_path / f"{NAME}.bin", overwrite=False)
 
 

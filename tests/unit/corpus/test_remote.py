@@ -113,7 +113,7 @@ def test_files_are_encoded_from_and_to_remote_places(
     assert found == {path.name: path.read_bytes() for path in (tmp_path / "ids").iterdir()}
     assert str(remote.path) == str(as_path(f"{place}/ids/out{suffix}"))
     assert (remote.n_ids, remote.n_documents, remote.n_bytes) == (local.n_ids, local.n_documents, local.n_bytes)
-    with pytest.raises(FileExistsError, match=r"out\.\w+ exists; to replace it, give overwrite=True"):
+    with pytest.raises(FileExistsError, match=r"out\.\w+ exists; to replace it, pass overwrite=True"):
         code_tokenizer.encode_files(corpus, f"{place}/ids/out{suffix}", **options)
     code_tokenizer.encode_files(corpus / "a.jsonl", f"{place}/ids/out{suffix}", overwrite=True, progress=False)
     assert files_at(f"{place}/ids") != found

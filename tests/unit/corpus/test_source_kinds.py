@@ -45,7 +45,7 @@ def test_list_items_that_look_like_paths_are_paths(name: str, tmp_path: Path, mo
     for source in ([name], ("a.txt", name), [Path("a.txt"), name], [b"text", name]):
         for call in (train, fastbpe.count_pieces):
             with pytest.raises(
-                FileNotFoundError, match=r"read as paths; give texts as iter\(list\)\): 'a? ?"
+                FileNotFoundError, match=r"read as paths; pass texts as iter\(list\)\): 'a? ?"
             ) as caught:
                 call(source)
             assert caught.value.filename == name
@@ -135,7 +135,7 @@ def test_reading_options_are_refused_for_counts(option: dict[str, Any]) -> None:
     for call in (train, fastbpe.count_pieces):
         with pytest.raises(TrainingError, match=f"counted already: leave out {next(iter(option))}"):
             call({"a": 1}, **option)
-    with pytest.raises(TrainingError, match="PieceCounts already"):
+    with pytest.raises(TrainingError, match="already a PieceCounts"):
         fastbpe.count_pieces(PieceCounts({"a": 1}))
 
 
@@ -160,9 +160,14 @@ def test_counts_in_code_point_mode_count_sentences() -> None:
     for source, more, error, message in (
         ({"a\tb": 1}, {}, TrainingError, "'a.tb' contains a tab, which separates a sentence from its count"),
         ({"a": -1}, {}, ValueError, "must not be negative"),
-        ({"a": 1}, {"input_format": "text"}, TrainingError, "input_format='text': counts of sentences are 'tsv'"),
+        (
+            {"a": 1},
+            {"input_format": "text"},
+            TrainingError,
+            "input_format='text': sentences with counts have the format 'tsv'",
+        ),
         ({"a": 1}, {"separator": "x"}, TrainingError, "counted already: leave out separator"),
-        (PieceCounts({"a": 1}), {}, TrainingError, "PieceCounts hold what"),
+        (PieceCounts({"a": 1}), {}, TrainingError, "these PieceCounts are for"),
     ):
         with pytest.raises(error, match=message):
             fastbpe.train(source, **options, **more)

@@ -74,13 +74,13 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
     for runs, message in (
         (
             [one, other],
-            r"other\.npy: its tokenizer is .*…, and .*… in one\.bin: encode both alike, or keep them apart",
+            r"other\.npy: its tokenizer is .*…, but .*… in one\.bin: encode both in the same way, or keep",
         ),
-        ([one, wide], r"wide\.parquet: its dtype is uint32, and uint16 in one\.bin"),
-        ([one, ended], r"ended\.bin: its ids after each document is \[\d+\], and \[\] in one\.bin"),
-        ([one, raw], r"raw\.npy: nothing says the tokenizer that made its ids, and one\.bin has one"),
-        ([raw, one], r"raw\.npy: nothing says the tokenizer that made its ids, and one\.bin has one"),
-        ([raw, long], r"long\.npy: its dtype is int64, and uint16 in raw\.npy"),
+        ([one, wide], r"wide\.parquet: its dtype is uint32, but uint16 in one\.bin"),
+        ([one, ended], r"ended\.bin: its ids after each document is \[\d+\], but \[\] in one\.bin"),
+        ([one, raw], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
+        ([raw, one], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
+        ([raw, long], r"long\.npy: its dtype is int64, but uint16 in raw\.npy"),
         ([long], r"long\.npy: its ids are int64; written are uint16 and uint32"),
     ):
         with pytest.raises(FormatError, match=message):
@@ -142,7 +142,7 @@ def test_header_is_refused_where_it_has_no_place(code_tokenizer: Tokenizer, tmp_
     one = write_run(code_tokenizer, RUNS[0], tmp_path / "one.bin")
     before = sorted(tmp_path.iterdir())
     for out, header, message in (
-        ("out.npy", "llm.c", r"out\.npy: header='llm\.c' is for \.bin files; choose this ending, or no header"),
+        ("out.npy", "llm.c", r"out\.npy: header='llm\.c' only works with \.bin files; use the extension"),
         ("out.bin", "llm", r"header='llm': did you mean 'llm\.c'\? choose one of 'llm\.c', or None"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -167,7 +167,5 @@ def test_missing_header_that_the_sidecar_names_raises_format_error(
 ) -> None:
     out = write_run(code_tokenizer, RUNS[0], tmp_path / "out.bin", header="llm.c")
     out.write_bytes(out.read_bytes()[1024:])
-    with pytest.raises(
-        FormatError, match=r"out\.bin: the header of llm\.c is missing, which out\.bin\.json names"
-    ):
+    with pytest.raises(FormatError, match=r"out\.bin: it lacks the llm\.c header that out\.bin\.json says it has"):
         open_ids(out)

@@ -90,7 +90,7 @@ def test_megatron_dataset_of_another_program_is_converted(tmp_path: Path, suffix
 
 def test_negative_ids_of_a_signed_dataset_are_not_converted(tmp_path: Path) -> None:
     write_megatron(tmp_path / "theirs", [[[1, 2], [-100]]], 4)
-    with pytest.raises(FormatError, match=r"theirs\.bin: id 2 is -100, and ids are numbers from 0 up"):
+    with pytest.raises(FormatError, match=r"theirs\.bin: id 2 is -100, but ids are at least 0"):
         merge_shards(tmp_path / "theirs.bin", tmp_path / "ours.bin", progress=False)
     assert not [*tmp_path.glob("ours*")]
 
@@ -104,9 +104,9 @@ def changed(path: Path, at: int, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda idx: changed(idx, 17, b"\x06"), r"its \.bin holds float64 and no ids; give a dataset of integers"),
+        (lambda idx: changed(idx, 17, b"\x06"), r"its \.bin holds float64 and no ids; pass a dataset of integers"),
         (lambda idx: changed(idx, 17, b"\x63"), r"its \.bin holds items of the unknown type 99"),
-        (lambda idx: changed(idx, 9, b"\x02"), r"Megatron's index in version 2; fastbpe reads version 1"),
+        (lambda idx: changed(idx, 9, b"\x02"), r"a Megatron index of version 2; fastbpe reads version 1"),
         (lambda idx: idx.write_bytes(idx.read_bytes()[:-1]), r"\d+ bytes do not fit 6 sequences and 5 documents"),
         (lambda idx: changed(idx, 18, b"\xff" * 8), r"do not fit -1 sequences"),
         (lambda idx: changed(idx, 26, b"\0" * 8), r"do not fit 6 sequences and -1 documents"),
@@ -115,7 +115,7 @@ def changed(path: Path, at: int, data: bytes) -> None:
             lambda idx: idx.with_suffix(".bin").write_bytes(b"ab"),
             r"do not fit theirs\.bin of 2 bytes; get both again",
         ),
-        (lambda idx: idx.write_bytes(b"MMIDIDX\0\0"), r"Megatron's index in version 0"),
+        (lambda idx: idx.write_bytes(b"MMIDIDX\0\0"), r"a Megatron index of version 0"),
     ],
 )
 def test_damaged_megatron_index_is_named(tmp_path: Path, harm: Any, message: str) -> None:
@@ -179,9 +179,12 @@ def test_llmc_header_says_the_dtype_and_is_no_id(tmp_path: Path, magic: int, ver
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (llmc([1], version=2), r"llm\.c's header in version 2; fastbpe reads 1 \(uint16\) and 7 \(uint32\)"),
+        (
+            llmc([1], version=2),
+            r"llm\.c's header of version 2; fastbpe reads versions 1 \(uint16\) and 7 \(uint32\)",
+        ),
         (llmc([1], magic=20240522), r"llm\.c's multiple-choice questions"),
-        (llmc([1, 2], n=3), r"its header says 3 ids, and 2 follow"),
+        (llmc([1, 2], n=3), r"its header says 3 ids, but 2 follow"),
         (llmc([1, 2], n=-1), r"llm\.c's header is cut off or damaged"),
         (llmc([1])[:1000], r"llm\.c's header is cut off or damaged"),
         (llmc([1])[:-1], r"not a whole number of uint16 ids"),

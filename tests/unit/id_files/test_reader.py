@@ -152,7 +152,7 @@ def test_npy_file_of_another_program_is_read(tmp_path: Path, dtype: str) -> None
 def test_npy_file_of_anything_but_ids_raises_format_error(tmp_path: Path, value: str) -> None:
     numpy = pytest.importorskip("numpy")
     numpy.save(tmp_path / "a.npy", eval(value))
-    with pytest.raises(FormatError, match=r"a\.npy: no one-dimensional array of integers"):
+    with pytest.raises(FormatError, match=r"a\.npy: not a one-dimensional array of little-endian integers"):
         open_ids(tmp_path / "a.npy")
 
 
@@ -165,18 +165,21 @@ def damage(path: Path, **change: Any) -> None:
     ("harm", "message"),
     [
         (lambda out: out.write_bytes(out.read_bytes()[:-1]), r"out\.bin: .* not a whole number of uint16 ids"),
-        (lambda out: out.write_bytes(out.read_bytes()[:-2]), r"out\.bin\.json: it says .* ids, and out\.bin has"),
+        (lambda out: out.write_bytes(out.read_bytes()[:-2]), r"out\.bin\.json: it says .* ids, but out\.bin has"),
         (lambda out: damage(Path(f"{out}.json"), dtype="uint32"), r"\.json: it says|not a whole number of uint32"),
         (lambda out: damage(Path(f"{out}.json"), dtype="float"), r"\.json: the dtype is 'float'"),
         (lambda out: damage(Path(f"{out}.json"), count=None), r"\.json: 'count' is None, not int"),
         (lambda out: damage(Path(f"{out}.json"), documents=-1), r"\.json: 'documents' is -1"),
         (
             lambda out: damage(Path(f"{out}.json"), documents=9),
-            r"\.offsets: 48 bytes, where the 9 documents of out",
+            r"\.offsets: it has 48 bytes, but the 9 documents of out",
         ),
         (lambda out: Path(f"{out}.json").write_text("{"), r"out\.bin\.json: not JSON"),
         (lambda out: Path(f"{out}.json").write_text("[]"), r"out\.bin\.json: no JSON object, but list"),
-        (lambda out: Path(f"{out}.offsets").write_bytes(bytes(48)), r"\.offsets: it goes from 0 to 0, not from 0"),
+        (
+            lambda out: Path(f"{out}.offsets").write_bytes(bytes(48)),
+            r"\.offsets: its offsets run from 0 to 0, but should run from 0",
+        ),
         (lambda out: Path(f"{out}.offsets").unlink(), r"out\.bin\.offsets"),
     ],
 )
@@ -226,7 +229,7 @@ def test_folder_holds_one_set_of_files(code_tokenizer: Tokenizer, text: Path, tm
     code_tokenizer.encode_files(text, folder / "train.bin")
     assert [document.tolist() for document in open_ids(folder)] == wanted(code_tokenizer)
     code_tokenizer.encode_files(text, folder / "val.bin")
-    with pytest.raises(FormatError, match=r"files of several sets \(train\.bin, val\.bin\): give the path of one"):
+    with pytest.raises(FormatError, match=r"files of several sets \(train\.bin, val\.bin\): pass the path of one"):
         open_ids(folder)
 
 

@@ -173,7 +173,7 @@ def test_input_that_changes_during_the_run_is_named(
 
 @pytest.mark.parametrize("shard", [5, (1,), (0, 1, 2), "0/2", (0.0, 2), (True, 2), None])
 def test_wrong_type_of_shard_raises_type_error(code_tokenizer: Tokenizer, tmp_path: Path, shard: Any) -> None:
-    with pytest.raises(TypeError, match="give \\(number of the shard, number of all\\)"):
+    with pytest.raises(TypeError, match=r"must be \(number of the shard, number of shards\)"):
         fastbpe.write_shard(code_tokenizer, ["a"], tmp_path / "out.bin", shard)
     assert [*tmp_path.iterdir()] == []
 
@@ -293,16 +293,16 @@ def test_mixed_tokenizers_dtypes_and_counts_in_one_folder_are_named(
 ) -> None:
     other = Tokenizer.from_merges([], pattern=None)
     fastbpe.write_shard(other, WORDS[:3], three / "out.bin", (1, 3))
-    with pytest.raises(FormatError, match=r"out-00001-of-00003\.bin: its tokenizer is .*, and .* in out-00000"):
+    with pytest.raises(FormatError, match=r"out-00001-of-00003\.bin: its tokenizer is .*, but .* in out-00000"):
         open_ids(three)
     fastbpe.write_shard(code_tokenizer, WORDS[:3], three / "out.bin", (1, 3), dtype="uint32")
-    with pytest.raises(FormatError, match=r"00001-of-00003\.bin: its dtype is uint32, and uint16 in out-00000"):
+    with pytest.raises(FormatError, match=r"00001-of-00003\.bin: its dtype is uint32, but uint16 in out-00000"):
         open_ids(three)
     fastbpe.write_shard(code_tokenizer, WORDS[:3], three / "out.bin", (1, 3), document_end="<|endoftext|>")
     with pytest.raises(FormatError, match=r"00001-of-00003\.bin: its ids after each document is"):
         merge_shards(three, three / "all.bin")
     fastbpe.write_shard(code_tokenizer, WORDS[:3], three / "out.bin", (0, 2))
-    with pytest.raises(FormatError, match=r"shards of 2 and of 3 lie side by side"):
+    with pytest.raises(FormatError, match=r"sets of 2 and of 3 shards are in one folder"):
         open_ids(three / "out.bin")
     with pytest.raises(FormatError, match=r"files of several sets \(out\.bin, out\.bin\)"):
         open_ids(three)

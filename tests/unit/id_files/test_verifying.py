@@ -89,7 +89,7 @@ def test_id_beyond_the_vocabulary_and_falling_offsets_are_named(
     find = mock.patch("importlib.util.find_spec", return_value=sys if with_numpy else None)
     with find:
         (problem,) = verify_ids(out).problems
-    assert problem == f"{out}: id 1 is 60000, and the vocabulary has {code_tokenizer.n_vocab}; encode it again"
+    assert problem == f"{out}: id 1 is 60000, but the vocabulary has {code_tokenizer.n_vocab} ids; encode it again"
     offsets[1], offsets[2] = offsets[2], offsets[1]
     Path(f"{out}.offsets").write_bytes(offsets)
     (problem,) = verify_ids(out).problems
@@ -106,12 +106,12 @@ def test_ids_that_the_given_model_does_not_have_are_named_without_a_sidecar(
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<a>": 300, "<b>": 40_000})
     find = mock.patch("importlib.util.find_spec", return_value=sys if with_numpy else None)
     for ids, dtype, place, said in (
-        ([5, 60000], "uint16", 1, "60000, and the vocabulary has 40001"),
-        ([5, -7], "int64", 1, "-7, and ids are numbers from 0 up"),
+        ([5, 60000], "uint16", 1, "60000, but the vocabulary has 40001 ids"),
+        ([5, -7], "int64", 1, "-7, but ids are at least 0"),
         ([5, 300, 255, 256], "uint32", 3, "256, which has no token in the vocabulary"),
-        ([-128, 5], "int8", 0, "-128, and ids are numbers from 0 up"),
+        ([-128, 5], "int8", 0, "-128, but ids are at least 0"),
         ([1] * 3_000_000 + [39_999], "uint16", 3_000_000, "39999, which has no token in the vocabulary"),
-        ([2**63], "uint64", 0, f"{2**63}, and the vocabulary has 40001"),
+        ([2**63], "uint64", 0, f"{2**63}, but the vocabulary has 40001 ids"),
     ):
         array = numpy.array(ids, dtype=dtype)
         numpy.save(tmp_path / "a.npy", array)
@@ -125,7 +125,7 @@ def test_ids_that_the_given_model_does_not_have_are_named_without_a_sidecar(
         assert verify_ids(tmp_path / "a.npy", tokenizer=tokenizer) == ((), 1, 1, 3)
         numpy.save(tmp_path / "a.npy", numpy.array([5, -100]))
         (problem,) = verify_ids(tmp_path / "a.npy").problems  # no vocabulary has it
-    assert "id 1 is -100, and ids are numbers from 0 up" in problem
+    assert "id 1 is -100, but ids are at least 0" in problem
 
 
 def test_ids_beyond_the_vocabulary_are_not_merged(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_ids_beyond_the_vocabulary_are_not_merged(code_tokenizer: Tokenizer, tmp
     data[-2:] = b"\xff\xff"
     (tmp_path / "a.bin").write_bytes(data)
     with pytest.raises(
-        FormatError, match=rf"a\.bin: id \d is 65535, and the vocabulary has {code_tokenizer.n_vocab}"
+        FormatError, match=rf"a\.bin: id \d is 65535, but the vocabulary has {code_tokenizer.n_vocab}"
     ):
         fastbpe.merge_shards(tmp_path / "a.bin", tmp_path / "b.npy", progress=False)
     assert not [*tmp_path.glob("b.npy*")]

@@ -124,7 +124,7 @@ def test_single_word_is_an_unknown_name_and_not_a_regex(word):
         ("gemma", 'sentencepiece models, which no pattern splits: train with mode="codepoint"'),
         ("granite", "Granite 3 has 'starcoder'"),
         ("claude", "'gpt2' after NFKC"),
-        ("whitespace", "for no splitting, give 'none'"),
+        ("whitespace", "for no splitting, pass 'none'"),
         ("llama2", "no pattern splits"),
     ],
 )

@@ -133,7 +133,7 @@ def test_scripts_begin_pieces_and_fixed_lengths_end_them() -> None:
     assert pieces(make_sequence([FixedLength(length=2**64 - 1)]), "aé漢") == ["aé漢"]
     assert pieces(make_sequence([BertPreTokenizer()]), "a.b!? é\u3000c$") == [*"a.b!?", "é", "c", "$"]
     assert repr(make_sequence([UnicodeScripts(), FixedLength()])) == "by script, then every 5 characters"
-    with pytest.raises(ValueError, match="a length of 1 or more"):
+    with pytest.raises(ValueError, match="the length must be at least 1"):
         make_sequence([FixedLength(length=0)])
 
 

@@ -107,7 +107,7 @@ def test_special_added_token_is_special() -> None:
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (["<s>"], "'<s>' is a special token already, with the id"),
+        (["<s>"], "'<s>' is already a special token, with the id"),
         ([""], "empty"),
         (["<x>", "<x>"], "given twice"),
         ({"<x>": -1}, "has the id -1"),
@@ -129,9 +129,9 @@ def test_token_that_collides_raises_special_token_error(old: Tokenizer, tokens: 
 def test_ordinary_token_of_the_text_is_named_with_the_way_out() -> None:
     old = byte_level()
     ab = old.token_to_id("ab")
-    said = rf"^token 'ab' is also the ordinary token {ab}, which holds this text already: leave it out"
+    said = rf"^token 'ab' is also the ordinary token {ab}, which already holds this text: leave it out"
     with pytest.raises(
-        SpecialTokenError, match=said + r"; to find it whole within any text, give its id: \{'ab': 256\}$"
+        SpecialTokenError, match=said + r"; to find it whole within any text, pass its id: \{'ab': 256\}$"
     ):
         old.with_tokens(["<new>", "ab"])
     assert old.with_tokens({"ab": ab}).encode("xabx") == [120, ab, 120]  # the way out
@@ -147,9 +147,9 @@ def test_ordinary_token_of_the_text_is_named_with_the_way_out() -> None:
 @BOTH
 def test_added_token_never_changes_its_id_or_flags(old: Tokenizer) -> None:
     new = old.with_tokens(["<x>"])
-    with pytest.raises(SpecialTokenError, match=r"'<x>' has the id \d+ already"):
+    with pytest.raises(SpecialTokenError, match=r"'<x>' already has the id \d+"):
         new.with_tokens({"<x>": 1000})
-    with pytest.raises(SpecialTokenError, match=r"'<x>' is a token already"):
+    with pytest.raises(SpecialTokenError, match=r"'<x>' is already a token"):
         new.with_special_tokens(["<x>"])
     if old.mode == "byte":
         with pytest.raises(SpecialTokenError, match="other flags"):

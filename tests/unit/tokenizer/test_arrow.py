@@ -103,7 +103,7 @@ def test_errors_name_the_row(tokenizer: Tokenizer) -> None:
         tokenizer.to_arrow([" ab ab"], dtype="uint8")
     with pytest.raises(TypeError, match="not of int64"):
         tokenizer.to_arrow(pyarrow.array([1]))
-    with pytest.raises(TypeError, match="give \\[text\\]"):
+    with pytest.raises(TypeError, match="pass \\[text\\]"):
         tokenizer.to_arrow("ab")
     with pytest.raises(ValueError, match="batch\\[1\\] is null"):
         tokenizer.decode_batch(pyarrow.array([[97], None]))

@@ -116,9 +116,7 @@ def test_wrong_roles_are_named(roles: Any, error: type[Exception], message: str,
 
 @pytest.mark.parametrize(("name", "what"), [("a.json", "a tokenizer.json alone"), ("a.tiktoken", "tiktoken")])
 def test_format_without_a_place_for_roles_refuses_them(name: str, what: str, tmp_path: Path) -> None:
-    with pytest.raises(
-        FormatError, match=f"{name}: {what} has no place for roles=; leave it out, or write a folder"
-    ):
+    with pytest.raises(FormatError, match=f"{name}: {what} cannot store roles=; leave it out, or write a folder"):
         byte_level().export(tmp_path / name, roles=GIVEN)
     assert not [*tmp_path.iterdir()]
 

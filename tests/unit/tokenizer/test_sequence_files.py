@@ -83,7 +83,7 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
     tokenizer.encode_files([source], tmp_path / f"out{suffix}", dtype="uint32", num_threads=2, progress=False)
     fastbpe.merge_shards(tmp_path / f"out{suffix}", tmp_path / "all.npy", progress=False)
     assert [document.tolist() for document in open_ids(tmp_path / "all.npy")] == tokenizer.encode_batch(codes)
-    with pytest.raises(FileExistsError, match="exists; to replace it, give overwrite=True"):
+    with pytest.raises(FileExistsError, match="exists; to replace it, pass overwrite=True"):
         tokenizer.encode_files(source, tmp_path / f"out{suffix}", progress=False)
     tokenizer.encode_files(source, tmp_path / f"out{suffix}", overwrite=True, progress=False)
 
@@ -168,17 +168,17 @@ def test_special_tokens_are_kept_and_stand_for_no_symbols(tokenizer: SequenceTok
     [
         ({"<a>": 5}, r"special token '<a>' has the id 5: not in 6\.\.\d+, which lie after the symbols and merges"),
         ({"<a>": 9, "<b>": 9}, "special tokens '<a>' and '<b>' have the same id 9"),
-        ([""], "the special token '': give a name"),
-        ({5: 9}, "the special token 5: give a name"),
+        ([""], "the special token '': must be a name"),
+        ({5: 9}, "the special token 5: must be a name"),
     ],
 )
 def test_wrong_special_tokens_are_named(special: Any, message: str) -> None:
     plain = SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4)
     with pytest.raises(SpecialTokenError, match=message):
         plain.with_special_tokens(special)
-    with pytest.raises(SpecialTokenError, match="'<a>' is a special token already, with the id 6"):
+    with pytest.raises(SpecialTokenError, match="'<a>' is already a special token, with the id 6"):
         plain.with_special_tokens(["<a>"]).with_special_tokens(["<a>"])
-    with pytest.raises(TypeError, match="special_tokens is a str: give a list of names"):
+    with pytest.raises(TypeError, match="special_tokens is a str: pass a list of names"):
         plain.with_special_tokens("<a>")
 
 

@@ -152,9 +152,9 @@ def test_bad_batch_raises_type_error(batch: Any) -> None:
 
 @pytest.mark.parametrize("source", [[0, 1, 0, 1], range(3)])
 def test_single_sequence_in_place_of_a_batch_is_told_the_way_out(source: Any) -> None:
-    with pytest.raises(TypeError, match=r"sequence 0: .*for a single sequence, give a list of it"):
+    with pytest.raises(TypeError, match=r"sequence 0: .*for a single sequence, pass a list of it"):
         train(source)
-    with pytest.raises(TypeError, match="for a single sequence, give a list of it"):
+    with pytest.raises(TypeError, match="for a single sequence, pass a list of it"):
         TOKENIZER.encode_batch(source)
 
 
@@ -205,7 +205,7 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_size": 0}, "base_size=0: give the number of symbols, 1 to 1048576"),
+        ({"base_size": 0}, "base_size=0: must be the number of symbols, 1 to 1048576"),
         ({"base_size": -3}, "base_size=-3"),
         ({"base_size": (1 << 20) + 1, "vocab_size": 1 << 21}, "1 to 1048576"),
         ({"vocab_size": 3}, "vocab_size=3 is too small: base_size=4 symbols are part of it"),
@@ -218,16 +218,16 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
         ({"max_memory_bytes": 5}, "leave out max_memory_bytes"),
         (
             {"base": fastbpe.Tokenizer.from_merges([], pattern=None)},
-            "mode='byte', which mode='ids' cannot extend: give mode='byte'",
+            "mode='byte', which mode='ids' cannot extend: pass mode='byte'",
         ),
         ({"base": TOKENIZER, "vocab_size": 5}, "vocab_size=5 is too small: the base has 6 tokens"),
         (
             {"base": TOKENIZER, "vocab_size": 9, "base_size": 5},
-            "base_size=5 is not the base's, which has 4 symbols",
+            "base_size=5 does not match the base, which has 4 symbols",
         ),
         ({"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"}, "takes no base with special tokens"),
-        ({"base": TOKENIZER, "vocab_size": "+x"}, "give a number behind the '\\+'"),
-        ({"vocab_size": "+1"}, r"vocab_size='\+1' adds tokens to a base; give base="),
+        ({"base": TOKENIZER, "vocab_size": "+x"}, "put a number after the '\\+'"),
+        ({"vocab_size": "+1"}, r"vocab_size='\+1' needs a base to add to; pass base="),
         ({"base": TOKENIZER, "vocab_size": 1 << 21}, "too large: the limit is 2097151"),
     ],
 )
@@ -310,12 +310,13 @@ def test_option_that_is_not_an_integer_raises_type_error(name: str, value: Any) 
 
 def test_options_of_other_modes_are_refused() -> None:
     with pytest.raises(
-        OptionError, match="'pattern' is not an option of training in ids mode: it is one of mode='byte'"
+        OptionError,
+        match="'pattern' is not an option of training in ids mode: it is available only with mode='byte'",
     ):
         train([[0, 1]], pattern=None)
     with pytest.raises(OptionError, match="did you mean max_token_length"):
         train([[0, 1]], max_token_lenght=3)
-    with pytest.raises(OptionError, match="it is one of mode='ids'"):
+    with pytest.raises(OptionError, match="it is available only with mode='ids'"):
         fastbpe.train(["ab"], vocab_size=300, base_size=4)
     with pytest.raises(OptionError, match="needs base_size="):
         fastbpe.train([[0]], mode="ids", vocab_size=300)
@@ -491,4 +492,4 @@ def test_commands_for_text_refuse_a_tokenizer_of_sequences(
     text = tmp_path / "text.txt"
     text.write_text("ab")
     assert main(["count", "-m", str(path), str(text)]) == 1
-    assert "it encodes sequences of integers, and this command reads text" in capsys.readouterr().err
+    assert "it encodes sequences of integers, but this command reads text" in capsys.readouterr().err

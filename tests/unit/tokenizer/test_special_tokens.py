@@ -201,7 +201,7 @@ def test_lone_surrogate_in_text_matches_the_replacement_character() -> None:
         ({"\ud83d": 256}, "contains a surrogate"),
         ({5: 256}, "special token 5 is int, not str"),
         ({b"<s>": 256}, "is bytes, not str"),
-        ({"<s>": 97}, "'<s>' has the id 97, which the vocabulary gives to another"),
+        ({"<s>": 97}, "'<s>' has the id 97, which another"),
         ({"a": 256}, "'a' is also the ordinary token 97"),
         ({"<a>": 256, "<b>": 256}, "'<a>' and '<b>' have the same id 256"),
         ({"<s>": -1}, "'<s>' has the id -1"),
@@ -273,7 +273,7 @@ def test_special_token_equal_to_an_ordinary_token_is_refused() -> None:
 
 @pytest.mark.parametrize("argument", ["allowed_special", "disallowed_special"])
 def test_invalid_sets_of_special_tokens_are_refused(tokenizer: Tokenizer, argument: str) -> None:
-    with pytest.raises(ValueError, match=f"{argument}='<s>': give \"all\" or a set"):
+    with pytest.raises(ValueError, match=f"{argument}='<s>': pass \"all\" or a set"):
         tokenizer.encode("a", **{argument: "<s>"})  # type: ignore[arg-type]
     for wrong in (None, 5):
         with pytest.raises(TypeError, match=f"{argument} must be"):
@@ -292,7 +292,7 @@ def test_with_special_tokens_returns_a_new_tokenizer(tokenizer: Tokenizer) -> No
     assert more.n_vocab == 301
     assert more.encode("<|fim|>", allowed_special="all") == [300]
     assert tokenizer.encode("<|fim|>") == list(b"<|fim|>")
-    with pytest.raises(SpecialTokenError, match=r"'<\|im_end\|>' has the id 258 already"):
+    with pytest.raises(SpecialTokenError, match=r"'<\|im_end\|>' already has the id 258"):
         tokenizer.with_special_tokens({"<|im_end|>": 400})
 
 

@@ -75,7 +75,7 @@ def test_table_is_refused_and_the_column_way_is_named(code_tokenizer: Tokenizer,
     if call in COUNTED and table == "dict":
         pytest.skip("counts of pieces")
     with pytest.raises(
-        TypeError, match=r"is a \w+, whose items are .*: give one column of it, such as \w+\[.text.\]"
+        TypeError, match=r"is a \w+, whose items are .*: pass one column of it, such as \w+\[.text.\]"
     ):
         BATCH_CALLS[call](code_tokenizer, given)
 
@@ -95,7 +95,7 @@ def test_null_of_a_column_is_named(code_tokenizer: Tokenizer) -> None:
 
 def test_decode_batch_refuses_tables(code_tokenizer: Tokenizer) -> None:
     for batch in ({"ids": [[1]]}, pyarrow.table({"ids": [[1]]})):
-        with pytest.raises(TypeError, match=r"batch is a \w+, whose items are .*: give one column of it"):
+        with pytest.raises(TypeError, match=r"batch is a \w+, whose items are .*: pass one column of it"):
             code_tokenizer.decode_batch(batch)  # type: ignore[arg-type]
     assert code_tokenizer.decode_batch(pyarrow.array([[97]])) == ["a"]
 

@@ -95,9 +95,9 @@ def test_count_stops_one_above_the_limit() -> None:
     assert SPLIT.fits("abc abc", 2)
     assert not SPLIT.fits("abc abc", 1)
     assert SPLIT.fits("", 0)
-    with pytest.raises(ValueError, match="max_tokens=-1: give 0 or more"):
+    with pytest.raises(ValueError, match="max_tokens=-1: must be at least 0"):
         SPLIT.count("abc", max_tokens=-1)
-    with pytest.raises(ValueError, match="max_tokens=-1: give 0 or more"):
+    with pytest.raises(ValueError, match="max_tokens=-1: must be at least 0"):
         SPLIT.fits("abc", -1)
 
 
@@ -125,7 +125,7 @@ def test_truncate_keeps_the_longest_beginning_or_end() -> None:
     assert SPLIT.truncate("\ud83d\udc4d\ud83d\udc4d", 7, side="left") == "\ud83d\udc4d"
     with pytest.raises(ValueError, match="side='end': choose one of 'right', 'left'"):
         SPLIT.truncate("abc", 1, side="end")
-    with pytest.raises(ValueError, match="max_tokens=-1: give 0 or more"):
+    with pytest.raises(ValueError, match="max_tokens=-1: must be at least 0"):
         SPLIT.truncate("abc", -1)
     with pytest.raises(ValueError, match="not UTF-8"):
         SPLIT.truncate(b"\xff", 1)
@@ -147,10 +147,12 @@ def test_chunks_cover_the_text_with_overlap() -> None:
     assert list(SPLIT.chunk("abc", 10**30, overlap=10**29)) == ["abc"]
     with pytest.raises(ValueError, match="max_tokens=2: the character '日' at 1 alone has more tokens"):
         list(SPLIT.chunk("a日", 2))
-    with pytest.raises(ValueError, match="max_tokens=0: give 1 or more"):
+    with pytest.raises(ValueError, match="max_tokens=0: must be at least 1"):
         SPLIT.chunk("abc", 0)
     for overlap in (-1, 2, 3):
-        with pytest.raises(ValueError, match=f"overlap={overlap}: give 0 or more, and less than max_tokens, 2"):
+        with pytest.raises(
+            ValueError, match=f"overlap={overlap}: must be at least 0, and less than max_tokens, 2"
+        ):
             SPLIT.chunk("abc", 2, overlap=overlap)
 
 

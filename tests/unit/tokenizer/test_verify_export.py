@@ -56,9 +56,9 @@ def test_minbpe_export_names_a_token_and_text_it_cannot_express(tmp_path: Path) 
 def test_export_refuses_token_that_is_only_a_whole_piece(format: str, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_ranks(UNMADE, pattern=None)
     said = (
-        r"no merges make 1 of its tokens, b'zxyx' \(257\): they occur only as whole pieces, which a list of "
-        r"merges cannot say \(the text 'zxyx' is \[257\] and would be \[122, 256, 120\]\); export it as native, "
-        "tiktoken or huggingface"
+        r"no merge produces 1 of its tokens, b'zxyx' \(257\): they only match whole pieces, which a list of "
+        r"merges cannot express \(the text 'zxyx' is \[257\] and would be \[122, 256, 120\]\); export it as "
+        "native, tiktoken or huggingface"
     )
     with pytest.raises(FormatError, match=said):
         tokenizer.export(tmp_path / "x", format=format)

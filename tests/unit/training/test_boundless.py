@@ -101,8 +101,8 @@ def test_fewer_tokens_than_asked_for_are_a_warning() -> None:
     [
         ({"ties": "pair"}, "has an order of its own"),
         ({"base": train(["a b"], vocab_size=257)}, "base= has its words; leave base= out"),
-        ({"source": {"a": 3}}, "do not say which are neighbours"),
-        ({"source": fastbpe.count_pieces(["a b"])}, "do not say which are neighbours"),
+        ({"source": {"a": 3}}, "do not say which pieces are neighbours"),
+        ({"source": fastbpe.count_pieces(["a b"])}, "do not say which pieces are neighbours"),
         ({"source": []}, "no text to learn from"),
     ],
 )
@@ -136,7 +136,7 @@ def test_the_tokenizer_is_copied_saved_and_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["tiktoken", "huggingface", "gpt2", "minbpe", "tekken", "gguf"])
 def test_other_formats_refuse_with_a_reason(format: Any, tmp_path: Path) -> None:
-    with pytest.raises(fastbpe.FormatError, match="no place for merges of whole words"):
+    with pytest.raises(fastbpe.FormatError, match="cannot store merges across words"):
         learned().export(tmp_path / "x", format=format)
 
 

@@ -88,12 +88,15 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda words, runs: runs + count_pieces(TEXTS), "pieces and counts of runs of words do not add up"),
+        (
+            lambda words, runs: runs + count_pieces(TEXTS),
+            "cannot combine counts of pieces with counts of runs of words",
+        ),
         (
             lambda words, runs: runs + count_pieces(TEXTS, superwords=words_of(vocab_size=290)),
-            "other tokenizers of",
+            "different word tokenizers",
         ),
-        (lambda words, runs: train(runs, vocab_size=300), "runs of words; give superwords=.boundless"),
+        (lambda words, runs: train(runs, vocab_size=300), "runs of words; pass superwords=.boundless"),
         (lambda words, runs: train(runs, vocab_size=300, superwords="boundless"), "as base="),
         (lambda words, runs: train(runs, vocab_size=300, superwords="words", base=words), "as base="),
         (
@@ -121,7 +124,10 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
         ),
         (lambda words, runs: count_pieces(TEXTS, superwords=words, base=words), "leave base= out"),
         (lambda words, runs: count_pieces({"a": 1}, superwords=words), "are neighbours"),
-        (lambda words, runs: count_pieces(TEXTS, superwords=words, mode="codepoint"), "one of mode='byte'"),
+        (
+            lambda words, runs: count_pieces(TEXTS, superwords=words, mode="codepoint"),
+            "available only with mode='byte'",
+        ),
     ],
 )
 def test_counts_that_do_not_fit_are_named(make: Any, message: str, words: Tokenizer) -> None:
@@ -132,7 +138,7 @@ def test_counts_that_do_not_fit_are_named(make: Any, message: str, words: Tokeni
 def test_files_of_other_runs_are_not_merged(words: Tokenizer, tmp_path: Path) -> None:
     count_pieces(TEXTS, superwords=words).save(tmp_path / "a.pieces")
     count_pieces(TEXTS).save(tmp_path / "b.pieces")
-    with pytest.raises(TrainingError, match=r"b\.pieces: counts of pieces and counts of runs"):
+    with pytest.raises(TrainingError, match=r"b\.pieces: cannot combine counts of pieces with counts of runs"):
         PieceCounts.merge(tmp_path, tmp_path / "all")
 
 

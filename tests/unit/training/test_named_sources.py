@@ -161,23 +161,27 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (train(), TypeError, r"a dict of names to sources, give also weights= or parity="),
+        (train(), TypeError, r"a dict of names to sources, pass also weights= or parity="),
         (train({"en": pathlib.Path("en")}), TypeError, "a dict of names to sources"),
         (train(["a"], weights={"en": 1}), TrainingError, "a run with weights= must be a dict .*, not list"),
         (train("a.txt", parity=Parity()), TrainingError, "a run with parity= must be a dict .*, not str"),
         (train({"a": 1}, parity=Parity()), TrainingError, "a run with parity= must be a dict .*, not counts"),
         (train(PieceCounts({"a": 1}), parity=Parity()), TrainingError, "must be a dict .*, not counts"),
-        (train({}, parity=Parity()), TrainingError, "is empty: give a dict of names to sources"),
+        (train({}, parity=Parity()), TrainingError, "is empty: pass a dict of names to sources"),
         (train({1: ["a"]}, parity=Parity()), TypeError, "must have str as names, not int"),
         (train({"en": ["a"], "de": []}, parity=Parity()), TrainingError, "the source 'de' holds no document"),
         (train({"en": ["a"], "de": []}, weights={}), TrainingError, "the source 'de' holds no document"),
-        (train(weights={"ed": 2}), TrainingError, "weights has 'ed', which is no source: .* 'en', 'de'"),
+        (train(weights={"ed": 2}), TrainingError, "weights has 'ed', which is not a source: .* 'en', 'de'"),
         (train(weights={"EN": 2}), TrainingError, "did you mean 'en'"),
-        (train(weights={"en": 0}), TrainingError, "the weight of 'en' is 0: give 1 or more, or leave"),
+        (train(weights={"en": 0}), TrainingError, "the weight of 'en' is 0: raise it to 1, or leave"),
         (train(weights={"en": 0.5}), TypeError, "the weight of 'en' must be an integer, not float"),
         (train(weights=[1, 2]), TypeError, "weights must be a dict of names to integers, not list"),
-        (train(weights={"en": 2}, mode="unigram"), TrainingError, "not an argument of mode='unigram'"),
-        (train(weights={"en": 2}, mode="ids", base_size=3), TrainingError, "not an argument of mode='ids'"),
+        (train(weights={"en": 2}, mode="unigram"), TrainingError, "weights= cannot be used with mode='unigram'"),
+        (
+            train(weights={"en": 2}, mode="ids", base_size=3),
+            TrainingError,
+            "weights= cannot be used with mode='ids'",
+        ),
         (train(weights={"en": 2}, mode="codepoint", input_sentence_size=2), TrainingError, "input_sentence_size"),
         (train({"en": PieceCounts({"a": 2**62})}, weights={"en": 4}), OverflowError, "occurs more than"),
         (
@@ -204,21 +208,21 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
             "cannot extend base=",
         ),
         (parity(dev={"en": ["a"]}), TrainingError, "dev lacks 'de'"),
-        (parity(dev={**TEXTS, "fr": ["a"]}), TrainingError, "dev has 'fr', which is no source"),
+        (parity(dev={**TEXTS, "fr": ["a"]}), TrainingError, "dev has 'fr', which is not a source"),
         (parity(dev={**TEXTS, "de": [""]}), TrainingError, "the dev text of 'de' holds no document"),
         (parity(dev=["a"]), TrainingError, "dev must be a dict of names to sources, .* not list"),
         (parity(ratio={"en": 1}), TrainingError, "ratio lacks 'de'"),
-        (parity(ratio={"en": 1, "de": 0}), TrainingError, "ratio of 'de' is 0: give a number above 0"),
+        (parity(ratio={"en": 1, "de": 0}), TrainingError, "ratio of 'de' is 0: it must be above 0"),
         (parity(ratio={"en": 1, "de": float("nan")}), TrainingError, "ratio of 'de' is nan"),
         (parity(ratio={"en": "1"}), TypeError, "ratio of 'en' must be a number, not str"),
         (parity(ratio=[1, 2]), TypeError, "ratio must be a dict of languages to numbers"),
-        (parity(dev=TEXTS, ratio={"en": 1, "de": 1}), TrainingError, "give one of them"),
-        (parity(window=0), TrainingError, "window=0: give 1 or more, or None"),
+        (parity(dev=TEXTS, ratio={"en": 1, "de": 1}), TrainingError, "pass one of them"),
+        (parity(window=0), TrainingError, "window=0: must be at least 1, or None"),
         (parity(window=2.5), TypeError, "window must be an integer"),
-        (parity(alpha=1.0), TrainingError, "give window= too"),
-        (parity(window=5, alpha=0), TrainingError, "alpha is 0: give a number above 0"),
+        (parity(alpha=1.0), TrainingError, "pass window= too"),
+        (parity(window=5, alpha=0), TrainingError, "alpha is 0: it must be above 0"),
         (parity(window=5, alpha="2"), TypeError, "alpha must be a number"),
-        (parity(global_merges=-1), TrainingError, "global_merges=-1: give 0 or more"),
+        (parity(global_merges=-1), TrainingError, "global_merges=-1: must be at least 0"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(call: Callable[[], Any], error: type, message: str) -> None:
@@ -232,7 +236,7 @@ def test_counts_times_a_number() -> None:
     assert ((3 * counts).n_bytes, (3 * counts).n_pruned) == (3 * counts.n_bytes, 3)
     assert 1 * counts == counts
     for wrong in (0, -1):
-        with pytest.raises(ValueError, match="give 1 or more"):
+        with pytest.raises(ValueError, match="multiplied by 1 or more"):
             _ = counts * wrong
     with pytest.raises(TypeError):
         _ = counts * 1.5  # type: ignore[operator]

@@ -257,7 +257,7 @@ def test_failure_to_make_a_counter_is_raised() -> None:
         ({"max_memory_bytes": 1.5}, TypeError, "max_memory_bytes must be an integer, not float"),
         ({"on_error": "ignore"}, ValueError, "on_error='ignore': choose one of 'raise', 'skip'"),
         ({"errors": "ignore"}, ValueError, "errors='ignore': choose one of 'strict', 'replace'"),
-        ({"special_tokens": "<|x|>"}, TrainingError, "give a list"),
+        ({"special_tokens": "<|x|>"}, TrainingError, "pass a list"),
         ({"pattern": "gpt9"}, ValueError, "no split pattern named"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_base_keeps_its_ids_and_gets_superwords() -> None:
     assert superwords_of(extended)[:2] == [b" the end", b" of the"]
     assert extended.vocab_size == 272
     assert extended.training_report["base"] == base.fingerprint
-    with pytest.raises(TrainingError, match="has superwords already"):
+    with pytest.raises(TrainingError, match="already has superwords"):
         learned(start=None, vocab_size="+1", base=extended)
 
 
@@ -138,7 +138,7 @@ def test_progress_names_each_phase() -> None:
         (lambda: Superwords(1.5), TrainingError, "start=1.5"),
         (lambda: Superwords("x"), TypeError, "start"),
         (lambda: Superwords(max_words=0), TrainingError, "max_words=0"),
-        (lambda: Superwords(forbid="x"), TrainingError, "give a list"),
+        (lambda: Superwords(forbid="x"), TrainingError, "must be a list"),
         (lambda: Superwords(forbid=[""]), TrainingError, "empty text"),
         (lambda: Superwords(forbid=[1]), TypeError, "int"),
         (lambda: Superwords(documents="line"), TrainingError, "did you mean 'lines'"),

@@ -165,7 +165,7 @@ def test_early_stop_warns_with_the_size_reached() -> None:
     (warning,) = caught
     assert str(warning.message) == (
         "no pair is left to merge: the vocabulary has 259 entries, not the 1000 asked for; "
-        "give more text, or ask for fewer"
+        "train on more text, or ask for fewer"
     )
     assert warning.filename == __file__
 
@@ -454,7 +454,7 @@ def test_damaged_gzip_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.xz", "a.txt.bz2", "a.zip"])
 def test_unsupported_compression_is_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"whatever")
-    with pytest.raises(FormatError, match=f"{name}: {Path(name).suffix} files are not read; unpack it"):
+    with pytest.raises(FormatError, match=f"{name}: fastbpe reads no {Path(name).suffix} files; unpack it"):
         train(tmp_path / name)
 
 
@@ -468,7 +468,7 @@ def test_empty_file_raises_training_error(tmp_path: Path) -> None:
 def test_missing_path_raises_file_not_found_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
         train(tmp_path / "missing.txt")
-    with pytest.raises(FileNotFoundError, match=r"texts are given as a list, e\.g\. \[text\]\): 'just some text'"):
+    with pytest.raises(FileNotFoundError, match=r"pass texts as a list, such as \[text\]\): 'just some text'"):
         train("just some text")
     with pytest.raises(FileNotFoundError, match=r"no file matches .*'just a \*'"):
         train("just a *")
@@ -478,7 +478,7 @@ def test_missing_path_raises_file_not_found_error(tmp_path: Path) -> None:
         train(tmp_path / "*.txt")
     there = tmp_path / "there.txt"
     there.write_text("abc")
-    with pytest.warns(TrainingWarning, match=r"there\.txt' names one, but 'ty po' does not; give paths as"):
+    with pytest.warns(TrainingWarning, match=r"there\.txt' names one, but 'ty po' does not; pass paths as"):
         fastbpe.train([str(there), "ty po"], vocab_size=257)
 
 
@@ -555,14 +555,14 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
         ({"vocab_size": True}, TypeError, "vocab_size must be an integer, not bool"),
         ({"min_count": 0}, TrainingError, "min_count=0 is too small"),
         ({"min_count": 1.5}, TypeError, "min_count must be an integer, not float"),
-        ({"max_token_bytes": 0}, TrainingError, "max_token_bytes=0: give 1 or more, or None"),
+        ({"max_token_bytes": 0}, TrainingError, "max_token_bytes=0: must be at least 1, or None"),
         ({"max_token_bytes": -3}, TrainingError, "max_token_bytes=-3"),
         ({"max_token_bytes": 2.5}, TypeError, "max_token_bytes must be an integer, not float"),
         ({"max_token_bytes": "3"}, TypeError, "max_token_bytes must be an integer, not str"),
         ({"max_token_bytes": True}, TypeError, "max_token_bytes must be an integer, not bool"),
         ({"ties": "last"}, TrainingError, "ties='last': choose one of 'pair', 'huggingface', 'first'"),
         ({"mode": "words"}, TrainingError, "mode='words'.*byte"),
-        ({"special_tokens": "<s>"}, TrainingError, "special_tokens='<s>': give a list"),
+        ({"special_tokens": "<s>"}, TrainingError, "special_tokens='<s>': pass a list"),
         ({"special_tokens": None}, TypeError, "special_tokens"),
         ({"special_tokens": ["<s>", "<s>"]}, SpecialTokenError, "special token '<s>' is given twice"),
         ({"special_tokens": [""]}, SpecialTokenError, "a special token is empty"),
@@ -579,9 +579,9 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
             "'vocabsize' is not an option of training in byte mode: did you mean vocab_s",
         ),
         ({"min_frequency": 2}, TrainingError, "'min_frequency' is not an option.*did you mean min_count?"),
-        ({"byte_fallback": True}, TypeError, "'byte_fallback' is not an option.*one of mode='codepoint'"),
+        ({"byte_fallback": True}, TypeError, "'byte_fallback' is not an option.*only with mode='codepoint'"),
         ({"foo": True}, TypeError, "'foo' is not an option.*it has max_token_bytes, min_count, pattern"),
-        ({"base_special": "keep"}, TrainingError, "base_special='keep' is about .*base=; give base="),
+        ({"base_special": "keep"}, TrainingError, "base_special='keep' has no effect without base=; pass base="),
     ],
 )
 def test_invalid_options_are_refused_before_reading(
@@ -614,7 +614,7 @@ def test_warning_names_the_limit_that_stopped_learning(options: dict[str, int], 
     message = str(caught[0].message)
     assert message.startswith(f"no pair is left to merge{allowed}: the vocabulary has ")
     assert message.endswith(
-        f" asked for; {'change that limit, ' if allowed else ''}give more text, or ask for fewer"
+        f" asked for; {'change that limit, ' if allowed else ''}train on more text, or ask for fewer"
     )
 
 

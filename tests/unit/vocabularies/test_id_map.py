@@ -159,7 +159,7 @@ def test_empty_vocabularies_have_maps() -> None:
     ("n_old", "new_to_old", "init_from", "message"),
     [
         (-1, [], None, "n_old=-1"),
-        (2, [2], None, "the old id 2: give 0 to 1, or -1"),
+        (2, [2], None, "the old id 2 .*must be 0 to 1, or -1"),
         (2, [-2], None, "the old id -2"),
         (2, [2**70], None, "not an id of the old ones"),
         (2, [0, 1, 0], None, "the old id 0 to the new ids 0 and 2"),
@@ -195,7 +195,7 @@ def test_matrix_of_another_vocabulary_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"matrix has 4 rows.* 3 ids.*padded=True"):
         id_map.resize(numpy.zeros((4, 2)))
     for padded in (False, True):
-        with pytest.raises(ValueError, match=r"matrix has 2 rows.* 3 ids: give the matrix of the old vocabulary$"):
+        with pytest.raises(ValueError, match=r"matrix has 2 rows.* 3 ids: pass the matrix of the old vocabulary$"):
             id_map.resize(numpy.zeros((2, 2)), padded=padded)
     with pytest.raises(ValueError, match="no rows"):
         id_map.resize(numpy.float64(1))

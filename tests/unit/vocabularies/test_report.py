@@ -178,7 +178,7 @@ def test_numbers_and_white_space_are_described() -> None:
     assert report.digits.n_tokens == {1: 10, 2: 90, 3: 450}
     assert report.digits.groups[2] == [2]
     assert report.digits.groups[3] is None  # even numbers are one token, odd ones two
-    assert report.indentation.runs == {"spaces": [1, 2, 4], "tabs": [1], "line feeds": [1, 2], "line ends": []}
+    assert report.indentation.runs == {"spaces": [1, 2, 4], "tabs": [1], "line feeds": [1, 2], "line endings": []}
     assert report.indentation.cost[4] == len(ranks(*listed, pattern="cl100k").encode("a\n    a")) - 3
 
 

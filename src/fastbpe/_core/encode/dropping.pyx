@@ -56,7 +56,7 @@ cdef class Dropping:
         if pipeline.joins_pieces:
             raise ValueError(
                 "dropout leaves out merges of a piece, and superwords of this tokenizer (BoundlessBPE) join whole "
-                "pieces, which are then no tokens; encode without dropout"
+                "pieces, which would then not be tokens; encode without dropout"
             )
         self._pipeline = pipeline
         self._makers = b""
@@ -166,5 +166,5 @@ cdef uint64_t seed_of(object seed) except? 0:
         return <uint64_t> int.from_bytes(urandom(8), "little")
     number = integer("seed", seed)
     if not 0 <= number < 1 << 64:
-        raise ValueError(f"seed={number}: give 0 to 2**64 - 1, or None")
+        raise ValueError(f"seed={number}: must be 0 to 2**64 - 1, or None")
     return mix(<uint64_t> number + GOLDEN_RATIO)

@@ -265,7 +265,7 @@ cdef class Encoder:
         cdef size_t max_ids, count
         limit = integer("max_tokens", limit)
         if limit < 0:
-            raise ValueError(f"max_tokens={limit!r}: give 0 or more")
+            raise ValueError(f"max_tokens={limit!r}: must be at least 0")
         max_ids = min(limit, MAX_SIZE)
         text_of(text, &view)
         try:
@@ -351,7 +351,7 @@ cdef bint _drops(object dropout, object seed) except -1:
     """Tell whether the arguments dropout= and seed= ask for dropout at all, and check them."""
     if dropout is None:
         if seed is not None:
-            raise ValueError(f"seed={seed!r} is for dropout=; give both, or none")
+            raise ValueError(f"seed={seed!r} is for dropout=; pass both, or none")
         return False
     seed_of(seed)
     return rate_of(dropout) > 0

@@ -122,7 +122,7 @@ cdef size_t n_units_of(object texts) except? 0:
 
 cdef int _check(object texts) except -1:
     if isinstance(texts, (str, bytes)):
-        raise TypeError("texts must be a list of texts, not one text: give [text]")
+        raise TypeError("texts must be a list of texts, not one text: pass [text]")
     return 0
 
 

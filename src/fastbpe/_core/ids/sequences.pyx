@@ -154,7 +154,7 @@ cdef class Sequences:
             where = "" if self._is_one else f"sequence {self._first + self.n}: "
             hint = ""
             if not self._is_one and hasattr(sequence, "__index__"):
-                hint = "; for a single sequence, give a list of it"
+                hint = "; for a single sequence, pass a list of it"
             raise TypeError(
                 f"{where}a sequence of integers must be a list, tuple, range or array, not "
                 f"{type(sequence).__name__}{hint}"
@@ -192,8 +192,8 @@ cdef class Sequences:
             number = operator.index(item)
         except TypeError:
             raise TypeError(
-                f"{'ids' if self._of_ids else 'symbols'} must be integers: {item!r:.80} at {self._place(position)} "
-                f"is {kind}"
+                f"{'ids' if self._of_ids else 'symbols'} must be integers: {item!r:.80} at "
+                f"{self._place(position)} is {kind}"
             ) from None
         if not 0 <= number < self._limit:
             raise self._bad(number, position)

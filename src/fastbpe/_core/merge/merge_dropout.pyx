@@ -35,7 +35,7 @@ cdef double rate_of(object dropout) except -1:
         raise TypeError(f"dropout must be a number, not {type(dropout).__name__}")
     cdef double rate = dropout
     if not 0 <= rate <= 1:
-        raise ValueError(f"dropout={dropout!r}: give a probability, 0 to 1")
+        raise ValueError(f"dropout={dropout!r}: must be a probability from 0 to 1")
     return rate
 
 

@@ -24,7 +24,7 @@ cdef class FixedLength(Splitter):
 
     def __cinit__(self, size_t length):
         if not length:
-            raise ValueError("a piece of 0 characters; give a length of 1 or more")
+            raise ValueError("a piece of 0 characters; the length must be at least 1")
         self.length = length
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:

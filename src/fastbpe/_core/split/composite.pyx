@@ -188,7 +188,7 @@ cdef class GroupedFromRight(Splitter):
 
     def __cinit__(self, Splitter splitter not None, size_t length):
         if not length:
-            raise ValueError("a group of 0 characters; give a length of 1 or more")
+            raise ValueError("a group of 0 characters; the length must be at least 1")
         self.splitter, self.length = splitter, length
         self.holds_gil = splitter.holds_gil
 

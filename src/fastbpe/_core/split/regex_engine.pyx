@@ -487,8 +487,8 @@ cdef class Engine(Splitter):
         shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:57] + "..."
         raise PatternError(
             f"the split pattern {shown!r} backtracks too much on this text: at byte {at} there are too many "
-            f"{what}; make repetitions possessive, as a++, and alternatives exclude one another, or give the "
-            "text in shorter parts"
+            f"{what}; make repetitions possessive, such as a++, and alternatives exclusive, or pass the text in "
+            "shorter parts"
         )
 
     def __repr__(self):

@@ -181,7 +181,7 @@ cdef class RunScanner(Splitter):
         cdef uint32_t first, last, c, block, cls
         cdef Py_ssize_t n_pages
         if not 0 < len(sets) < FB_MAX_CLASSES:
-            raise ValueError(f"{len(sets)} sets: give 1 to {FB_MAX_CLASSES - 1}")
+            raise ValueError(f"{len(sets)} sets: must be 1 to {FB_MAX_CLASSES - 1}")
         self._path = _choose_path(path)
         n_pages = self._number_pages(sets)
         self._pages = <uint8_t*> calloc(<size_t> n_pages << 8, 1)

@@ -25,7 +25,7 @@ cdef class TextBatches:
 
     def __cinit__(self, object texts):
         if isinstance(texts, (str, bytes)):
-            raise TypeError("texts must be a list of texts, not one text: give [text]")
+            raise TypeError("texts must be a list of texts, not one text: pass [text]")
         self._iterator = iter(items_in(texts))
 
     cdef list next(self):

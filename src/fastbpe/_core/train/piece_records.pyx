@@ -27,7 +27,7 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, ui
     cdef size_t i
     cdef uint32_t shift = 64 - bits
     if not 1 <= bits <= 32:
-        raise ValueError(f"bits={bits}: give 1 to 32")
+        raise ValueError(f"bits={bits}: must be 1 to 32")
     cdef uint32_t* part = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
     table.settle_counts()
     try:
@@ -182,7 +182,7 @@ def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, le
             table.reserve_group()
         table.add_counted(data + at, length, table.position + i, count)
         if table.n_pieces != i + 1:
-            return f"its piece {i} stands in it twice"
+            return f"its piece {i} is in it twice"
         at += length
     table.position += n_pieces
     return None if at == n else f"{n - at} bytes of its pieces belong to none"

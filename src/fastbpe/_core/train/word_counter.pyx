@@ -291,7 +291,7 @@ cdef class WordCounter:
                 line = (<const char*> tab + 1)[:end - n[0] - 1].decode("utf-8", "replace")
                 is_number = line.strip().lstrip("+-").isdecimal()
                 raise SpecError(
-                    f"a sentence of tsv occurs {line[:200]!r} times: give 1 to 2**63 - 1",
+                    f"a tsv sentence has the count {line[:200]!r}: it must be 1 to 2**63 - 1",
                     "[(freq) >= (1)] " if is_number else "Could not parse the frequency",
                 )
         return count

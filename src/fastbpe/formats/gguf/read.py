@@ -41,7 +41,7 @@ def parse(
     kind = keys.text("model", None)
     if kind is None:
         raise FormatError(
-            f"{where}: GGUF: there is no {PREFIX}model: it holds no tokenizer; give the file of its model"
+            f"{where}: GGUF: there is no {PREFIX}model: it holds no tokenizer; pass the file of its model"
         )
     if kind not in _KINDS:
         raise FormatError(
@@ -102,7 +102,7 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     if name is None:
         warnings.warn(
             f"{keys.where}: GGUF: {PREFIX}pre is missing: text is split as llama.cpp does then, which few models "
-            "were trained with; give the split pattern by pattern=...",
+            "were trained with; pass the split pattern as pattern=...",
             FormatWarning,
             stacklevel=2,
         )
@@ -110,7 +110,7 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     known = ", ".join(PRE_TOKENIZERS)
     keys.fail(
         "pre",
-        f"{name!r:.60} is not known: it names the split pattern; give it by pattern=... Known are {known}",
+        f"{name!r:.60} is not known: it names the split pattern; pass it as pattern=... Known are {known}",
     )
     raise AssertionError
 

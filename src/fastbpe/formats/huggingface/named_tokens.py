@@ -181,7 +181,10 @@ def _read_map(path: str) -> dict[str, Any]:
         elif isinstance(value, list) and key == _EXTRA:
             clash = next((item for item in value if isinstance(item, dict) and "special" in item), None)
             if clash is not None:
-                raise FormatError(f"{path}: {key}: transformers takes no token that says special: {clash!r:.80}")
+                raise FormatError(
+                    f"{path}: {key}: a token here must not have the key 'special', which transformers refuses: "
+                    f"{clash!r:.80}"
+                )
             value = [
                 _token({**item, "special": True}, path, key) if isinstance(item, dict) else item for item in value
             ]

@@ -128,7 +128,7 @@ def warn_of_settings(top: Part) -> None:
     if dropout is not None:
         warnings.warn(
             f"{top.where}: its dropout is not applied: encode gives the same ids each time; to leave out merges "
-            f"at random, give encode dropout={dropout}",
+            f"at random, pass dropout={dropout} to encode",
             FormatWarning,
             stacklevel=2,
         )

@@ -180,7 +180,7 @@ def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spac
             "normalizer",
         )
     if spaces is None and steps:
-        top.fail("Prepend must stand beside one Replace, of spaces by U+2581", "normalizer")
+        top.fail("Prepend must come together with one Replace, of spaces by U+2581", "normalizer")
     spaces = spaces or Spaces(dummy=False)
     prefix, is_split = marks or ("", False)
     if (spaces.trims or spaces.suffix) and (marks or finds_normalized):

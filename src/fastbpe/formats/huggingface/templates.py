@@ -73,7 +73,7 @@ def _fill(step: Part, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
         step.get(needed, list)
     step.get("special_tokens", dict)
     if len(texts) > 2:
-        step.fail("it stands behind another template, which tokenizers does not do")
+        step.fail("it comes after another template, which tokenizers does not do")
     key = "single" if len(texts) == 1 else "pair"
     special = step.part("special_tokens")
     made: list[Sequence[int]] = []

@@ -118,7 +118,7 @@ def _special_name(model: Model | CodePointModel, token_id: int) -> str | None:
 def write_folder(
     path: str | os.PathLike[str], roles: Mapping[str, int | None], write_tokenizer: Callable[[Path], _Written]
 ) -> _Written:
-    """Write a tokenizer.json with its tokenizer_config.json into a folder, which is made if it does not exist.
+    """Write a tokenizer.json with its tokenizer_config.json into a folder, which is created if it does not exist.
 
     Both are complete before either gets its place.
 
@@ -139,7 +139,7 @@ def write_folder(
         if (folder / name).exists():
             raise FormatError(
                 f"{path}: it holds a {name} of another tokenizer, which transformers reads too; "
-                "remove it, or give another folder"
+                "remove it, or pass another folder"
             )
     with own_folder(os.fspath(folder)) as made:
         beside = Path(made)

@@ -108,7 +108,7 @@ def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
         if token and vocabulary.setdefault(text_of(token), token_id) != token_id:
             raise FormatError(
                 f"tokens {vocabulary[text_of(token)]} and {token_id} are both {token!r}; a tokenizer.json can "
-                "hold it once only: export it as native"
+                "hold it only once: export it as native"
             )
     return vocabulary
 
@@ -162,8 +162,8 @@ def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: 
         is_found = text == name and not any(token.single_word for token in added)
         if "\ufffd" not in text and not (is_found and (normalizer is None or tokens[name].normalized)):
             raise FormatError(
-                f"the added token {name!r} stands before tokens that were learned, and a tokenizer.json would "
-                f"give its id to the text {text!r} where fastbpe does not; give it an id behind all others, or "
+                f"the added token {name!r} has a lower id than learned tokens, and a tokenizer.json would give "
+                f"that id to the text {text!r}, but fastbpe does not; give the token an id after all others, or "
                 "export it as native"
             )
 

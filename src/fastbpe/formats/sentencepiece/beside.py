@@ -108,7 +108,7 @@ def _with_flags(
         token = next(token for token in added if not _is_plain(token, model))
         raise FormatError(
             f"{where}: the files beside it name the added token {token.content!r:.60} with flags of its own, "
-            f"which fastbpe does not run on a model with {unlike}; give the tokenizer.json of this model, or its "
+            f"which fastbpe does not run on a model with {unlike}; pass the tokenizer.json of this model, or its "
             ".model by its own path"
         )
     made = _with_pieces(model, new)

@@ -57,7 +57,7 @@ def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
         tokens: UTF-8 of the ordinary tokens by id.
 
     Raises:
-        FormatError: sentencepiece has no equal of some part; the message says of which.
+        FormatError: sentencepiece has no equivalent of some part; the message says of which.
     """
     spelling = model.spelling
     assert spelling is not None
@@ -99,7 +99,7 @@ def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
 
 
 def _lost(what: str) -> NoReturn:
-    raise FormatError(f"sentencepiece has no equal of {what}; export it as native or huggingface")
+    raise FormatError(f"sentencepiece has no equivalent of {what}; export it as native or huggingface")
 
 
 def _pieces(model: Model, tokens: Sequence[bytes]) -> tuple[list[str], bytearray]:

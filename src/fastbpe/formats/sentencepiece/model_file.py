@@ -154,7 +154,7 @@ def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> Non
     if any_text:
         return
     if 0 in text:
-        raise FormatError(f"{where}: piece {i}, {text[:40]!r}, holds a NUL; no piece may")
+        raise FormatError(f"{where}: piece {i}, {text[:40]!r}, holds a NUL, which no piece may hold")
     if len(text) > _MAX_PIECE_BYTES:
         raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} is the limit")
 
@@ -222,7 +222,7 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
     has_fallback = model.trainer["byte_fallback"]
     if n_unknown > 1:
         first, second, *_ = piece_messages.ids_of(model.types, PieceType.UNKNOWN)
-        raise FormatError(f"{where}: pieces {first} and {second} are both of type UNKNOWN; one may be")
+        raise FormatError(f"{where}: pieces {first} and {second} are both of type UNKNOWN; only one piece may be")
     if not n_unknown and not has_fallback:
         raise FormatError(f"{where}: no piece is of type UNKNOWN, which a model without byte_fallback needs")
     if byte_pieces and not has_fallback:
@@ -235,7 +235,9 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
         pieces = {*model.pieces}
         missing = {byte for byte in missing if byte > 127 or bytes([byte]) not in pieces}
     if missing:
-        raise FormatError(f"{where}: byte_fallback needs 256 pieces of type BYTE, {len(byte_pieces)} are there")
+        raise FormatError(
+            f"{where}: byte_fallback needs 256 pieces of type BYTE, but the model has {len(byte_pieces)}"
+        )
 
 
 def dump(model: CodePointModel) -> bytes:

@@ -88,7 +88,7 @@ def truncate_batch(
     """Cut texts off. See `Tokenizer.truncate_batch`."""
     n_ids, kinds = _checked(max_tokens, side, boundary)
     if isinstance(texts, (str, bytes)):
-        raise TypeError("texts must be a list of texts, not one text: give [text]")
+        raise TypeError("texts must be a list of texts, not one text: pass [text]")
     listed = list(items_in(texts))
     parts = _parts_within(encoder, listed, n_ids, side, kinds)
     for index, part in enumerate(parts):
@@ -118,7 +118,7 @@ def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequ
         raise ValueError(choose_one_of("side", side, SIDES))
     max_tokens = integer("max_tokens", max_tokens)
     if max_tokens < 0:
-        raise ValueError(f"max_tokens={max_tokens}: give 0 or more")
+        raise ValueError(f"max_tokens={max_tokens}: must be at least 0")
     return min(max_tokens, _MAX_IDS), _kinds(boundary)
 
 
@@ -157,9 +157,9 @@ def chunk(
     """
     max_tokens, overlap = integer("max_tokens", max_tokens), integer("overlap", overlap)
     if max_tokens < 1:
-        raise ValueError(f"max_tokens={max_tokens}: give 1 or more")
+        raise ValueError(f"max_tokens={max_tokens}: must be at least 1")
     if not 0 <= overlap < max_tokens:
-        raise ValueError(f"overlap={overlap}: give 0 or more, and less than max_tokens, {max_tokens}")
+        raise ValueError(f"overlap={overlap}: must be at least 0, and less than max_tokens, {max_tokens}")
     kinds, plain_text = _kinds(boundary), _as_str(text)
     spans = _chunks(encoder, plain_text, min(max_tokens, _MAX_IDS), min(overlap, _MAX_IDS - 1), kinds)
     if not with_spans:

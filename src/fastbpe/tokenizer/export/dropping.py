@@ -85,8 +85,8 @@ def compare(
             continue
         if normalize(text) == text:
             raise FormatError(
-                f"{describe(one, difference, 'without the normalizer')}, though it does not change the text; "
-                "nothing is written: export it as native"
+                f"{describe(one, difference, 'without the normalizer')}, although the normalizer leaves "
+                "this text as it is; nothing is written: export it as native"
             )
         yield difference
 

@@ -48,7 +48,10 @@ def export(
     drop: Iterable[str] = (),
     has_roles: bool = False,
 ) -> Verification | None:
-    """Write a tokenizer, whose roles the caller gave if `has_roles`. See `Tokenizer.export`."""
+    """Write a tokenizer. See `Tokenizer.export`.
+
+    has_roles: bool – whether the caller passed roles=, which the format must then be able to store.
+    """
     from fastbpe.tokenizer.export import dropping  # here: few calls drop a part
 
     whole, normalize = tokenizer, None
@@ -59,7 +62,7 @@ def export(
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
         raise FormatError(
-            f"{os.fsdecode(path)}: {what} has no place for roles=; leave it out, or write a folder for "
+            f"{os.fsdecode(path)}: {what} cannot store roles=; leave it out, or write a folder for "
             "transformers, or a .fbpe or .gguf file"
         )
 
@@ -114,8 +117,8 @@ def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format:
     if not _is_known(tokenizer._family.dump(tokenizer, format), tokenizer):
         lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
         raise FormatError(
-            f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
-            f"format={format!r} and give these to load"
+            f"{os.fsdecode(path)}: {format} cannot store {lost}; save a .fbpe file, or export it with "
+            f"format={format!r} and pass these to load"
         )
 
 
@@ -152,8 +155,8 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
         raise FormatError(choose_one_of("format", format, FORMATS))
     if model_of(tokenizer).supermerges is not None and format not in ("native", "boundless"):
         raise FormatError(
-            f"format={format!r} has no place for merges of whole words (BoundlessBPE): its libraries merge "
-            "within the pieces of the split pattern only; export it as native or boundless"
+            f"format={format!r} cannot store merges across words (BoundlessBPE): libraries that read it merge "
+            "only within pieces; export it as native or boundless"
         )
     return _EXPORTERS[format](tokenizer)
 
@@ -378,9 +381,9 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
         some = ", ".join(f"{tokens[i]!r} ({i})" for i in lost[:3])
         merging = model._replace(whole_piece_first=False)
         raise FormatError(
-            f"no merges make {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they occur only "
-            f"as whole pieces, which a list of merges cannot say{_witness(tokenizer, merging)}; export it as "
-            "native, tiktoken or huggingface"
+            f"no merge produces {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they only "
+            f"match whole pieces, which a list of merges cannot express{_witness(tokenizer, merging)}; export it "
+            "as native, tiktoken or huggingface"
         )
     return [(left, right, merged) for merged, (left, right) in made.items()]
 

@@ -227,7 +227,7 @@ class Family:
         raise NotImplementedError
 
     def with_roles(self, roles: Mapping[str, str]) -> Model | CodePointModel:
-        """Make a model with other tokens for some roles."""
+        """Return a copy of the model with other tokens for some roles."""
         raise NotImplementedError
 
     def removal(self, encoder: Encoder) -> Removal[Any]:

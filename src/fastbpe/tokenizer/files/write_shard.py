@@ -1,4 +1,4 @@
-"""write_shard: texts into one shard of an output."""
+"""write_shard: encode texts into one shard of an output."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def write_shard(
 ) -> FilesSummary:
     """Encode texts into one shard of an output, as a task of Spark, Ray or another engine does.
 
-    The shard has the files that `Tokenizer.encode_files` with `shard` writes, the manifest without inputs. They
-    are written under other names first, and replace the files of an earlier try: a task may run twice, also at
-    the same time. Special tokens in the texts are encoded like any text.
+    The shard has the files that `Tokenizer.encode_files` with `shard` writes, but its manifest lists no inputs.
+    The files are written under other names first, and replace those of an earlier try: a task may run twice, even
+    concurrently. Special tokens in the texts are encoded like any text.
 
     Args:
         tokenizer: Tokenizer.

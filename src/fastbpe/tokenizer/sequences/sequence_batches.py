@@ -28,7 +28,7 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
     if n_dimensions is not None and n_dimensions != 2:
         raise TypeError(
             f"a batch must be an iterable of sequences or an array of two dimensions, not of {n_dimensions}; "
-            "for a single sequence, give a list of it"
+            "for a single sequence, pass a list of it"
         )
     source = items_in(source, "a batch")
     if isinstance(source, str) or not isinstance(source, Iterable):

@@ -55,7 +55,7 @@ def files_of(inputs: Any) -> list[Path]:
             raise FileNotFoundError(2, "no such file, and no file of sequences matches", str(path))
         found += here
     if not found:
-        raise ValueError("inputs is empty: give a path, a folder, or a list of paths")
+        raise ValueError("inputs is empty: pass a path, a folder, or a list of paths")
     return found
 
 
@@ -99,7 +99,8 @@ def numbers(line: bytes, where: str) -> list[int]:
         if not word.isdigit() or len(word) > _LONGEST_NUMBER:
             shown = word[:40].decode(errors="backslashreplace")
             raise ValueError(
-                f"{where}: {shown!r} at position {position} is not a symbol or id: these are numbers from 0 up"
+                f"{where}: {shown!r} at position {position} is not a symbol or id: these are integers of at least "
+                "0"
             )
     return [int(word) for word in words]
 
@@ -116,8 +117,8 @@ def _json_lines(file: IO[bytes], path: Path, field: str) -> Iterator[tuple[str, 
         if isinstance(value, dict):
             if field not in value:
                 raise FormatError(
-                    f"{where}: no field {field!r}; its fields are {', '.join(map(repr, value))}; name the one "
-                    "that holds the sequence by field="
+                    f"{where}: no field {field!r}; its fields are {', '.join(map(repr, value))}; use field= "
+                    "to choose the one that holds the sequence"
                 )
             value = value[field]
         if not isinstance(value, list):
@@ -137,8 +138,8 @@ def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
             schema = file.schema_arrow if path.suffix == ".parquet" else file.schema
             if field not in schema.names:
                 raise FormatError(
-                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; name the "
-                    "one that holds sequences by field="
+                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; use "
+                    "field= to choose the column that holds the sequences"
                 )
             kind = schema.field(field).type
             if not hasattr(kind, "value_type") or not arrow.types.is_integer(kind.value_type):
@@ -175,6 +176,7 @@ def _array(path: Path) -> Any:
         raise FormatError(f"{path}: not a numpy array that can be read: {error}") from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise FormatError(
-            f"{path}: an array of {array.ndim} dimensions of {array.dtype}: give one or two dimensions of integers"
+            f"{path}: an array of {array.ndim} dimensions of {array.dtype}; it must have one or two dimensions, "
+            "of integers"
         )
     return array

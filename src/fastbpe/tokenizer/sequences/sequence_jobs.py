@@ -76,9 +76,9 @@ def encode_files(
         raise FormatError(f"{os.fspath(out)}: ids of sequences are written on this machine; copy the result")
     path = Path(out)
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
+        raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the path of a file")
+        raise IsADirectoryError(f"{path} is a folder; pass the path of a file")
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(path.parent))
     if path.suffix in TABLES:

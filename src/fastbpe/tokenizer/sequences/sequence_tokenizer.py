@@ -335,12 +335,12 @@ class SequenceTokenizer:
         ({'<end>': 5}, 6, [0, 1])
         """
         if isinstance(special_tokens, str):
-            raise TypeError(f"special_tokens is a str: give a list of names, [{special_tokens!r}]")
+            raise TypeError(f"special_tokens is a str: pass a list of names, [{special_tokens!r}]")
         given = special_tokens
         if not isinstance(given, Mapping):
             given = {name: self.n_vocab + i for i, name in enumerate(dict.fromkeys(given))}
         if known := next((name for name in given if name in self._special), None):
-            raise SpecialTokenError(f"{known!r} is a special token already, with the id {self._special[known]}")
+            raise SpecialTokenError(f"{known!r} is already a special token, with the id {self._special[known]}")
         return SequenceTokenizer(self._model._replace(special_tokens={**self._special, **given}))
 
     @property
@@ -546,7 +546,7 @@ def check_base_size(base_size: object) -> int:
     """
     size = integer("base_size", base_size)
     if not 1 <= size <= MAX_BASE_SIZE:
-        raise VocabularyError(f"base_size={size}: give the number of symbols, 1 to {MAX_BASE_SIZE}")
+        raise VocabularyError(f"base_size={size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
     return size
 
 
@@ -563,7 +563,7 @@ def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, 
     taken: dict[int, str] = {}
     for name, token_id in special_tokens.items():
         if not isinstance(name, str) or not name:
-            raise SpecialTokenError(f"the special token {name!r}: give a name, a str that is not empty")
+            raise SpecialTokenError(f"the special token {name!r}: must be a name, a str that is not empty")
         token_id = integer(f"the id of the special token {name!r}", token_id)
         if not n_ids <= token_id < MAX_SEQUENCE_IDS:
             raise SpecialTokenError(

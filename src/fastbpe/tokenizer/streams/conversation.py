@@ -177,7 +177,7 @@ class Conversation:
             raise ValueError(choose_one_of("side", side, SIDES))
         max_tokens = integer("max_tokens", max_tokens)
         if max_tokens < 0:
-            raise ValueError(f"max_tokens={max_tokens}: give 0 or more")
+            raise ValueError(f"max_tokens={max_tokens}: must be at least 0")
         if self._n_ids <= max_tokens:
             return self._n_ids, self._n_ids, []
         if side == "right":

@@ -113,19 +113,19 @@ def _check_known(token: AddedToken, known: AddedToken) -> None:
     name = token.content
     if token.special and not known.special:
         raise SpecialTokenError(
-            f"special token {name!r} is a token already, with the id {known.id}, that is found in any "
+            f"special token {name!r} is already a token, with the id {known.id}, that is found in any "
             "text; choose another name"
         )
     if known.special and not token.special:
         raise SpecialTokenError(
-            f"token {name!r} is a special token already, with the id {known.id}; it is found only where it is "
+            f"token {name!r} is already a special token, with the id {known.id}; it is found only where it is "
             "allowed, so it cannot become an ordinary added token; choose another name"
         )
     if token.id not in (NEXT, known.id):
-        raise SpecialTokenError(f"special token {name!r} has the id {known.id} already")
+        raise SpecialTokenError(f"special token {name!r} already has the id {known.id}")
     asked = token._replace(id=known.id)
     if any(asked[2:]) and asked != known and any(asked[3:]):
-        raise SpecialTokenError(f"token {name!r} has the id {known.id} already, and other flags: {known}")
+        raise SpecialTokenError(f"token {name!r} already has the id {known.id}, but with other flags: {known}")
 
 
 def _check_id(token: AddedToken, taken: Mapping[int, str], vocabulary: Ordinary) -> None:
@@ -137,8 +137,8 @@ def _check_id(token: AddedToken, taken: Mapping[int, str], vocabulary: Ordinary)
         raise SpecialTokenError(f"special tokens {taken[token.id]!r} and {name!r} have the same id {token.id}")
     if vocabulary.has(token.id) and vocabulary.find(name.encode()) != token.id:
         raise SpecialTokenError(
-            f"special token {name!r} has the id {token.id}, which the vocabulary gives to another "
-            f"token; the first free id is {max([vocabulary.n_ids - 1, *taken]) + 1}"
+            f"special token {name!r} has the id {token.id}, which another token of the "
+            f"vocabulary has; the first free id is {max([vocabulary.n_ids - 1, *taken]) + 1}"
         )
 
 
@@ -189,7 +189,9 @@ def with_reserved(
     if not isinstance(reserved_name, str):
         raise TypeError(f"reserved_name must be a str, not {type(reserved_name).__name__}")
     if reserved_name.count("{}") != 1:
-        raise ValueError(f"reserved_name={reserved_name!r}: give a name with one {{}}, for the number")
+        raise ValueError(
+            f"reserved_name={reserved_name!r}: must contain exactly one {{}}, which the number replaces"
+        )
     names = known.set | {token.content for token in (*known.added, *new)}
     out, number = list(new), 0
     while n_added:
@@ -227,7 +229,7 @@ def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argumen
     if [token.id for token in behind] != list(range(len(pieces), len(pieces) + len(behind))):
         raise SpecialTokenError(
             f"new {argument} have the ids {[token.id for token in behind]}: a code-point vocabulary has no gaps, "
-            f"so give them {len(pieces)} and those that follow"
+            f"so the new tokens need the ids {len(pieces)} and following"
         )
     texts = [_piece_of(token, model) for token in behind]
     for token, text in zip(behind, texts, strict=True):
@@ -270,7 +272,7 @@ def _check_flags(token: AddedToken, model: CodePointModel) -> None:
             raise SpecialTokenError(
                 f"added token {token.content!r} is normalized, which cannot be combined with "
                 f"{'lstrip and rstrip' if strips else 'the normalizer'} of this tokenizer, whose spaces are "
-                "U+2581 by then; give normalized=False"
+                "U+2581 by then; pass normalized=False"
             )
         return
     flags = [flag for flag in _FLAGS[1:] if getattr(token, flag)]

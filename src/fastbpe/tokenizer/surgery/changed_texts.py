@@ -189,7 +189,7 @@ def changed_texts(
             raise TypeError(f"{name} must be a fastbpe.Tokenizer, not {type(tokenizer).__name__}")
     n_to_align = integer("align_first", align_first)
     if n_to_align < 0:
-        raise ValueError(f"align_first={align_first}: give a number of texts, 0 or more")
+        raise ValueError(f"align_first={align_first}: must be a number of texts, at least 0")
     require_numpy("changed_texts")
     comparison = _Comparison(old, new, n_to_align, num_threads)
     read = Corpus(corpus, separator=separator, text_field=text_field, format=format)

@@ -59,11 +59,13 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
             raise TypeError(f"{name} must be a Tokenizer, not {type(tokenizer).__name__}")
     if a.mode != b.mode:
         raise VocabularyError(
-            f"a is of {a.mode} mode and b of {b.mode} mode: only two of one mode can be merged; "
+            f"a has the mode {a.mode} and b {b.mode}: only tokenizers of the same mode can be merged; "
             "a.with_tokens([...]) adds tokens of b"
         )
     if a.n_vocab + b.n_vocab > MAX_IDS:
-        raise VocabularyError(f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: {MAX_IDS}")
+        raise VocabularyError(
+            f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: the limit is {MAX_IDS}"
+        )
     for name, tokenizer in (("a", a), ("b", b)):
         if tokenizer.model_type != "BPE":
             raise VocabularyError(

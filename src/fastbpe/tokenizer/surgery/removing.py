@@ -156,14 +156,14 @@ def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | 
     if keep is None and corpus is None:
         raise ValueError("prune needs keep= (a number of tokens) or corpus= (the tokens that it uses stay)")
     if min_count is not None and corpus is None:
-        raise ValueError(f"min_count={min_count!r} counts tokens in a corpus: give corpus=, too")
+        raise ValueError(f"min_count={min_count!r} counts tokens in a corpus: pass corpus=, too")
     if min_count is not None and keep is not None:
-        raise ValueError("keep and min_count both say which tokens stay: give one of them")
+        raise ValueError("keep and min_count both say which tokens stay: pass one of them")
     if keep is not None:
         return integer("keep", keep), None
     least = 1 if min_count is None else integer("min_count", min_count)
     if least < 1:
-        raise ValueError(f"min_count={least}: give 1 or more")
+        raise ValueError(f"min_count={least}: must be at least 1")
     return None, least
 
 
