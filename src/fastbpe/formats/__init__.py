@@ -5,4 +5,7 @@ recognises files that are not a vocabulary (a Git LFS pointer, an HTML page); `l
 items before reading it; `atomic_files` writes a file whole or not at all. `native` is fastbpe's own `.fbpe`: a
 `container` of memory-mapped tables; `sequences` is the same for integers. A checksum does not protect against a
 hostile file, so every table is checked too.
+
+Functions that read take `data`, the bytes of a file; `where`, its name in errors; and `special_tokens`, name → id,
+in place of the special tokens of the file.
 """

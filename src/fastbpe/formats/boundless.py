@@ -33,11 +33,6 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """Read the model in the bytes of a file.
 
-    Args:
-        data: the bytes.
-        where: the name of the file in errors.
-        special_tokens: name → id, in place of those in the file.
-
     Raises:
         FormatError: a damaged file (the message says which line), or a model that deletes tokens or splits by
             scripts.

@@ -74,8 +74,6 @@ def unpack(
 
     Args:
         kind: the kind of file that is expected.
-        data: the bytes of the file.
-        where: the name of the file in errors.
         required: mode → header key → type of its value; other modes are refused.
 
     Raises:

@@ -37,7 +37,6 @@ def read(
     Args:
         source: a path, or the bytes of a file.
         pattern: split pattern, for formats that do not hold one.
-        special_tokens: name → id, in place of those in the file.
         name: the name of the file in errors, where its bytes are given.
 
     Raises:

@@ -46,10 +46,6 @@ def dump(mapped: Mapped) -> list[Buffer]:
 def parse(data: Buffer, where: str) -> Mapped:
     """Read a file.
 
-    Args:
-        data: the bytes.
-        where: the name of the file in errors.
-
     Raises:
         FormatError: a damaged file.
     """

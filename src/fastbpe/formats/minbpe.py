@@ -28,11 +28,6 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """Read the model in the bytes of a `.model` file.
 
-    Args:
-        data: the bytes.
-        where: the name of the file in errors.
-        special_tokens: name → id, in place of those in the file.
-
     Raises:
         FormatError: a damaged file; the message says which line.
     """

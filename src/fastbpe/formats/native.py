@@ -97,10 +97,6 @@ def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
     """Read the model in a file's bytes. Its tables are views of the data.
 
-    Args:
-        data: the bytes.
-        where: the name of the file in errors.
-
     Raises:
         FormatError: a damaged file, or one from a newer fastbpe.
     """

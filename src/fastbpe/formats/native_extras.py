@@ -112,7 +112,6 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
 
     Args:
         extras: the extras.
-        where: the name of the file in errors.
         has_spelling: the vocabulary is one of characters.
 
     Returns:

@@ -133,10 +133,6 @@ def is_counts(start: bytes) -> bool:
 def parse(data: Buffer, where: str) -> Counted:
     """Read a file. Its tables are views of the data.
 
-    Args:
-        data: the bytes.
-        where: the name of the file in errors.
-
     Raises:
         FormatError: a damaged file.
     """

@@ -43,10 +43,6 @@ def dump(model: SequenceModel) -> bytes:
 def parse(data: Buffer, where: str) -> SequenceModel:
     """Read the model in a file's bytes.
 
-    Args:
-        data: the bytes.
-        where: the name of the file in errors.
-
     Raises:
         FormatError: another kind of file, a damaged one, or one from a newer fastbpe.
     """

@@ -49,8 +49,6 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        data: the bytes.
-        where: the name of the file in errors.
         pattern: split pattern from the caller, or None.
         special_tokens: name → id from the caller, or None.
         known: the published vocabulary with these bytes; None: found by their SHA-256.

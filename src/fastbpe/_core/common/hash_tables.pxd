@@ -200,8 +200,7 @@ cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) 
 
 
 cdef inline uint32_t find_piece(
-    const PieceSlot* table, size_t mask, const uint8_t* bytes_, const uint32_t* ends,
-    const uint8_t* p, size_t n,
+    const PieceSlot* table, size_t mask, const uint8_t* bytes_, const uint32_t* ends, const uint8_t* p, size_t n
 ) noexcept nogil:
     """Id of the token whose bytes are p[:n], or NONE.
 

@@ -53,9 +53,8 @@ cdef class Decoding:
 
 
 cdef bint fill_text(
-    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums,
-    uint8_t* block, size_t block_bytes,
-    uint8_t* data, size_t width
+    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums, uint8_t* block,
+    size_t block_bytes, uint8_t* data, size_t width
 ) noexcept nogil
 
 

@@ -268,9 +268,8 @@ cdef bint _is_plain(object sequence) noexcept:
 
 
 cdef bint fill_text(
-    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums,
-    uint8_t* block, size_t block_bytes,
-    uint8_t* data, size_t width
+    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums, uint8_t* block,
+    size_t block_bytes, uint8_t* data, size_t width
 ) noexcept nogil:
     """Fill a str with the text of ids. Returns False if their bytes are not UTF-8; the str is then not valid.
 

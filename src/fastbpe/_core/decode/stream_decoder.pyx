@@ -81,8 +81,7 @@ cdef class StreamDecoder:
 
     def __cinit__(
         self, IdReader reader not None, str errors not None, unknown_ids="raise", *, bint joins=True, leading=None,
-        frozenset space_keepers not None=frozenset(), frozenset byte_ids=None, dict first_texts=None,
-        steps=None,
+        frozenset space_keepers not None=frozenset(), frozenset byte_ids=None, dict first_texts=None, steps=None
     ):
         self._reader = reader
         self._errors = errors.encode()

@@ -120,15 +120,8 @@ cdef tuple array_of_texts(
 
 
 cdef int _append_batch(
-    Pipeline pipeline,
-    list batch,
-    size_t n_units,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Ids* ids,
-    bint has_capacity,
-    Array counts,
-    object num_threads,
+    Pipeline pipeline, list batch, size_t n_units, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids,
+    bint has_capacity, Array counts, object num_threads
 ) except -1:
     """Append the ids of a batch to ids, and store the count of each text.
 
@@ -182,9 +175,7 @@ cdef Array counts_of_texts(Pipeline pipeline, object texts, object num_threads):
     return _joined(counts_of_batches)
 
 
-cdef int _count_batch(
-    Pipeline pipeline, list batch, size_t n_units, int64_t* n_ids, object num_threads
-) except -1:
+cdef int _count_batch(Pipeline pipeline, list batch, size_t n_units, int64_t* n_ids, object num_threads) except -1:
     """Store the count of each text of a batch; n_units: of the whole batch."""
     cdef Scratch* scratch
     cdef Jobs jobs

@@ -247,9 +247,7 @@ cdef class _Trial:
     cdef Ids _again
     cdef dict _known  # (start, end) in the tail: what it is merged to
 
-    def __cinit__(
-        self, Vocabulary vocabulary not None, Splitter splitter not None, bytes tail not None
-    ):
+    def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, bytes tail not None):
         cdef bytes split = self._substitute(tail) if isinstance(splitter, Scanner) else tail
         self._vocabulary = vocabulary
         self._splitter = splitter

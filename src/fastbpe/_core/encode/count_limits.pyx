@@ -63,12 +63,7 @@ def takes_plain_text(Pipeline pipeline not None):
 
 
 def count_part(
-    Pipeline pipeline not None,
-    str text not None,
-    size_t origin,
-    size_t near,
-    size_t place,
-    size_t limit,
+    Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t place, size_t limit
 ):
     """Count the ids of the text between origin and place that lie beyond near, up to limit + 1.
 
@@ -102,12 +97,7 @@ cdef size_t _count_part(
 
 
 def furthest_place(
-    Pipeline pipeline not None,
-    str text not None,
-    size_t origin,
-    size_t near,
-    size_t far,
-    size_t limit,
+    Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t far, size_t limit
 ):
     """Find the position from far towards near up to which `count_part` gives at most limit; near without one.
 
@@ -171,12 +161,7 @@ cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogi
 
 
 def cut_range(
-    Pipeline pipeline not None,
-    str text not None,
-    size_t start,
-    size_t end,
-    size_t n_ids,
-    bint backward,
+    Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward
 ):
     """Find the safe cuts between which a part of a text exceeds n_ids ids; return (near, n_near, far).
 
@@ -447,9 +432,7 @@ cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_
     return _cut_within(pipeline, text, start, start + (end - start) // 2, end)
 
 
-cdef size_t _cut_within(
-    Pipeline pipeline, const Text* text, size_t start, size_t near, size_t end
-) noexcept nogil:
+cdef size_t _cut_within(Pipeline pipeline, const Text* text, size_t start, size_t near, size_t end) noexcept nogil:
     """Find the last cut in (start, near], or else the first in (near, end), or else return end."""
     cdef Text bounded
     cdef size_t position

@@ -57,18 +57,9 @@ cdef class Encoder:
     """
 
     def __init__(
-        self,
-        Vocabulary vocabulary not None,
-        Splitter splitter not None,
-        *,
-        special=None,
-        Front front=None,
-        cache_bytes=64 << 20,
-        Normalizing normalizing=None,
-        Stage stages=None,
-        Stage cut_stages=None,
-        TwoPhases phases=None,
-        SpanTrimmer trimmer=None,
+        self, Vocabulary vocabulary not None, Splitter splitter not None, *, special=None, Front front=None,
+        cache_bytes=64 << 20, Normalizing normalizing=None, Stage stages=None, Stage cut_stages=None,
+        TwoPhases phases=None, SpanTrimmer trimmer=None
     ):
         always = None if special is None else special.always
         self._special = special
@@ -237,9 +228,7 @@ cdef class Encoder:
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return arrays_with_spans(pipeline, texts, allowed, disallowed, self._trimmer, span_unit(unit))
 
-    def count(
-        self, text, *, max_tokens=None, num_threads=None, allowed_special=NOTHING, disallowed_special=NONE
-    ):
+    def count(self, text, *, max_tokens=None, num_threads=None, allowed_special=NOTHING, disallowed_special=NONE):
         """Count the ids of a text. See `Tokenizer.count`."""
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch

@@ -127,16 +127,8 @@ cdef int _check(object texts) except -1:
 
 
 cdef int _append(
-    Pipeline pipeline,
-    object text,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Scratch* scratch,
-    Spans* spans,
-    SpanTrimmer trimmer,
-    int unit,
-    object texts,
-    size_t index,
+    Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
+    Spans* spans, SpanTrimmer trimmer, int unit, object texts, size_t index
 ) except -1:
     """Append ids and spans of a text, and note its index at an error, unless it is a single text."""
     try:

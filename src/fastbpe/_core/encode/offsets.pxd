@@ -8,12 +8,6 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef int append_text_spans(
-    Pipeline pipeline,
-    object text,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Scratch* scratch,
-    Spans* spans,
-    SpanTrimmer trimmer,
-    int unit,
+    Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
+    Spans* spans, SpanTrimmer trimmer, int unit
 ) except -1

@@ -40,14 +40,8 @@ cdef enum:
 
 
 cdef int append_text_spans(
-    Pipeline pipeline,
-    object text,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Scratch* scratch,
-    Spans* spans,
-    SpanTrimmer trimmer,
-    int unit,
+    Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
+    Spans* spans, SpanTrimmer trimmer, int unit
 ) except -1:
     """Append the ids of a text to scratch.ids, and the span of each, trimmed, to spans.
 
@@ -89,14 +83,8 @@ cdef int append_text_spans(
 
 
 cdef int _append_spans(
-    Pipeline pipeline,
-    const Text* text,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Scratch* scratch,
-    Spans* spans,
-    PyObject* found,
-    int unit,
+    Pipeline pipeline, const Text* text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
+    Spans* spans, PyObject* found, int unit
 ) except -1 nogil:
     """Append ids and spans, stretch by stretch, so that the second-level cache holds each."""
     cdef size_t start = 0, end, base = 0
@@ -117,17 +105,8 @@ cdef int _append_spans(
 
 
 cdef size_t _append_stretch(
-    Pipeline pipeline,
-    const Text* text,
-    size_t start,
-    size_t end,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Scratch* scratch,
-    Spans* spans,
-    PyObject* found,
-    int unit,
-    size_t base,
+    Pipeline pipeline, const Text* text, size_t start, size_t end, SpecialMatcher allowed,
+    SpecialMatcher disallowed, Scratch* scratch, Spans* spans, PyObject* found, int unit, size_t base
 ) except? 0 nogil:
     """Append ids and spans of text[start:end], which begins at offset `base`; return its length in the unit."""
     cdef size_t first = spans.n, n = end - start, i
@@ -165,15 +144,8 @@ cdef size_t _append_stretch(
 
 
 cdef int encode_spans(
-    Pipeline pipeline,
-    const uint8_t* data,
-    size_t n,
-    SpecialMatcher allowed,
-    SpecialMatcher disallowed,
-    Scratch* scratch,
-    Spans* spans,
-    PyObject* found,
-    PyObject* words,
+    Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed,
+    Scratch* scratch, Spans* spans, PyObject* found, PyObject* words
 ) except -1 nogil:
     """Append the ids of UTF-8 to scratch.ids, and the span of each, in bytes, to spans.
 

@@ -56,16 +56,8 @@ cdef class Jobs:
     """
 
     def __cinit__(
-        self,
-        Pipeline pipeline not None,
-        list texts not None,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        bint counting,
-        bint checked=False,
-        TextRows rows=None,
-        size_t first_row=0,
-        size_t last_row=0,
+        self, Pipeline pipeline not None, list texts not None, SpecialMatcher allowed, SpecialMatcher disallowed,
+        bint counting, bint checked=False, TextRows rows=None, size_t first_row=0, size_t last_row=0
     ):
         self._pipeline = pipeline
         self._pool = pipeline.pool

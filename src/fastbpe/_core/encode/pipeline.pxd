@@ -41,81 +41,37 @@ cdef class Pipeline:
     cdef bint keeps_cut(self, const Text* text, size_t position) noexcept nogil
 
     cdef int encode(
-        self,
-        const Text* text,
-        size_t start,
-        size_t end,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        Scratch* scratch,
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch
     ) except -1 nogil
     cdef size_t count(
-        self,
-        const Text* text,
-        size_t start,
-        size_t end,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        Scratch* scratch,
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch
     ) except? <size_t> -1 nogil
     cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _encode_stretch(
-        self,
-        const Text* text,
-        size_t start,
-        size_t end,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        Scratch* scratch,
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch
     ) except -1 nogil
     cdef int encode_utf8(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed, bint is_first,
+        bint is_last, Scratch* scratch
     ) except -1 nogil
     cdef int _find_added_tokens(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher tokens,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil
     cdef int _normalize(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher then,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil
     cdef int _normalize_code_points(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher then,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil
     cdef int _trace_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _trace_code_points(
         self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
     ) except -1 nogil
     cdef int _find_normalized_tokens(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher then,
-        bint is_first,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch
     ) except -1 nogil
     cdef int _put_prefix(self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch) except -1 nogil
     cdef bint wants_prefix(

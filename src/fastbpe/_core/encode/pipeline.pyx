@@ -87,18 +87,9 @@ cdef class Pipeline:
     """
 
     def __cinit__(
-        self,
-        Vocabulary vocabulary not None,
-        Splitter splitter not None,
-        size_t cache_bytes,
-        *,
-        Front front=None,
-        SpecialMatcher always=None,
-        Normalizing normalizing=None,
-        Stage stages=None,
-        Stage cut_stages=None,
-        TwoPhases phases=None,
-        ScratchPool pool=None,
+        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, *, Front front=None,
+        SpecialMatcher always=None, Normalizing normalizing=None, Stage stages=None, Stage cut_stages=None,
+        TwoPhases phases=None, ScratchPool pool=None
     ):
         self.vocabulary = vocabulary
         self.splitter = splitter
@@ -201,13 +192,8 @@ cdef class Pipeline:
     # The steps of a text
 
     cdef int encode(
-        self,
-        const Text* text,
-        size_t start,
-        size_t end,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        Scratch* scratch,
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch
     ) except -1 nogil:
         """Append the ids of a part of a text to scratch.ids, or move them to the list scratch.out.
 
@@ -228,13 +214,8 @@ cdef class Pipeline:
         return 0
 
     cdef size_t count(
-        self,
-        const Text* text,
-        size_t start,
-        size_t end,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        Scratch* scratch,
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch
     ) except? <size_t> -1 nogil:
         """Return how many ids encode() would append. They are dropped in groups, so that none takes memory.
 
@@ -248,13 +229,8 @@ cdef class Pipeline:
         return scratch.n_counted
 
     cdef int _encode_stretch(
-        self,
-        const Text* text,
-        size_t start,
-        size_t end,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        Scratch* scratch,
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch
     ) except -1 nogil:
         """Transcode units start to end to UTF-8, refuse disallowed tokens, and encode the rest."""
         cdef const uint8_t* data
@@ -275,14 +251,8 @@ cdef class Pipeline:
         return self.encode_utf8(data, n, allowed, disallowed, start == 0, end == text.n, scratch)
 
     cdef int encode_utf8(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher allowed,
-        SpecialMatcher disallowed,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed, bint is_first,
+        bint is_last, Scratch* scratch
     ) except -1 nogil:
         """Do the work of encode() for UTF-8. is_first, is_last: data begins, ends where the whole text does."""
         cdef Match match
@@ -295,13 +265,7 @@ cdef class Pipeline:
         return self._find_added_tokens(data, n, allowed, is_first, is_last, scratch)
 
     cdef int _find_added_tokens(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher tokens,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil:
         """Append the ids of special and added tokens, and encode the text between them.
 
@@ -328,13 +292,7 @@ cdef class Pipeline:
         return 0
 
     cdef int _normalize(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher then,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil:
         """Normalize text between tokens.
 
@@ -373,13 +331,7 @@ cdef class Pipeline:
         return 0
 
     cdef int _normalize_code_points(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher then,
-        bint is_first,
-        bint is_last,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil:
         """Normalize text between tokens in code-point mode.
 
@@ -451,12 +403,7 @@ cdef class Pipeline:
         return 0
 
     cdef int _find_normalized_tokens(
-        self,
-        const uint8_t* data,
-        size_t n,
-        SpecialMatcher then,
-        bint is_first,
-        Scratch* scratch,
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch
     ) except -1 nogil:
         """Append the ids of tokens found in normalized text, and encode the text between them."""
         cdef size_t at = 0, first

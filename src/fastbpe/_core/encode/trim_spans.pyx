@@ -62,9 +62,7 @@ cdef class SpanTrimmer:
             free(blanks)
         return 0
 
-    cdef int trim(
-        self, const uint32_t* ids, Span* spans, size_t n, list found, size_t first, int unit
-    ) except -1:
+    cdef int trim(self, const uint32_t* ids, Span* spans, size_t n, list found, size_t first, int unit) except -1:
         """Trim the spans of n ids.
 
         found: (index + first, text) of the ids that are special or added tokens.

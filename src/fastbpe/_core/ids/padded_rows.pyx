@@ -4,11 +4,8 @@ from libc.stdint cimport int64_t, uint32_t
 
 
 def fill_rows(
-    const uint32_t[::1] ids not None,
-    const int64_t[::1] starts not None,
-    const int64_t[::1] counts not None,
-    const int64_t[::1] columns not None,
-    int64_t[:, ::1] out not None,
+    const uint32_t[::1] ids not None, const int64_t[::1] starts not None, const int64_t[::1] counts not None,
+    const int64_t[::1] columns not None, int64_t[:, ::1] out not None
 ):
     """Copy ids[starts[i] : starts[i] + counts[i]] into row i of a matrix, from column columns[i] on.
 

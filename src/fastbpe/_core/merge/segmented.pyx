@@ -90,9 +90,7 @@ cdef int _raise_unknown(const uint8_t* text, size_t n) except -1 nogil:
 
 # tokenizers' WordPiece
 
-cdef size_t _add_longest(
-    const Tables* tables, const uint8_t* piece, size_t n, Ids* out
-) except? <size_t> -1 nogil:
+cdef size_t _add_longest(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except? <size_t> -1 nogil:
     """Append the longest token at each place of a piece, or the unknown id for all of it; return how many ids."""
     cdef const Unit* units = tables.segmenting.units
     cdef size_t at = 0, end, longest, n_ids = 0, n_characters = 0, first = out.n, i
@@ -125,9 +123,7 @@ cdef size_t _add_longest(
 
 # tokenizers' Unigram
 
-cdef size_t _add_unigram(
-    const Tables* tables, const uint8_t* piece, size_t n, Ids* out
-) except? <size_t> -1 nogil:
+cdef size_t _add_unigram(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except? <size_t> -1 nogil:
     """Append the ids of the best path through a piece; return how many."""
     cdef WideStep[STACK_BYTES + 1] short_steps
     cdef WideStep* steps = short_steps

@@ -17,9 +17,7 @@ cdef class Mapped(TextStep):
     cdef uint32_t* _ends  # end of each in _texts
     cdef uint8_t _ascii[0x80]  # replacement of each ASCII character, itself if it stays; LOOK: it is not one of ASCII
     cdef bint _keeps_ascii  # no ASCII character is replaced
-    cdef int add(
-        self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
-    ) except -1 nogil
+    cdef int add(self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil
     cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil
     cdef uint32_t _number_at(self, const uint8_t* p, size_t n, size_t* n_bytes) noexcept nogil
 
@@ -49,9 +47,7 @@ cdef class Front:
 
 
 cdef int keep_text(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil
-cdef int put_text(
-    const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places
-) except -1 nogil
+cdef int put_text(const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places) except -1 nogil
 cdef int put_changed(
     bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
 ) except -1

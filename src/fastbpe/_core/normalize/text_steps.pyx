@@ -110,9 +110,7 @@ cdef class Mapped(TextStep):
         self.add(data, 0, n, out, places)
         return True
 
-    cdef int add(
-        self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
-    ) except -1 nogil:
+    cdef int add(self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil:
         """Append what data[start:end] becomes."""
         cdef size_t at = start, kept = start, n_bytes
         cdef uint32_t number, first
@@ -355,9 +353,7 @@ cdef int note_places(size_t start, size_t end, Places* places) except -1 nogil:
     return 0
 
 
-cdef int put_text(
-    const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places
-) except -1 nogil:
+cdef int put_text(const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places) except -1 nogil:
     """Append a text that comes from the character at one place."""
     cdef size_t i
     buffer_add(out, made, n)

@@ -240,9 +240,7 @@ cdef void search_free(Search* search) noexcept nogil:
     free(search.agenda)
 
 
-cdef bint _search(
-    Lattice* lattice, size_t n_best, double end_time, Search* search, Paths* paths
-) except -1 nogil:
+cdef bint _search(Lattice* lattice, size_t n_best, double end_time, Search* search, Paths* paths) except -1 nogil:
     """Add the best paths; return False if a limit is reached."""
     cdef size_t n_least = min(<size_t> MIN_AGENDA, n_best * 10), n_living = 1, limit = MAX_LIVING
     cdef size_t n_shrinks = 0, n_steps = 0, at, i

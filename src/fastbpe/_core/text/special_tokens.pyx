@@ -67,12 +67,7 @@ cdef class SpecialMatcher:
     """
 
     def __cinit__(
-        self,
-        list tokens not None,
-        list ids not None,
-        bytes flags=b"",
-        SpecialMatcher then=None,
-        bytes words=b"",
+        self, list tokens not None, list ids not None, bytes flags=b"", SpecialMatcher then=None, bytes words=b""
     ):
         cdef size_t n_bytes = sum([len(token) for token in tokens])
         self.every = "tokenizer.special_tokens.keys()"

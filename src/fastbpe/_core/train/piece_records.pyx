@@ -41,9 +41,7 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, ui
         free(part)
 
 
-def write_by_position(
-    PieceTable table not None, uint64_t width, uint32_t n_parts, write, *, int64_t min_count=1
-):
+def write_by_position(PieceTable table not None, uint64_t width, uint32_t n_parts, write, *, int64_t min_count=1):
     """Write the frequent pieces as records, divided into parts by the position at which they first occur.
 
     width: int – positions of a part; the last part has the rest.
@@ -74,9 +72,7 @@ def write_by_position(
         free(part)
 
 
-cdef int _write_grouped(
-    PieceTable table, const uint32_t* part, size_t n_parts, uint64_t place, write
-) except -1:
+cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, uint64_t place, write) except -1:
     """Write the pieces of each part as records: a counting sort by part, then a call of write for each.
 
     part: the part of each piece; n_parts: it is not written.

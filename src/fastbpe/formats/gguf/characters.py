@@ -50,7 +50,6 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
     Args:
         keys: the keys of the file.
         pre: one of PRE_NAMES.
-        special_tokens: name → id, in place of those in the file.
 
     Raises:
         FormatError: a damaged file, one without tokens of all bytes, or one where llama.cpp does not merge as the

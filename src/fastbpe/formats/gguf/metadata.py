@@ -53,7 +53,6 @@ def read(data: Buffer, where: str, prefix: str) -> dict[str, Any]:
 
     Args:
         data: the bytes of the file; only the metadata are read.
-        where: the name of the file in errors.
         prefix: beginning of the keys.
 
     Returns:

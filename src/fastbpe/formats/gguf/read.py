@@ -30,7 +30,6 @@ def parse(
 
     Args:
         data: the bytes of the file; tensors are not touched.
-        where: the name of the file in errors.
         pattern: split pattern from the caller, for a file whose pre-tokenizer is not in PRE_TOKENIZERS.
         special_tokens: name → id, in place of those in the file; byte level only.
 

@@ -29,7 +29,6 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
 
     Args:
         keys: the keys of the file.
-        special_tokens: name → id, in place of those in the file.
 
     Raises:
         FormatError: a damaged file.

@@ -47,9 +47,6 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        data: the bytes.
-        where: the name of the file in errors.
-        special_tokens: name → id, in place of those in the file.
         named: tokens that the files beside it name.
 
     Raises:
@@ -169,8 +166,6 @@ def read_model(data: Buffer, where: str, named: NamedTokens | None, make: Make[_
     """Read a file and make its model: vocabulary and merges with the fast reader, the rest with a JSON parser.
 
     Args:
-        data: the bytes of the file.
-        where: the name of the file in errors.
         named: tokens that the files beside it name.
         make: makes the model of the rest and the entries, or of the whole file; or None of entries for which the
             slow reader must read the file.

@@ -34,9 +34,6 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        data: the bytes.
-        where: the name of the file in errors.
-        special_tokens: name → id, in place of those in the file.
         named: tokens that the files beside it name.
 
     Raises:

@@ -44,8 +44,6 @@ def parse(data: Buffer, where: str, *, named: NamedTokens | None = None) -> Code
     """Read the model in a file's bytes.
 
     Args:
-        data: the bytes.
-        where: the name of the file in errors.
         named: tokens that the files beside it name.
 
     Raises:

@@ -22,7 +22,6 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     Args:
         model: the model.
         named: the tokens.
-        where: the name of the file in errors.
 
     Raises:
         FormatError: a token that fastbpe cannot add to this model.

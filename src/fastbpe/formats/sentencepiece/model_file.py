@@ -48,8 +48,6 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        data: the bytes.
-        where: the name of the file in errors.
         any_text: pieces may hold NULs or be long, as in a tokenizer.json. sentencepiece would not load them.
         model_types: the types of models that the caller can run.
 
