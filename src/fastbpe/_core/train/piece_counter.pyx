@@ -7,6 +7,7 @@ table, a second one looks them up. So the lines arrive while other keys are made
 cimport cython
 from libc.stdint cimport uint8_t, uint64_t
 
+from fastbpe._core.common.atomics cimport clear_flag
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
@@ -69,7 +70,7 @@ cdef class PieceCounter(PieceTable):
                         views.check_utf8(i, 0, views.items[i].n)
                     self._count_units(&views.items[i], 0, views.items[i].n, special)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     def add_part(self, text, size_t start, size_t end, SpecialMatcher special=None, *, number):
         """Count the pieces of one part of a text, as a batch of its own.
@@ -86,7 +87,7 @@ cdef class PieceCounter(PieceTable):
             with nogil:
                 self._count_units(&views.items[0], start, end, special)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     cdef int count_pieces(
         self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
