@@ -289,7 +289,7 @@ cdef class Methods:
             input = [input]
         elif PyList_GET_SIZE(input) == 0:
             return None
-        item = (<list> input)[0]
+        item = input[0]  # not of a list by its type: Cython would borrow the item, which another thread may drop
         try:
             if type(item) is not list:
                 if type(item) is not int:
@@ -303,7 +303,7 @@ cdef class Methods:
                 if type(item) is not list:
                     return None
                 if element is None and PyList_GET_SIZE(item):
-                    element = type((<list> item)[0])
+                    element = type(<object> item[0])
             if element is str or element is bytes:
                 lists = []
                 for item in batch:

@@ -122,8 +122,10 @@ cdef class StreamDecoder:
             return self._push_steps(ids)
         if type(ids) is int:
             return self._push_one(ids)
-        if type(ids) is list and len(<list> ids) == 1 and type((<list> ids)[0]) is int:
-            return self._push_one((<list> ids)[0])
+        if type(ids) is list and len(<list> ids) == 1:
+            first = ids[0]  # not of a list by its type: Cython would borrow the item, which another thread may drop
+            if type(first) is int:
+                return self._push_one(first)
         token_id = _as_id(ids)
         if token_id is not None:
             return self._push_one(token_id)
