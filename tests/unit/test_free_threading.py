@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import sysconfig
 import threading
 from collections.abc import Callable
@@ -249,10 +248,23 @@ def test_stream_that_threads_share_does_not_crash(files: dict[str, Path]) -> Non
     assert sum(at_once([push] * N_THREADS)) + len(stream.finish()) > 0
 
 
-@pytest.mark.skipif(sys.version_info < (3, 13), reason="needs threads without the GIL to matter")
 def test_counting_and_training_on_threads_give_what_one_thread_gives() -> None:
     def train(num_threads: int) -> list[bytes]:
         return fastbpe.train(CORPUS, vocab_size=300, progress=False, num_threads=num_threads).vocab
 
     expected = train(1)
     assert at_once([lambda: train(3), lambda: train(2)]) == [expected] * 2
+
+
+def test_threads_that_allow_more_sets_of_special_tokens_than_are_kept_get_their_ids() -> None:
+    names = {f"<{i}>": 256 + i for i in range(48)}
+    tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None, special_tokens=names)
+
+    def encode() -> bool:
+        return all(
+            tokenizer.encode(name, allowed_special={name}, disallowed_special=()) == [token_id]
+            for _ in range(20)
+            for name, token_id in names.items()
+        )
+
+    assert at_once([encode] * N_THREADS) == [True] * N_THREADS

@@ -1,18 +1,17 @@
-"""Locks and copies that stand in for the GIL on a free-threaded CPython. With the GIL, all of it compiles to nothing.
+"""Locks and copies in place of the GIL on a free-threaded CPython. With the GIL, all of it compiles to nothing.
 
 FREE_THREADED  this is a free-threaded build, whether or not its GIL is on
-lock(lock)     take a lock; it is free while its bytes are 0
+lock(lock)     take a lock; it is free while it is 0
 unlock(lock)   give it back
-own(items)     a list that no other thread changes: a copy of a list of the caller's; with the GIL, the list itself
+own(items)     a list that no other thread changes: a copy of a caller's list; with the GIL, the list itself
 
-A lock guards a few lines of plain C: no Python code, no memory of megabytes freed, no other lock taken but in the
-one order that is written beside it. Its holder has the GIL or, without one, a thread state, and never gives it up.
+A lock guards a few lines of plain C, which run no Python code. Its holder has a thread state and never gives it up.
 So the interpreter, which stops all threads for a fork, never stops one that holds a lock, and the child finds all
-locks free. That is why this is a spin lock and no PyMutex: a thread that waits for a PyMutex gives its thread state
-up, and may be handed the lock while all others stand still.
+locks free. A PyMutex would not do: a thread that waits for one gives its thread state up, and may be handed the
+mutex while all others stand still. Code without a thread state (nogil) takes no lock.
 
-An attribute that is made when first needed is made without a lock, kept under one if no other thread was faster,
-and never replaced: a reader who has seen it (by an atomic flag, or under the same lock) may use it without one.
+An attribute that is made at its first use is made without a lock, kept under one if no other thread was faster,
+and never replaced: a reader that has seen its atomic flag, or has had the same lock, may use it.
 """
 
 from fastbpe._core.common.atomics cimport claim, clear_flag, yield_thread
