@@ -151,6 +151,7 @@ def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
             "auto_pickle": False,
             "emit_code_comments": COVERAGE,  # a third of the C
             "binding": shared is None,
+            "freethreading_compatible": True,  # the rules are in ARCHITECTURE.md
             "embedsignature": True,
             "embedsignature.format": "clinic",
         },

@@ -149,9 +149,14 @@ TAIL = """\
 
 ## Free threading and subinterpreters
 
-On a free-threaded CPython (3.13t and later) fastbpe works with the GIL: importing it turns the GIL on, and Python
-warns of it. The GIL guards what all threads share (pools of buffers, memory of dropped arrays, lists that are read
-while another thread changes them), so do not force it off with `PYTHON_GIL=0`.
+On a free-threaded CPython (3.13t and later) importing and using fastbpe leaves the GIL off, and this page holds:
+threads may share tokenizers and counts, and change a list that a call in another thread reads. The column GIL then
+says which calls a fork or a garbage collection in another thread does not wait for.
+`tests/unit/test_free_threading.py` tries first calls of several threads at once, lists that change, and memory
+that is given back. Each id in a list is an int object of its own there, so lists of ids take longer to make.
+
+Do not change the settings of a `fastbpe.sentencepiece` processor while another thread uses it. A call beside
+`Load` uses either model, or says that none is loaded.
 
 One interpreter of a process uses fastbpe. Another one gets an `ImportError`, with a GIL of its own or without.
 """

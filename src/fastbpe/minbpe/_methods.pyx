@@ -2,6 +2,8 @@
 
 # Tried and dropped: these methods in Python over an Encoder: slower for short strings.
 
+cimport cython
+
 from fastbpe._core.encode.encoder cimport Encoder
 
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
@@ -14,25 +16,33 @@ class InvalidIdError(InvalidTokenError, ValueError):
 cdef class Methods:
     """Encoder and decoder made by `_make`, kept until `_forget` is called."""
 
-    cdef Encoder _encoder
-    cdef readonly object _vocabulary  # tables of the encoder
-    cdef object _decoder, _all_special, _choose
-    cdef tuple _matchers_of_all  # of allowed_special="all"; None until they are needed
+    # What _make() returned, and a list of the matchers of allowed_special="all", empty until they are needed; None:
+    # nothing is made. Another thread may train or load at any time.
+    cdef tuple _made
 
     def _make(self):
         """Return (Vocabulary, Encoder, Decoder, what "all" allows, function that checks allowed special tokens)."""
         raise NotImplementedError(f"{type(self).__name__} does not say what encodes")
 
+    @cython.critical_section
     def _forget(self):
         """Drop encoder and decoder, so that the next call makes them again."""
-        self._encoder = None
+        self._made = None
+
+    @cython.critical_section
+    cdef tuple _parts(self):
+        """Return _made, made at the first call."""
+        if self._made is None:
+            self._made = *self._make(), []
+        return self._made
+
+    @property
+    def _vocabulary(self):
+        """Tables of the encoder."""
+        return self._parts()[0]
 
     cdef Encoder _ready(self):
-        if self._encoder is None:
-            self._vocabulary, encoder, self._decoder, self._all_special, self._choose = self._make()
-            self._matchers_of_all = None
-            self._encoder = encoder
-        return self._encoder
+        return self._parts()[1]
 
     def _encode_ordinary(self, text):
         """Encode a text in which special tokens are plain text."""
@@ -50,9 +60,11 @@ cdef class Methods:
             AssertionError: with "none_raise", a special token stands in the text.
             ValueError: allowed_special is not one of these.
         """
-        cdef Encoder encoder = self._ready()
+        cdef Encoder encoder
+        cdef list matchers
+        _, encoder, _, all_special, choose, matchers = self._parts()
         if isinstance(allowed_special, (set, frozenset)):
-            return encoder.encode(text, allowed_special=self._choose(allowed_special), disallowed_special=())
+            return encoder.encode(text, allowed_special=choose(allowed_special), disallowed_special=())
         if allowed_special == "none_raise":
             try:
                 return encoder._to_list(text, None, encoder._all(), None)
@@ -61,9 +73,10 @@ cdef class Methods:
         if allowed_special == "none":
             return encoder._to_list(text, None, None, None)
         if allowed_special == "all":
-            if self._matchers_of_all is None:
-                self._matchers_of_all = encoder._matchers(self._all_special, ())
-            return encoder._to_list(text, self._matchers_of_all[0], self._matchers_of_all[1], None)
+            if not matchers:
+                matchers.append(encoder._matchers(all_special, ()))
+            allowed, disallowed = matchers[0]
+            return encoder._to_list(text, allowed, disallowed, None)
         raise SpecialTokenError(
             f'allowed_special={allowed_special!r} is not understood: pass "all", "none", "none_raise" or a set'
         )
@@ -78,13 +91,13 @@ cdef class Methods:
             InvalidIdError: an id that is not a token; it is a ValueError and a KeyError.
             TypeError: ids is not iterable.
         """
-        self._ready()
+        decoder = self._parts()[2]
         try:
-            return self._decoder.decode(ids, "replace")
+            return decoder.decode(ids, "replace")
         except InvalidTokenError as error:
-            raise self._invalid(ids, error) from None
+            raise _invalid(decoder, ids, error) from None
         except TypeError:
-            return self._decoder.decode(self._numbers(ids), "replace")
+            return decoder.decode(self._numbers(ids), "replace")
 
     cdef list _numbers(self, ids):
         """Return ids of any type as ints: minbpe looks each up in a dict, where 97.0 and 97 are the same key."""
@@ -95,10 +108,11 @@ cdef class Methods:
             numbers.append(int(token))
         return numbers
 
-    cdef object _invalid(self, ids, error):
-        for token in ids:
-            try:
-                self._decoder.token(token)
-            except InvalidTokenError:
-                return InvalidIdError(f"invalid token id: {token}")
-        return error  # `ids` was an iterator and is used up
+
+cdef object _invalid(decoder, ids, error):
+    for token in ids:
+        try:
+            decoder.token(token)
+        except InvalidTokenError:
+            return InvalidIdError(f"invalid token id: {token}")
+    return error  # `ids` was an iterator and is used up

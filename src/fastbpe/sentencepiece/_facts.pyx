@@ -7,6 +7,7 @@ from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 
+from fastbpe._core.common.free_threading cimport own
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.id_lists cimport add_item, hide, new_list, show
@@ -33,42 +34,66 @@ cdef class Facts:
         self._n_pieces = len(types)
         self._unknown_id = types.find(UNKNOWN)
 
+    # Another thread may make a table at the same time: the first one that is kept is never replaced.
+
+    @cython.critical_section
     cdef list _all_names(self):
+        cdef list made
         if self._names is None:
-            self._names = self.names
+            made = self.names
+            if self._names is None:
+                self._names = made
         return self._names
 
+    @cython.critical_section
     cdef dict _by_name(self):
+        cdef dict made
         if self._ids_by_name is None:
             try:
-                self._ids_by_name = {piece.decode(): i for piece, i in self._by_piece().items()}
+                made = {piece.decode(): i for piece, i in self._by_piece().items()}
             except UnicodeDecodeError:  # pieces are looked up by their bytes
-                self._ids_by_name = {}
+                made = {}
+            if self._ids_by_name is None:
+                self._ids_by_name = made
         return self._ids_by_name
 
+    @cython.critical_section
     cdef dict _by_piece(self):
+        cdef dict made
         if self._ids_by_piece is None:
-            self._ids_by_piece = self.ids_by_piece
+            made = self.ids_by_piece
+            if self._ids_by_piece is None:
+                self._ids_by_piece = made
         return self._ids_by_piece
 
+    @cython.critical_section
     cdef Py_ssize_t _special_id(self, Py_ssize_t which) except -2:
+        cdef tuple made
         if self._special_ids is None:
-            self._special_ids = self.special_ids
+            made = self.special_ids
+            if self._special_ids is None:
+                self._special_ids = made
         return self._special_ids[which]
 
+    @cython.critical_section
     cdef object _ready_decoder(self):
         """Return the decoder; None if the model has rules for decoded text."""
         if self._decoder is None and not self._changes_decoded:
-            self._changes_decoded = denormalizer_of(self.tokenizer) is not None
-            if not self._changes_decoded:
-                self._decoder = surfaces_of(self.tokenizer)
+            made = None if denormalizer_of(self.tokenizer) is not None else surfaces_of(self.tokenizer)
+            self._changes_decoded = made is None
+            if self._decoder is None:
+                self._decoder = made
         return self._decoder
 
+    @cython.critical_section
     cdef int _prepare_fact(self, int fact) except -1:
+        cdef tuple made
         if fact == PIECE:
             self._all_names()
         elif fact == SCORE and self._scores is None:
-            self._scores = self.scores
+            made = self.scores
+            if self._scores is None:
+                self._scores = made
         return 0
 
     cdef object _fact(self, Py_ssize_t i, int fact):
@@ -84,9 +109,9 @@ cdef class Facts:
 
     cdef list _facts(self, list ids, int fact):
         """Return a fact about each id; None if one is not a plain int below the number of pieces."""
+        ids = own(ids)
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = new_list(<size_t> n)
-        cdef object found
         hide(out)
         for at in range(n):
             yield_gil_at(<size_t> at)
@@ -140,6 +165,7 @@ cdef class Facts:
     cdef list _ids_of(self, list pieces, object kind):
         """Return the ids of pieces; None if one is not of type `kind` or not in the vocabulary."""
         cdef dict ids = self._by_name() if kind is str else self._by_piece()
+        pieces = own(pieces)
         cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at
         cdef list out = new_list(<size_t> n)
         cdef PyObject* found

@@ -8,7 +8,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 
@@ -89,8 +89,19 @@ cdef class Methods:
 
     def _use(self, Facts model):
         """Use a model from now on; None: there is none."""
-        self._model = model
-        self._encoder = None if model is None else model._encoder
+        with cython.critical_section(self):
+            self._model = model
+            self._encoder = None if model is None else model._encoder
+
+    @cython.critical_section
+    cdef Facts _used(self):
+        """Return the model; None: there is none. Another thread may load another one at any time."""
+        return self._model
+
+    @cython.critical_section
+    cdef Encoder _used_encoder(self):
+        """Return the encoder of the model."""
+        return self._encoder
 
     # Encoding
 
@@ -116,10 +127,13 @@ cdef class Methods:
         [1, 15043, 3186]
         """
         cdef object out = None
+        cdef Encoder encoder
         if nbest_size is None and alpha is None and thread_pool is None and return_bytes is None:
             if add_bos is None and add_eos is None and reverse is None and enable_sampling is None \
                     and num_threads is None and return_type is None and out_type is None and self._is_plain(input):
-                return self._encoder._to_list(input, None, None, None)
+                encoder = self._used_encoder()
+                if encoder is not None:
+                    return encoder._to_list(input, None, None, None)
             if return_type is None or out_type is None:
                 out = self._encoded(
                     input, add_bos, add_eos, reverse, emit_unk_piece, enable_sampling, num_threads,
@@ -138,7 +152,6 @@ cdef class Methods:
             type(input) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> input) and len(input) <= SHORT_UNITS
             and self._return_type is int and self._add_bos is False and self._add_eos is False
             and self._reverse is False and self._enable_sampling is False and type(self._num_threads) is int
-            and self._encoder is not None
         )
 
     cdef object _encoded(
@@ -146,7 +159,8 @@ cdef class Methods:
         object enable_sampling, object num_threads, object kind,
     ):
         """Encode a text or a list of texts to ids or pieces; None: `_encode_any` must do it."""
-        cdef Facts model = self._model
+        cdef Facts model = self._used()
+        cdef Encoder encoder = None if model is None else model._encoder
         cdef object first = None, last = None, threads = None, text
         cdef bint plain
         cdef size_t n_held = 0
@@ -165,7 +179,7 @@ cdef class Methods:
             enable_sampling = self._enable_sampling
         if num_threads is None:
             num_threads = self._num_threads
-        if self._encoder is None or enable_sampling is not False or type(num_threads) is not int:
+        if encoder is None or enable_sampling is not False or type(num_threads) is not int:
             return None
         if (kind is not int or emit_unk_piece is not True) and emit_unk_piece is not False:
             return None
@@ -179,20 +193,20 @@ cdef class Methods:
             if kind is not int:
                 first, last = _named(model, first, kind), _named(model, last, kind)
         if kind is not int and kind is not str and kind is not bytes:
-            return self._array(input, num_threads) if plain and type(kind) is str and kind == "numpy" else None
+            return _array(encoder, input, num_threads) if plain and type(kind) is str and kind == "numpy" else None
         if type(input) is not list:
             if not _is_sound(input):
                 return None
             if len(input) > SHORT_UNITS:
                 threads = _threads(num_threads)
-            ids = self._encoder._to_list(input, None, None, threads)
+            ids = encoder._to_list(input, None, None, threads)
             return _finished(model, ids, kind, plain, first, last, reverse)
         texts = list(input)
         for text in texts:
             if not _is_sound(text):
                 return None
             yield_gil_after(<size_t> len(text) >> 8, &n_held)
-        outs = self._encoder._to_lists(texts, None, None, _threads(num_threads))
+        outs = encoder._to_lists(texts, None, None, _threads(num_threads))
         if kind is int and plain:
             return outs
         texts = []
@@ -206,14 +220,6 @@ cdef class Methods:
             yield_gil_after(<size_t> len(ids), &n_held)
         show_all(texts)
         return texts
-
-    cdef object _array(self, object text, object num_threads):
-        """Return the ids of a text as a read-only numpy array."""
-        if not _is_sound(text):
-            return None
-        numpy = require_numpy("return_type='numpy'")
-        ids = self._encoder._encode_to_array((text,), frozenset(), (), _threads(num_threads))[0]
-        return numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
 
     def encode_as_ids(self, input, **kwargs):
         """Encode as `encode` does, to ids."""
@@ -264,7 +270,7 @@ cdef class Methods:
 
     cdef object _decoded(self, object input, object kind, object num_threads):
         """Decode ids or pieces, or a list of lists; None: `_decode_any` must do it."""
-        cdef Facts model = self._model
+        cdef Facts model = self._used()
         cdef object decoder, item, element
         cdef list batch, lists
         cdef size_t n_held = 0
@@ -283,7 +289,7 @@ cdef class Methods:
             input = [input]
         elif PyList_GET_SIZE(input) == 0:
             return None
-        item = <object> PyList_GET_ITEM(input, 0)
+        item = input[0]  # not of a list by its type: Cython would borrow the item, which another thread may drop
         try:
             if type(item) is not list:
                 if type(item) is not int:
@@ -297,7 +303,7 @@ cdef class Methods:
                 if type(item) is not list:
                     return None
                 if element is None and PyList_GET_SIZE(item):
-                    element = type(<object> PyList_GET_ITEM(item, 0))
+                    element = type(<object> item[0])
             if element is str or element is bytes:
                 lists = []
                 for item in batch:
@@ -338,14 +344,16 @@ cdef class Methods:
 
     def get_piece_size(self):
         """Return the number of pieces; 0 without a model."""
-        return 0 if self._model is None else self._model._n_pieces
+        cdef Facts model = self._used()
+        return 0 if model is None else model._n_pieces
 
     def piece_to_id(self, piece):
         """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
         cdef PyObject* found = NULL
+        cdef Facts model = self._used()
         if isinstance(piece, (str, bytes, bytearray)):
-            if type(piece) is str and self._model is not None:
-                found = PyDict_GetItem(self._model._by_name(), piece)
+            if type(piece) is str and model is not None:
+                found = PyDict_GetItem(model._by_name(), piece)  # borrowed from a dict that never changes
             return self._id_of(piece) if found == NULL else <object> found
         try:
             items = list(piece) if hasattr(piece, "__getitem__") else None
@@ -358,8 +366,8 @@ cdef class Methods:
         for i, item in enumerate(items):
             yield_gil_at(i)
             found = NULL
-            if type(item) is str and self._model is not None:
-                found = PyDict_GetItem(self._model._by_name(), item)
+            if type(item) is str and model is not None:
+                found = PyDict_GetItem(model._by_name(), item)
             ids.append(self._id_of(item) if found == NULL else <object> found)
         return ids
 
@@ -388,7 +396,7 @@ cdef class Methods:
         return self._fact(id, BYTE)
 
     cdef object _fact(self, object id, int fact):
-        cdef Facts model = self._model
+        cdef Facts model = self._used()
         cdef Py_ssize_t i
         cdef list facts = None
         if model is not None:
@@ -406,21 +414,25 @@ cdef class Methods:
         facts = model._facts(ids, fact)
         return facts[0] if is_one else facts
 
+    cdef Py_ssize_t _special_id(self, Py_ssize_t which) except -2:
+        cdef Facts model = self._used()
+        return -1 if model is None else model._special_id(which)
+
     def unk_id(self):
         """Return the id of `<unk>`; -1 if there is none."""
-        return -1 if self._model is None else self._model._special_id(0)
+        return self._special_id(0)
 
     def bos_id(self):
         """Return the id of `<s>`; -1 if there is none."""
-        return -1 if self._model is None else self._model._special_id(1)
+        return self._special_id(1)
 
     def eos_id(self):
         """Return the id of `</s>`; -1 if there is none."""
-        return -1 if self._model is None else self._model._special_id(2)
+        return self._special_id(2)
 
     def pad_id(self):
         """Return the id of `<pad>`; -1 if there is none."""
-        return -1 if self._model is None else self._model._special_id(3)
+        return self._special_id(3)
 
 
 cdef object ENCODE = Methods.encode, DECODE = Methods.decode
@@ -433,6 +445,15 @@ cdef inline bint _are_flags(object a, object b, object c):
 cdef inline object _threads(object num_threads):
     """Return the number of threads as the core takes it."""
     return None if num_threads < 0 else n_threads(num_threads)
+
+
+cdef object _array(Encoder encoder, object text, object num_threads):
+    """Return the ids of a text as a read-only numpy array."""
+    if not _is_sound(text):
+        return None
+    numpy = require_numpy("return_type='numpy'")
+    ids = encoder._encode_to_array((text,), frozenset(), (), _threads(num_threads))[0]
+    return numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
 
 
 cdef object _named(Facts model, object id, object kind):

@@ -256,7 +256,7 @@ def _kept(
         pass
     made = make()
     if len(kept) >= _MAX_MATCHERS:
-        kept.pop(next(iter(kept)), None)
+        kept.pop(next(iter([*kept])), None)  # of a copy: other threads change the dictionary
     kept[names] = made
     return made
 

@@ -2,8 +2,13 @@
 
 add(at, n)      add n to *at; the value before, so that each caller gets a share of its own
 set_flag(flag)  set *flag to 1; all that this thread wrote before is visible to a thread that then sees the flag
+clear_flag(flag)  set *flag to 0; as set_flag()
+claim(flag)     set *flag to 1; tell whether it was 0, which it is for one thread alone
 is_set(flag)    tell whether *flag is set
 yield_thread()  let the operating system run another thread
+
+All are in one order for all threads: of two threads that each set one flag and then read the other's, one at least
+sees a flag set (Jobs._wait() relies on it).
 """
 
 cdef extern from *:
@@ -18,20 +23,26 @@ cdef extern from *:
         return (size_t)_InterlockedExchangeAdd64((volatile long long *)at, (long long)n);
     }
     static inline void fastbpe_set(int *flag) { _InterlockedExchange((volatile long *)flag, 1); }
+    static inline void fastbpe_clear(int *flag) { _InterlockedExchange((volatile long *)flag, 0); }
+    static inline int fastbpe_claim(int *flag) { return !_InterlockedExchange((volatile long *)flag, 1); }
     static inline int fastbpe_is_set(int *flag) { return _InterlockedOr((volatile long *)flag, 0); }
     static inline void fastbpe_yield(void) { SwitchToThread(); }
     #else
     #include <sched.h>
     static inline size_t fastbpe_add(size_t *at, size_t n) {
-        return __atomic_fetch_add(at, n, __ATOMIC_ACQ_REL);
+        return __atomic_fetch_add(at, n, __ATOMIC_SEQ_CST);
     }
-    static inline void fastbpe_set(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
-    static inline int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+    static inline void fastbpe_set(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST); }
+    static inline void fastbpe_clear(int *flag) { __atomic_store_n(flag, 0, __ATOMIC_SEQ_CST); }
+    static inline int fastbpe_claim(int *flag) { return !__atomic_exchange_n(flag, 1, __ATOMIC_SEQ_CST); }
+    static inline int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_SEQ_CST); }
     static inline void fastbpe_yield(void) { sched_yield(); }
     #endif
     #endif
     """
     size_t add "fastbpe_add"(size_t* at, size_t n) noexcept nogil
     void set_flag "fastbpe_set"(int* flag) noexcept nogil
+    void clear_flag "fastbpe_clear"(int* flag) noexcept nogil
+    bint claim "fastbpe_claim"(int* flag) noexcept nogil
     bint is_set "fastbpe_is_set"(int* flag) noexcept nogil
     void yield_thread "fastbpe_yield"() noexcept nogil

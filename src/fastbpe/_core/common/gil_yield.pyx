@@ -5,13 +5,16 @@ default), and CPython hands the GIL over only to a thread that has requested it.
 more often takes it back before any waiting thread has woken up; every such release restarts the wait of the
 others. Released each 0.1 ms, the GIL was never handed over. So this module waits 1.5 switch intervals between two
 releases.
+
+On a free-threaded CPython it lets the interpreter stop this thread, which a collection and a fork wait for.
 """
 
+from fastbpe._core.common.free_threading cimport FREE_THREADED
 from fastbpe._core.common.interrupts cimport now
 
 import sys
 
-# Both under the GIL, and shared by all threads.
+# Both under the GIL, and shared by all threads. Not used without a GIL.
 cdef double _released = 0  # monotonic time of the last release by any thread, in seconds
 cdef double _period = 0  # seconds between two releases; 0: the first call releases at once
 
@@ -22,10 +25,12 @@ cdef int yield_gil_if_due() except -1:
     Requires: the GIL is held.
     """
     global _released, _period
-    if now() - _released < _period:
+    if not FREE_THREADED and now() - _released < _period:
         return 0
     with nogil:
         pass
+    if FREE_THREADED:
+        return 0
     _released = now()
     _period = 1.5 * sys.getswitchinterval()
     return 0

@@ -19,6 +19,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.decode.parallel cimport Decoding, Item, fill_text, new_decoding
+from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.ids.id_lists cimport hide, ids_list, show
@@ -234,7 +235,7 @@ cdef class Decoder(IdReader):
         cdef uint8_t* data
         cdef size_t width
         cdef str text
-        if self._slots == NULL:
+        if not is_set(&self._has_slots):
             self._make_slots()
         decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
         try:
@@ -305,7 +306,7 @@ cdef class Decoder(IdReader):
         cdef Item* item
         cdef Ids ids
         cdef object error
-        if self._slots == NULL:
+        if not is_set(&self._has_slots):
             self._make_slots()
         decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
         try:
@@ -432,7 +433,7 @@ cdef class Decoder(IdReader):
         cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
         if overflow or not 0 <= value < self._n_ids:
             raise self._unknown(token_id, 0)
-        if self._slots != NULL:
+        if is_set(&self._has_slots):
             if self._slots[value].tag:
                 data = slot_token(&self._slots[value], &n)
                 return PyBytes_FromStringAndSize(<const char*> data, <Py_ssize_t> n)

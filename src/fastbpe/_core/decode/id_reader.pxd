@@ -1,5 +1,6 @@
 from libc.stdint cimport uint32_t
 
+from fastbpe._core.common.free_threading cimport Lock
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.decode.token_slots cimport LongToken, TokenSlot, Sums
 from fastbpe._core.merge.vocabulary cimport Vocabulary
@@ -14,9 +15,12 @@ cdef class IdReader:
     cdef Vocabulary _vocabulary
     cdef dict _special  # bytes of special tokens by id
     cdef uint32_t _n_ids  # one more than the greatest id
-    cdef TokenSlot* _slots  # by id, and U+FFFD at _n_ids; NULL before the first use, so that loading costs nothing
+    # Made at the first use, so that loading costs nothing; valid once _has_slots is set.
+    cdef TokenSlot* _slots  # by id, and U+FFFD at _n_ids
     cdef LongToken* _long  # tokens that do not fit into their slot
     cdef size_t _longest  # bytes of the longest token
+    cdef int _has_slots  # atomic
+    cdef Lock _lock  # of making them
     cdef bint _takes_bools  # as the ids 0 and 1, as libraries do that faces stand for
     cdef int _make_slots(self) except -1
     cdef object _unknown(self, object token_id, Py_ssize_t position)

@@ -3,6 +3,7 @@
 Later passes use the copy, so other threads may change the list or array during the call.
 """
 
+cimport cython
 from cpython.buffer cimport (
     PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
 )
@@ -13,6 +14,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from fastbpe._core.common.atomics cimport is_set, set_flag
+from fastbpe._core.common.free_threading cimport lock, unlock
 from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.decode.token_slots cimport (
@@ -38,31 +41,38 @@ cdef class IdReader:
         free(self._long)
 
     cdef int _make_slots(self) except -1:
-        """Make the table of all tokens. Requires: there is no table yet; the caller holds the GIL."""
+        """Make the table of all tokens. Requires: the GIL."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef uint32_t i, n_long = 0
         cdef TokenSlot* slots
+        cdef LongToken* long_tokens
         cdef bytes token
-        self._longest = max(t.max_token_bytes, max(map(len, self._special.values()), default=0))
+        cdef size_t longest = max(t.max_token_bytes, max(map(len, self._special.values()), default=0))
         for i in range(t.n_ids):
             n_long += token_length(t, i) > MAX_SLOT_BYTES
         slots = <TokenSlot*> calloc(<size_t> self._n_ids + 1, sizeof(TokenSlot))
-        self._long = <LongToken*> malloc((<size_t> n_long + len(self._special) + 1) * sizeof(LongToken))
-        if slots == NULL or self._long == NULL:
+        long_tokens = <LongToken*> malloc((<size_t> n_long + len(self._special) + 1) * sizeof(LongToken))
+        if slots == NULL or long_tokens == NULL:
             free(slots)
-            free(self._long)
-            self._long = NULL
+            free(long_tokens)
             raise MemoryError(f"no memory for the bytes of {self._n_ids} ids")
         n_long = 0
         for i in range(t.n_ids):
             if token_length(t, i):
-                slot_fill(&slots[i], t.token_bytes + token_start(t, i), token_length(t, i), self._long, &n_long)
+                slot_fill(&slots[i], t.token_bytes + token_start(t, i), token_length(t, i), long_tokens, &n_long)
         for i, token in self._special.items():
             slot_fill(
-                &slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long
+                &slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), long_tokens, &n_long
             )
-        slot_fill(&slots[self._n_ids], REPLACEMENT, 3, self._long, &n_long)
-        self._slots = slots
+        slot_fill(&slots[self._n_ids], REPLACEMENT, 3, long_tokens, &n_long)
+        lock(&self._lock)
+        if not is_set(&self._has_slots):
+            self._slots, self._long, slots, long_tokens = slots, long_tokens, NULL, NULL
+            self._longest = longest
+            set_flag(&self._has_slots)
+        unlock(&self._lock)
+        free(slots)  # if another thread has been faster
+        free(long_tokens)
         return 0
 
     cdef object _unknown(self, object token_id, Py_ssize_t position):
@@ -79,12 +89,13 @@ cdef class IdReader:
         out: receives the ids; its former content is dropped.
         sums: receives the sums over their tokens.
         """
-        if self._slots == NULL:
+        if not is_set(&self._has_slots):
             self._make_slots()
         out.n = 0
         memset(sums, 0, sizeof(Sums))
         if type(ids) is list or type(ids) is tuple:
-            return self._read_items(ids, out, sums, unknown)
+            with cython.critical_section(ids):
+                return self._read_items(ids, out, sums, unknown)
         if PyObject_CheckBuffer(ids) and PySequence_Check(ids) and not isinstance(ids, bytes):
             return self._read_buffer(ids, out, sums, unknown)
         if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
@@ -92,12 +103,16 @@ cdef class IdReader:
         return self._read_items(list(ids), out, sums, unknown)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
-        """Read a list or tuple, as it is now even if it changes during the call. See _read()."""
+        """Read a list or tuple, as it is now even if it changes during the call. See _read().
+
+        Requires: no other thread changes it between two calls of Python code, under the GIL or in a critical section.
+        """
         cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items), n_skipped = 0, n_others = 0, at
         cdef int64_t value
         cdef object item
         ids_reserve(out, n)
         while True:
+            _check_size(items, n)  # __index__ may run any code
             read_ints(
                 PySequence_Fast_ITEMS(items) + n_skipped, n - n_skipped, self._slots, self._n_ids, out, sums
             )
@@ -113,7 +128,6 @@ cdef class IdReader:
             item = <object> PySequence_Fast_ITEMS(items)[at]
             if type(item) is not int:
                 item = as_int(item, at, self._takes_bools)
-                _check_size(items, n)  # __index__ may run any code
             try:
                 value = PyLong_AsLongLong(item)
             except OverflowError:

@@ -22,6 +22,7 @@ cdef class Decoding:
     cdef object _owner  # keeps the slots alive
     cdef const TokenSlot* _slots  # the decoder's table
     cdef size_t _n_slots
+    cdef object _sequences  # copies of the lists, which live as long as their items are read; without a GIL
     cdef size_t _block_bytes  # working space of a thread, see fill_text()
     cdef uint32_t* _ids  # ids of all items, end to end
     cdef Item* items
@@ -33,7 +34,7 @@ cdef class Decoding:
     cdef int _may_read  # flag: the calling thread holds the GIL, so others may read
     cdef int _may_fill  # flag: the strs exist, so threads may fill them
     cdef int _over  # flag: no work is left, threads return
-    cdef size_t _n_there  # other threads that have started; under the GIL
+    cdef size_t _n_there  # atomic: other threads that have started
     cdef int invite(self, int n_threads) except -1
     cdef int read(self, list sequences) except -1
     cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1

@@ -1,7 +1,8 @@
 """Decodes many texts, or one long text, on several threads.
 
 Most of the time goes into reading ints from lists, which requires that no thread changes the list at that time. It is
-enough that one thread holds the GIL while the others read too. So a call has four steps:
+enough that one thread holds the GIL while the others read too. Without a GIL, the threads read copies. So a call has
+four steps:
 
 1. invite(): start the other threads, which then wait without the GIL for a flag, and take the GIL back.
 2. read() or read_parts(): all threads read ids while the calling thread holds the GIL.
@@ -16,6 +17,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.atomics cimport add, is_set, set_flag, yield_thread
+from fastbpe._core.common.free_threading cimport FREE_THREADED
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.decode.token_slots cimport (
@@ -49,7 +51,7 @@ cdef class Decoding:
         """Start up to n_threads - 1 other threads, which wait for work. Releases the GIL only until it returns."""
         cdef int i, n_invited = start_beside(self._work, min(n_threads, <int> usable_cores()) - 1)
         for i in range(MAX_WAITS):
-            if self._n_there == <size_t> n_invited:
+            if add(&self._n_there, 0) == <size_t> n_invited:
                 break
             sleep(WAIT_SECONDS)
         return 0
@@ -57,7 +59,7 @@ cdef class Decoding:
     def _work(self):
         """Run the other threads' part: wait for each step, take tasks, return when the call is over."""
         cdef uint8_t* block
-        self._n_there += 1
+        add(&self._n_there, 1)
         with nogil:
             while not (is_set(&self._may_read) or is_set(&self._over)):
                 yield_thread()
@@ -73,6 +75,8 @@ cdef class Decoding:
     cdef int read(self, list sequences) except -1:
         """Read the ids of all lists and tuples among the sequences; items of other sequences stay unread."""
         cdef size_t n_ids = 0
+        if FREE_THREADED:
+            self._sequences = sequences = [tuple(ids) if type(ids) is list else ids for ids in sequences]
         for sequence in sequences:
             if _is_plain(sequence):
                 n_ids += <size_t> PySequence_Fast_GET_SIZE(sequence)
@@ -126,8 +130,11 @@ cdef class Decoding:
         ids: becomes a view of all ids, valid as long as this object. sums: receives the sums of all.
         Returns False if an item of the sequence is not read: it is not an exact int, or not a token.
         """
-        cdef size_t i, n = <size_t> PySequence_Fast_GET_SIZE(sequence)
+        cdef size_t i, n
         cdef Item* item
+        if FREE_THREADED:
+            self._sequences = sequence = tuple(sequence)
+        n = <size_t> PySequence_Fast_GET_SIZE(sequence)
         self._take_memory(n, n // TASK_IDS + 1)
         while self.n_items * TASK_IDS < n:
             item = &self.items[self.n_items]

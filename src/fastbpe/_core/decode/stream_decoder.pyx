@@ -11,6 +11,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
+from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
@@ -102,6 +103,7 @@ cdef class StreamDecoder:
         self._state.is_start = self._strips
         self._state.is_broken = False
 
+    @cython.critical_section
     def push(self, ids):
         """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
 
@@ -119,8 +121,10 @@ cdef class StreamDecoder:
             return self._push_steps(ids)
         if type(ids) is int:
             return self._push_one(ids)
-        if type(ids) is list and len(<list> ids) == 1 and type((<list> ids)[0]) is int:
-            return self._push_one((<list> ids)[0])
+        if type(ids) is list and len(<list> ids) == 1:
+            first = ids[0]  # not of a list by its type: Cython would borrow the item, which another thread may drop
+            if type(first) is int:
+                return self._push_one(first)
         token_id = _as_id(ids)
         if token_id is not None:
             return self._push_one(token_id)
@@ -131,6 +135,7 @@ cdef class StreamDecoder:
             self._state = before
             raise
 
+    @cython.critical_section
     def finish(self):
         """Give the text of the bytes that wait, which no id completes now. The next `push` begins a new text.
 
@@ -149,6 +154,7 @@ cdef class StreamDecoder:
         self._begin()
         return text
 
+    @cython.critical_section
     def __copy__(self):
         cdef StreamDecoder other = StreamDecoder(
             self._reader, self._errors.decode(), self._unknown_ids, joins=self._joins,
@@ -167,6 +173,7 @@ cdef class StreamDecoder:
             "decoder()"
         )
 
+    @cython.critical_section
     def __repr__(self):
         if self._steps is not None:
             return f"<fastbpe.StreamDecoder of {self._steps!r}>"
@@ -188,7 +195,7 @@ cdef class StreamDecoder:
         cdef const uint8_t* data
         cdef size_t n
         cdef State before
-        if reader._slots == NULL:
+        if not is_set(&reader._has_slots):
             reader._make_slots()
         if overflow or not 0 <= value < reader._n_ids or not reader._slots[value].tag:
             if self._unknown == RAISE:

@@ -18,6 +18,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.encode.pipeline cimport Pipeline
@@ -128,7 +129,8 @@ cdef class Completions:
 
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
-    cdef SortedTokens _tokens
+    cdef SortedTokens _tokens  # valid once _has_tokens is set
+    cdef int _has_tokens  # atomic
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None):
         self._vocabulary = vocabulary
@@ -137,8 +139,13 @@ cdef class Completions:
     @property
     def tokens(self):
         """The tokens in the order of their bytes."""
-        if self._tokens is None:
-            self._tokens = SortedTokens(self._vocabulary)
+        cdef SortedTokens made
+        if not is_set(&self._has_tokens):
+            made = SortedTokens(self._vocabulary)
+            with cython.critical_section(self):
+                if not is_set(&self._has_tokens):
+                    self._tokens = made
+                    set_flag(&self._has_tokens)
         return self._tokens
 
     def of(self, bytes tail not None):

@@ -6,16 +6,19 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef class Encoder:
-    cdef Pipeline _built  # None until __init__ ends
+    # Valid once _is_built is set, and then never replaced: several threads may call __init__ at a first use.
+    cdef Pipeline _built
     cdef object _special
     cdef SpanTrimmer _trimmer
-    cdef SpecialMatcher _all_special  # valid if _has_all_special
-    cdef bint _has_all_special
+    cdef int _is_built  # atomic
+    cdef SpecialMatcher _all_special  # valid once _has_all_special is set
+    cdef int _has_all_special  # atomic
     cdef Guard _guard  # made when encode_parts() first needs it
     cdef Dropping _dropping  # made when a call first asks for dropout
     cdef Pipeline _ready(self)
     cdef tuple _matchers(self, object allowed, object disallowed)
     cdef SpecialMatcher _all(self)
+    cdef int _make_all(self) except -1
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
     cdef list _encode_dropping(
         self, object text, object allowed_special, object disallowed_special, object num_threads, object dropout,

@@ -3,11 +3,13 @@
 `Tokenizer` declares and documents the public methods.
 """
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 from fastbpe._utils.batches import items_in
 from fastbpe._core.cache.two_phases cimport TwoPhases
+from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.encode.batch cimport array_of_texts, counts_of_texts, lists_of_texts
 from fastbpe._core.encode.dropping cimport Dropping, seed_of
 from fastbpe._core.encode.count_limits cimport count_up_to
@@ -62,17 +64,18 @@ cdef class Encoder:
         TwoPhases phases=None, SpanTrimmer trimmer=None
     ):
         always = None if special is None else special.always
-        self._special = special
-        self._trimmer = trimmer
-        # Set last: other threads take an encoder with a pipeline to be complete.
-        self._built = Pipeline(
+        cdef Pipeline built = Pipeline(
             vocabulary, splitter, min(cache_bytes, MAX_SIZE), front=front, always=always, normalizing=normalizing,
             stages=stages, cut_stages=cut_stages, phases=phases,
         )
+        with cython.critical_section(self):
+            if not is_set(&self._is_built):
+                self._special, self._trimmer, self._built = special, trimmer, built
+                set_flag(&self._is_built)
 
     cdef Pipeline _ready(self):
         """Return the pipeline; make it first if a subclass has postponed that."""
-        if self._built is None:
+        if not is_set(&self._is_built):
             self._prepare()
         return self._built
 
@@ -84,7 +87,7 @@ cdef class Encoder:
     @property
     def _is_ready(self):
         """True if the pipeline is made."""
-        return self._built is not None
+        return is_set(&self._is_built)
 
     def _prepare(self):
         """Call Encoder.__init__, which a subclass may put off until its first use."""
@@ -101,12 +104,21 @@ cdef class Encoder:
 
     cdef SpecialMatcher _all(self):
         """Return the matcher of all special tokens, which nearly every call disallows."""
-        if not self._has_all_special:
-            self._ready()
-            if self._special is not None:
-                self._all_special = self._special.choose(NOTHING, ALL)[1]
-            self._has_all_special = True
+        if not is_set(&self._has_all_special):
+            self._make_all()
         return self._all_special
+
+    cdef int _make_all(self) except -1:
+        """Make the matcher of all special tokens."""
+        cdef SpecialMatcher made = None
+        self._ready()
+        if self._special is not None:
+            made = self._special.choose(NOTHING, ALL)[1]
+        with cython.critical_section(self):
+            if not is_set(&self._has_all_special):
+                self._all_special = made
+                set_flag(&self._has_all_special)
+        return 0
 
     # One text
 
@@ -139,10 +151,14 @@ cdef class Encoder:
             return self._dropper().encode(text, allowed, disallowed, dropout, seed, num_threads)
         return self._to_list(text, allowed, disallowed, num_threads)
 
+    @cython.critical_section
     cdef Dropping _dropper(self):
         """Return the encoder with dropout; make it first if there is none."""
+        cdef Dropping made
         if self._dropping is None:
-            self._dropping = Dropping(self._ready())
+            made = Dropping(self._ready())
+            if self._dropping is None:  # another thread may have been faster
+                self._dropping = made
         return self._dropping
 
     def encode_ordinary(self, text, *, num_threads=None):
@@ -179,10 +195,14 @@ cdef class Encoder:
         finally:
             pipeline.pool.give(scratch)
 
+    @cython.critical_section
     cdef Guard _guarding(self):
         """Return the guard of untrusted parts; make it first if there is none."""
+        cdef Guard made
         if self._guard is None:
-            self._guard = Guard(self._spelled_out())
+            made = Guard(self._spelled_out())
+            if self._guard is None:  # another thread may have been faster
+                self._guard = made
         return self._guard
 
     def _template_ids(self):
@@ -292,6 +312,7 @@ cdef class Encoder:
         made = Encoder.__new__(Encoder)
         made._trimmer = self._trimmer
         made._built = self._ready().finding(allowed)
+        set_flag(&made._is_built)
         return made
 
     def _count_to_array(self, texts, num_threads):

@@ -43,7 +43,7 @@ cdef class Jobs:
     cdef size_t _next  # atomic: index of the next job that nobody has taken
     cdef int _stopped  # atomic: 1: begin no more jobs
     cdef int _abandoned  # atomic: nobody waits for the jobs any more
-    cdef size_t _n_working  # threads in _work(); changed under the GIL
+    cdef size_t _n_working  # atomic: threads in _work()
     cdef object _error  # of the first job that has one
     cdef size_t _error_number  # index of that job
     cdef object _bad_text  # error of the first item that is not a text; _texts end before it

@@ -218,12 +218,13 @@ cdef class Jobs:
     cdef int _wait(self) except -1:
         """Begin no more jobs, and wait for the threads that are at work, even if signals arrive.
 
-        A thread counts itself in _n_working; one that starts later finds nothing to do. Futures would not do: a
+        A thread counts itself in _n_working, and then looks at _stopped; here it is the other way round. So one that
+        starts later finds nothing to do. Futures would not do: a
         signal inside one may leave its lock taken for ever, and a thread waiting for it.
         """
         cdef object interrupt = None
         set_flag(&self._stopped)
-        while self._n_working:
+        while add(&self._n_working, 0):
             try:
                 sleep(WAIT)
             except BaseException as error:
@@ -236,17 +237,17 @@ cdef class Jobs:
     def _work(self):
         """Do jobs until there are none: the main function of every thread."""
         cdef Scratch* scratch
-        if is_set(&self._stopped):
-            return
-        self._n_working += 1
+        add(&self._n_working, 1)
         try:
+            if is_set(&self._stopped):  # looked at after the thread has counted itself: see _wait()
+                return
             scratch = self._pool.take()
             try:
                 self._do_jobs(scratch, self.n_jobs + 1)
             finally:
                 self._pool.give(scratch)
         finally:
-            self._n_working -= 1
+            add(&self._n_working, <size_t> -1)
 
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1:
         """Take and do up to n_jobs jobs; False if there are no more to take.
@@ -268,8 +269,9 @@ cdef class Jobs:
                         n_jobs -= 1
         except BaseException as error:
             # Jobs begin in order: those before this one are done or at work, so that the first error is found.
-            if self._error is None or number < self._error_number:
-                self._error, self._error_number = error, number
+            with cython.critical_section(self):
+                if self._error is None or number < self._error_number:
+                    self._error, self._error_number = error, number
             set_flag(&self._stopped)
             more = False
             if not isinstance(error, Exception):
@@ -455,8 +457,9 @@ cdef class Jobs:
         """Do jobs until a job is done, by whichever thread. Raises the job's error."""
         while not is_set(&self._jobs[number].done):
             if not self._do_jobs(scratch, 1):
-                if self._error is not None and self._error_number == number:
-                    raise self._error
+                with cython.critical_section(self):
+                    if self._error is not None and self._error_number == number:
+                        raise self._error
                 sleep(WAIT)
             PyErr_CheckSignals()
         PyErr_CheckSignals()

@@ -26,6 +26,7 @@ cdef class Pipeline:
     cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has none
     cdef bint joins_pieces  # superwords join whole pieces
     cdef Widths widths  # of ids, if spans of code points were asked for; see widths_of_ids()
+    cdef int _has_widths  # atomic
     cdef Tables traced  # tables of the vocabulary, whose merging gives traces; of characters only
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
     cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode, and one phase of merging

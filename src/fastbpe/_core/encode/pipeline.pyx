@@ -32,6 +32,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memmove, memset
 
 from fastbpe._core.cache.two_phases cimport TwoPhases
+from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
@@ -137,8 +138,13 @@ cdef class Pipeline:
 
     cdef Widths widths_of_ids(self):
         """Return the widths of the ids in code-point mode; build them at the first call."""
-        if self.widths is None:
-            self.widths = Widths(self.vocabulary, self.normalizing.symbols)
+        cdef Widths made
+        if not is_set(&self._has_widths):
+            made = Widths(self.vocabulary, self.normalizing.symbols)
+            with cython.critical_section(self):
+                if not is_set(&self._has_widths):
+                    self.widths = made
+                    set_flag(&self._has_widths)
         return self.widths
 
     # Cutting long texts

@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from fastbpe._core.cache.cache_state cimport Cache
 from fastbpe._core.cache.two_phases cimport Phases, TwoPhases
 from fastbpe._core.common.byte_buffer cimport Buffer
+from fastbpe._core.common.free_threading cimport Lock
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch
 from fastbpe._core.common.places cimport Places
@@ -59,26 +60,30 @@ cdef struct Scratch:
     Scratch* next  # in the pool's list of spare ones
 
 
+cdef struct Kept:
+    # What a pool keeps between calls. All but the neighbours changes only under the lock.
+    Lock lock
+    Scratch* spare  # linked by Scratch.next
+    size_t n_scratches  # lent and spare
+    size_t cache_limit  # bytes of each cache
+    size_t shared_bytes  # bytes that the caches of all scratches may take, of one kind; never changes
+    Ids arena
+    # Neighbours in the list of all living pools, under the lock of the list; NULL at its ends.
+    Kept* before
+    Kept* after
+
+
 cdef class ScratchPool:
-    # Everything here changes only under the GIL.
     cdef Vocabulary _vocabulary
     cdef TwoPhases _phases
     cdef readonly size_t cache_bytes
     cdef uint64_t _seed  # secret of the caches' hash
-    cdef Scratch* _spare  # linked by Scratch.next
-    cdef size_t _n_scratches  # lent and spare
-    cdef size_t _cache_limit  # bytes of each scratch's cache
-    cdef Ids _spare_arena
-    # Neighbours in the list of all living pools; NULL at its ends.
+    cdef Kept _kept
     cdef bint _is_listed
-    cdef PyObject* _listed_before
-    cdef PyObject* _listed_after
     cdef Scratch* take(self) except NULL
+    cdef Scratch* _new(self, size_t limit) except NULL
     cdef void give(self, Scratch* scratch) noexcept
-    cdef void _share_cache_bytes(self) noexcept
-    cdef size_t _n_caches(self) noexcept
     cdef size_t used_bytes(self) noexcept
-    cdef size_t free_spare(self) noexcept
     cdef Ids take_arena(self, size_t capacity) noexcept
     cdef void give_arena(self, Ids arena) noexcept
 

@@ -5,7 +5,6 @@ and a full cache.
 """
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -13,6 +12,7 @@ from libc.string cimport memset
 from fastbpe._core.cache.pending_pieces cimport discard_gaps
 from fastbpe._core.cache.piece_cache cimport cache_bytes, cache_free, cache_limit, cache_start
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_free
+from fastbpe._core.common.free_threading cimport Lock, lock, unlock
 from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport HUGE_PAGES_FROM_ESTIMATE, Ids, ids_free
 from fastbpe._core.common.memory cimport use_huge_pages
@@ -34,7 +34,8 @@ cdef enum:
     UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts before others may have the GIL
     UNITS_PER_CALL = 1 << 6  # units that a call costs beside the units of its text
 
-cdef PyObject* _newest = NULL  # head of the list of all living pools, which it does not own; under the GIL
+cdef Kept* _newest = NULL  # head of the list of what all living pools keep; under _list_lock
+cdef Lock _list_lock  # taken before the lock of a pool, where both are
 
 
 @cython.final
@@ -51,75 +52,71 @@ cdef class ScratchPool:
         self._phases = phases
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
-        _list(self)
+        self._kept.shared_bytes = cache_bytes // (1 if vocabulary.tables.spelling == NULL else 2)  # one is for traces
+        _list(&self._kept)
+        self._is_listed = True
 
     def __dealloc__(self):
         if self._is_listed:
-            _unlist(self)
-        self.free_spare()
+            _unlist(&self._kept)
+        _free_spare(&self._kept)
 
     cdef Scratch* take(self) except NULL:
         """Lend a scratch, warm if one is spare.
 
         Requires: the GIL. The caller hands it back to give().
         """
-        cdef Scratch* scratch = self._spare
+        cdef Scratch* scratch
+        cdef size_t limit
+        lock(&self._kept.lock)
+        scratch = self._kept.spare
         if scratch != NULL:
-            self._spare = scratch.next
+            self._kept.spare = scratch.next
         else:
-            scratch = _new(self._seed, self.cache_bytes // self._n_caches() // (self._n_scratches + 1))
-            self._n_scratches += 1
-            self._share_cache_bytes()
-        if scratch.cache.limit > self._cache_limit:
-            cache_limit(&scratch.cache, self._cache_limit)
-        if scratch.tracing.limit > self._cache_limit:
-            cache_limit(&scratch.tracing, self._cache_limit)
+            _count_scratches(&self._kept, 1)
+        limit = self._kept.cache_limit
+        unlock(&self._kept.lock)
+        if scratch == NULL:
+            scratch = self._new(limit)
+        if scratch.cache.limit > limit:
+            cache_limit(&scratch.cache, limit)
+        if scratch.tracing.limit > limit:
+            cache_limit(&scratch.tracing, limit)
         _reset(scratch)
         scratch.phases = NULL if self._phases is None else &self._phases.phases
         return scratch
+
+    cdef Scratch* _new(self, size_t limit) except NULL:
+        """Make a scratch that is counted already."""
+        try:
+            return _new(self._seed, limit)
+        except MemoryError:
+            lock(&self._kept.lock)
+            _count_scratches(&self._kept, -1)
+            unlock(&self._kept.lock)
+            raise
 
     cdef void give(self, Scratch* scratch) noexcept:
         """Take a scratch back.
 
         Requires: the GIL.
         """
+        cdef bint is_kept
         if scratch.cache.n_gaps:  # an error left pieces pending
             discard_gaps(
                 &scratch.cache, &self._vocabulary.tables if self._phases is None else self._phases.phases.words
             )
-        if self._n_scratches > MAX_KEPT_SCRATCHES:
-            self._n_scratches -= 1
-            self._share_cache_bytes()
-            _free(scratch)
-            return
         _trim(scratch)
-        scratch.next = self._spare
-        self._spare = scratch
-
-    cdef void _share_cache_bytes(self) noexcept:
-        """Share cache_bytes out to all scratches evenly."""
-        self._cache_limit = self.cache_bytes // self._n_caches() // max(self._n_scratches, <size_t> 1)
-
-    cdef size_t _n_caches(self) noexcept:
-        """Count the caches of a scratch: a vocabulary of characters has one for traces, too."""
-        return 1 if self._vocabulary.tables.spelling == NULL else 2
-
-    cdef size_t free_spare(self) noexcept:
-        """Free the spare scratches and the arena; return how many bytes. Threads that encode now keep theirs.
-
-        Requires: the GIL.
-        """
-        cdef Scratch* scratch = self._spare
-        cdef size_t n_bytes = self._spare_arena.capacity * sizeof(uint32_t)
-        while scratch != NULL:
-            self._spare = scratch.next
-            self._n_scratches -= 1
-            n_bytes += _bytes(scratch)
+        lock(&self._kept.lock)
+        is_kept = self._kept.n_scratches <= MAX_KEPT_SCRATCHES
+        if is_kept:
+            scratch.next = self._kept.spare
+            self._kept.spare = scratch
+        else:
+            _count_scratches(&self._kept, -1)
+        unlock(&self._kept.lock)
+        if not is_kept:
             _free(scratch)
-            scratch = self._spare
-        self._share_cache_bytes()
-        ids_free(&self._spare_arena)
-        return n_bytes
 
     cdef Ids take_arena(self, size_t capacity) noexcept:
         """Lend a block for the ids of several threads; its capacity is 0 without memory.
@@ -130,8 +127,10 @@ cdef class ScratchPool:
 
         Requires: the GIL. The caller hands the block back to give_arena(), with n as far as ids were written.
         """
-        cdef Ids arena = self._spare_arena
-        self._spare_arena = Ids(NULL, 0, 0)
+        cdef Ids arena
+        lock(&self._kept.lock)
+        arena, self._kept.arena = self._kept.arena, Ids(NULL, 0, 0)
+        unlock(&self._kept.lock)
         if arena.capacity < capacity:
             free(arena.items)
             arena = Ids(<uint32_t*> malloc(capacity * sizeof(uint32_t)), 0, capacity)
@@ -147,53 +146,99 @@ cdef class ScratchPool:
 
         Requires: the GIL.
         """
-        if arena.n > MAX_KEPT_ARENA_IDS or arena.capacity <= self._spare_arena.capacity:
-            free(arena.items)
-            return
-        free(self._spare_arena.items)
-        self._spare_arena = arena
+        if arena.n <= MAX_KEPT_ARENA_IDS:
+            lock(&self._kept.lock)
+            if arena.capacity > self._kept.arena.capacity:
+                arena, self._kept.arena = self._kept.arena, arena
+            unlock(&self._kept.lock)
+        free(arena.items)
 
     cdef size_t used_bytes(self) noexcept:
         """Count the bytes of the spare scratches' piece caches."""
-        cdef Scratch* scratch = self._spare
+        cdef Scratch* scratch
         cdef size_t total = 0
+        lock(&self._kept.lock)
+        scratch = self._kept.spare
         while scratch != NULL:
             total += cache_bytes(&scratch.cache) + cache_bytes(&scratch.tracing)
             scratch = scratch.next
+        unlock(&self._kept.lock)
         return total
 
 
-# The list of all living pools
+# What pools keep
 
-cdef void _list(ScratchPool pool) noexcept:
+cdef void _count_scratches(Kept* kept, Py_ssize_t n_more) noexcept:
+    """Count scratches that are made or freed, and share the bytes of caches out to all evenly. Requires: the lock."""
+    kept.n_scratches += n_more
+    kept.cache_limit = kept.shared_bytes // max(kept.n_scratches, <size_t> 1)
+
+
+cdef size_t _free_spare(Kept* kept) noexcept:
+    """Free the spare scratches and the arena; return how many bytes. Threads that encode now keep theirs.
+
+    Requires: the GIL.
+    """
+    cdef Scratch* scratch
+    cdef Scratch* next
+    cdef Ids arena
+    cdef size_t n_bytes
+    cdef Py_ssize_t n_freed = 0
+    lock(&kept.lock)
+    scratch, kept.spare = kept.spare, NULL
+    arena, kept.arena = kept.arena, Ids(NULL, 0, 0)
+    unlock(&kept.lock)
+    n_bytes = arena.capacity * sizeof(uint32_t)
+    ids_free(&arena)
+    while scratch != NULL:
+        next = scratch.next
+        n_freed += 1
+        n_bytes += _bytes(scratch)
+        _free(scratch)
+        scratch = next
+    lock(&kept.lock)
+    _count_scratches(kept, -n_freed)
+    unlock(&kept.lock)
+    return n_bytes
+
+
+cdef void _list(Kept* kept) noexcept:
+    """Add to the list of what all living pools keep."""
     global _newest
-    pool._listed_after = _newest
+    lock(&_list_lock)
+    kept.after = _newest
     if _newest != NULL:
-        (<ScratchPool> _newest)._listed_before = <PyObject*> pool
-    _newest = <PyObject*> pool
-    pool._is_listed = True
+        _newest.before = kept
+    _newest = kept
+    unlock(&_list_lock)
 
 
-cdef void _unlist(ScratchPool pool) noexcept:
+cdef void _unlist(Kept* kept) noexcept:
     global _newest
-    if pool._listed_before == NULL:
-        _newest = pool._listed_after
+    lock(&_list_lock)
+    if kept.before == NULL:
+        _newest = kept.after
     else:
-        (<ScratchPool> pool._listed_before)._listed_after = pool._listed_after
-    if pool._listed_after != NULL:
-        (<ScratchPool> pool._listed_after)._listed_before = pool._listed_before
+        kept.before.after = kept.after
+    if kept.after != NULL:
+        kept.after.before = kept.before
+    unlock(&_list_lock)
 
 
 cdef size_t free_scratches() noexcept:
     """Free the memory that all pools keep for their next calls; return how many bytes.
 
-    Requires: the GIL. It runs no Python code, so no pool can die or lend a scratch at that time.
+    Requires: the GIL. A pool that dies meanwhile waits for the list. The memory is freed under the lock of the list,
+    for which only pools that are born or die wait.
     """
-    cdef PyObject* pool = _newest
+    cdef Kept* kept
     cdef size_t n_bytes = 0
-    while pool != NULL:
-        n_bytes += (<ScratchPool> pool).free_spare()
-        pool = (<ScratchPool> pool)._listed_after
+    lock(&_list_lock)
+    kept = _newest
+    while kept != NULL:
+        n_bytes += _free_spare(kept)
+        kept = kept.after
+    unlock(&_list_lock)
     return n_bytes
 
 

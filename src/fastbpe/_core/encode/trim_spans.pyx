@@ -7,6 +7,8 @@ cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
+from fastbpe._core.common.atomics cimport is_set, set_flag
+from fastbpe._core.common.free_threading cimport lock, unlock
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.encode.spans cimport BYTES, CHARACTERS, Span, Spans, add_span_of_id, spans_free, spans_list
 
@@ -56,10 +58,12 @@ cdef class SpanTrimmer:
             token = tokens[i]
             if token.startswith(b" ") or token.endswith(b" "):
                 blanks[i] = Blanks(len(token) - len(token.lstrip(b" ")), len(token) - len(token.rstrip(b" ")))
-        if self._blanks == NULL:
-            self._blanks, self._n_ids = blanks, n
-        else:  # another thread has closed it already
-            free(blanks)
+        lock(&self._lock)
+        if not is_set(&self._has_blanks):
+            self._blanks, self._n_ids, blanks = blanks, n, NULL
+            set_flag(&self._has_blanks)
+        unlock(&self._lock)
+        free(blanks)  # if another thread has been faster
         return 0
 
     cdef int trim(self, const uint32_t* ids, Span* spans, size_t n, list found, size_t first, int unit) except -1:
@@ -71,7 +75,7 @@ cdef class SpanTrimmer:
         cdef size_t i, next_found, at = 0, n_found = len(found)
         cdef Blanks blanks
         cdef str text
-        if self._blanks == NULL:
+        if not is_set(&self._has_blanks):
             self._make_blanks()
         next_found = <size_t> found[0][0] - first if n_found else n
         for i in range(n):

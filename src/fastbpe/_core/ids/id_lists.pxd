@@ -21,8 +21,6 @@ cdef class Array:
     cdef size_t _n_units  # length of their text, in characters or bytes; 0: the memory is not reused
     cdef Py_ssize_t _item_size  # bytes
     cdef const char* _format  # struct format character of an item
-    cdef Py_ssize_t _shape[1]
-    cdef Py_ssize_t _strides[1]
 
 
 cdef size_t take_spare(Ids* ids, size_t n_units) noexcept

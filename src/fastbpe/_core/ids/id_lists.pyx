@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
 
+from fastbpe._core.common.free_threading cimport Lock, lock, unlock
 from fastbpe._core.ids.int_table cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.memory cimport likely, use_huge_pages
@@ -99,12 +100,13 @@ cdef enum:
 cdef double TURN_SLEEP = 1e-4  # seconds; a waiting thread takes about half of it to wake up
 
 cdef struct Spare:
-    # Memory of one dropped array, kept for the next one of similar size. Under the GIL.
+    # Memory of one dropped array, kept for the next one of similar size.
     void* items
     size_t capacity  # items
     size_t n_units  # length of the text that the array was of
 
-cdef Spare[2] _spares  # of arrays of ids, and of spans
+cdef Spare[2] _spares  # of arrays of ids, and of spans; under _spares_lock
+cdef Lock _spares_lock
 
 
 @cython.final
@@ -116,17 +118,17 @@ cdef class Array:
         cdef Spare* spare = &_spares[self._item_size == sizeof(int64_t)]
         # Keep this array's memory in place of the spare one, unless that fits a text of this length too.
         if MIN_SPARE_BYTES <= self._capacity * self._item_size <= MAX_SPARE_BYTES:
+            lock(&_spares_lock)
             if not self._n_units <= spare.n_units <= 2 * self._n_units:
                 dropped = spare.items
                 spare[0] = Spare(self._items, self._capacity, self._n_units)
+            unlock(&_spares_lock)
         free(dropped)
 
     def __len__(self):
         return self._n
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        self._shape[0] = self._n
-        self._strides[0] = self._item_size
         view.buf = self._items
         view.obj = self
         view.len = self._n * self._item_size
@@ -134,8 +136,8 @@ cdef class Array:
         view.readonly = 0
         view.ndim = 1
         view.format = <char*> self._format
-        view.shape = self._shape
-        view.strides = self._strides
+        view.shape = &self._n
+        view.strides = &self._item_size
         view.suboffsets = NULL
         view.internal = NULL
 
@@ -163,20 +165,24 @@ cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
 cdef void* _take_spare(Spare* spare, size_t n_units, size_t* capacity, size_t* held) noexcept:
     cdef void* items = NULL
     held[0] = 0
+    lock(&_spares_lock)
     if n_units <= spare.n_units <= 2 * n_units and spare.items != NULL:
         items, capacity[0], held[0] = spare.items, spare.capacity, spare.n_units
         spare[0] = Spare(NULL, 0, 0)
+    unlock(&_spares_lock)
     return items
 
 
 cdef size_t free_spare() noexcept:
     """Free the memory that is kept for the next arrays; return its size in bytes. Requires: the GIL."""
-    cdef size_t n_bytes = _spares[0].capacity * sizeof(uint32_t) + _spares[1].capacity * sizeof(int64_t)
-    cdef int i
-    for i in range(2):
-        free(_spares[i].items)
-        _spares[i] = Spare(NULL, 0, 0)
-    return n_bytes
+    cdef Spare ids, spans
+    lock(&_spares_lock)
+    ids, spans = _spares[0], _spares[1]
+    _spares[0] = _spares[1] = Spare(NULL, 0, 0)
+    unlock(&_spares_lock)
+    free(ids.items)
+    free(spans.items)
+    return ids.capacity * sizeof(uint32_t) + spans.capacity * sizeof(int64_t)
 
 
 cdef Array ids_array(Ids* ids, size_t n_units=0):

@@ -75,27 +75,25 @@ cdef enum:
     MAX_INTS = 1 << 20  # ints of the table; larger ids, which few vocabularies have, become new ints each time
     UPDATE_ROW_IDS = 1 << 16  # look-ups in `made` after which n_row is updated
 
-cdef Ints _ints = Ints(NULL, 0, NULL, 0, 0)
+cdef uint8_t _never_made = 0  # `made` where there is no array
+cdef Ints _ints = Ints(NULL, 0, &_never_made, 0, 0)
 
 
 cdef Ints* kept_ints() except NULL:
-    """Return the table, and allocate it at the first call. Requires: the GIL.
+    """Return the table, and allocate it at the first call. Requires: the GIL. Without one there is no array.
 
     The memory for all ints is reserved at once; the system provides pages as blocks are made.
     """
     cdef uint8_t* made
-    if _ints.made == NULL:
+    if KEEPS_INTS and INT_BYTES == FB_INT_BYTES and not _ints.n:
         made = <uint8_t*> calloc(MAX_INTS // BLOCK_INTS + 1, 1)
-        if made == NULL:
-            raise MemoryError("no memory for the ints of ids")
-        if KEEPS_INTS and INT_BYTES == FB_INT_BYTES:
-            _ints.first = malloc(MAX_INTS * INT_BYTES)
-            if _ints.first == NULL:
-                free(made)
-                raise MemoryError(f"no memory for {MAX_INTS} ints of ids")
-            model_ints(0, MAX_INTS)
-            _ints.n = MAX_INTS
-        _ints.made = made
+        _ints.first = malloc(MAX_INTS * INT_BYTES)
+        if made == NULL or _ints.first == NULL:
+            free(made)
+            free(_ints.first)
+            raise MemoryError(f"no memory for {MAX_INTS} ints of ids")
+        model_ints(0, MAX_INTS)
+        _ints.made, _ints.n = made, MAX_INTS
     return &_ints
 
 
@@ -117,6 +115,8 @@ cdef void looked_up(Ints* ints, size_t n) noexcept:
     GIL.
     """
     cdef size_t block, n_made = 0, n_blocks = 0
+    if not KEEPS_INTS:
+        return
     ints.n_looked_up += n
     if ints.n_looked_up < UPDATE_ROW_IDS:
         return

@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_free
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.places cimport Places, places_free
@@ -168,10 +169,15 @@ cdef class Form(TextStep):
     cdef Mapped _decompositions(self):
         """Return the step that decomposes single characters; the first call makes it, in some ten milliseconds."""
         cdef uint32_t c
-        if self._mapped is None:
-            self._mapped = Mapped({
+        cdef Mapped made
+        if not is_set(&self._has_mapped):
+            made = Mapped({
                 c: unicodedata.normalize(self.name, chr(c)) for c in range(0x110000) if self._class(c) & NO
             }, (), ())
+            with cython.critical_section(self):
+                if not is_set(&self._has_mapped):
+                    self._mapped = made
+                    set_flag(&self._has_mapped)
         return self._mapped
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:

@@ -7,6 +7,7 @@ table, a second one looks them up. So the lines arrive while other keys are made
 cimport cython
 from libc.stdint cimport uint8_t, uint64_t
 
+from fastbpe._core.common.atomics cimport clear_flag
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.text.json_lines cimport Bytes
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
@@ -71,7 +72,7 @@ cdef class PieceCounter(PieceTable):
                         views.check_utf8(i, 0, views.items[i].n)
                     self._count_units(&views.items[i], 0, views.items[i].n, special)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     def add_separated(self, SeparatedTexts texts not None, SpecialMatcher special=None, *, number):
         """Count the pieces of the texts between separators, as a batch of its own.
@@ -106,7 +107,7 @@ cdef class PieceCounter(PieceTable):
             with nogil:
                 self._count_units(&views.items[0], start, end, special)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     cdef int count_pieces(
         self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from fastbpe._core.common.atomics cimport clear_flag
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.common.hash_tables cimport hash_bytes
 
@@ -213,7 +214,7 @@ def add_columns(
                 table.add_counted(&pieces[at], length, first + i, count)
                 at += length
     finally:
-        table._busy = False
+        clear_flag(&table._busy)
     return at
 
 

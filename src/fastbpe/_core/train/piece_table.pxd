@@ -46,7 +46,7 @@ cdef class PieceTable:
     cdef readonly size_t n_bytes  # bytes of text counted
     cdef size_t _limit
     cdef object _spill
-    cdef bint _busy
+    cdef int _busy  # atomic
     cdef bint _is_settled
     cdef bint _is_sorted
     cdef int _abandoned

@@ -16,7 +16,7 @@ from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.common.atomics cimport set_flag
+from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.memory cimport prefetch, zeros
@@ -71,7 +71,7 @@ cdef class PieceTable:
             )
             self.position += 1
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     def add_table(self, PieceTable other not None, *, bint behind=True):
         """Add the counts of another table.
@@ -93,13 +93,12 @@ cdef class PieceTable:
             self.position = max(self.position, other.position + shift)
             self.n_bytes += other.n_bytes
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     cdef int _enter(self) except -1:
         # A second thread would find the table half grown.
-        if self._busy:
+        if not claim(&self._busy):
             raise RuntimeError("another thread is adding to these pieces; give each thread its own")
-        self._busy = True
         return 0
 
     def abandon(self):
@@ -108,11 +107,12 @@ cdef class PieceTable:
 
     # Results
 
+    @cython.critical_section
     def settle(self):
         """Make the counts in `pieces` true."""
         self._enter()
         self.settle_counts()
-        self._busy = False
+        clear_flag(&self._busy)
 
     def finish(self):
         """Put the pieces in order of first appearance and free the hash tables, which are built again when needed.
@@ -129,7 +129,7 @@ cdef class PieceTable:
                     self.pieces[i].first = i
             self.position = self.n_pieces
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     def clear(self):
         """Forget all pieces; n_bytes stays."""
@@ -139,6 +139,7 @@ cdef class PieceTable:
         self.n_pieces = self.n_arena = self._n_short = self._n_long = 0
         self._is_settled = self._is_sorted = True
 
+    @cython.critical_section
     def items(self):
         """Return (piece, count) of each piece, in order of first appearance once `finish` has sorted them."""
         cdef size_t i
@@ -148,6 +149,7 @@ cdef class PieceTable:
             for i in range(self.n_pieces)
         ]
 
+    @cython.critical_section
     def total(self):
         """Return (number of pieces, their bytes) in the text: each piece times its count."""
         cdef size_t i
@@ -495,6 +497,7 @@ cdef class PieceTable:
                 piece = &other.pieces[i]
                 self._append(other.arena + piece.start, piece.n_bytes, piece.first, piece.count)
 
+    @cython.critical_section
     def count_of(self, bytes piece not None):
         """Return how often a piece was counted; 0 if it was not met."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece)
@@ -512,6 +515,7 @@ cdef class PieceTable:
         memcpy(key, data, n)
         return self._find_short(key[0], key[1] | <uint64_t> n << 56).count
 
+    @cython.critical_section
     def equals(self, PieceTable other not None):
         """Tell whether both tables hold the same pieces with the same counts, in any order."""
         cdef size_t i

@@ -36,7 +36,7 @@ cdef class WordCounter:
     cdef size_t* _ends  # ends of the words in the block
     cdef size_t _n_ends, _ends_capacity
     cdef Buffer _utf8
-    cdef bint _busy
+    cdef int _busy  # atomic
     cdef int _abandoned
     cdef Watch _watch
     cdef int _enter(self) except -1

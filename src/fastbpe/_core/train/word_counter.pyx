@@ -20,7 +20,7 @@ from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, next_code_point
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.text_views cimport TextViews
-from fastbpe._core.common.atomics cimport set_flag
+from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
 from fastbpe._core.train.piece_table cimport PieceTable
 from fastbpe._core.train.sentence_store cimport SENTENCE_END, SentenceStore
@@ -143,7 +143,7 @@ cdef class WordCounter:
                 self._read(views, 0, start, end, True)
                 self._flush(1)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     def prepare(self, bytes sentence not None):
         """Return (a sentence normalized and with boundaries, how often it occurs); None if it is left out."""
@@ -161,7 +161,7 @@ cdef class WordCounter:
             text = <const char*> self._block + self._n_block
             return text[:n], count
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     def add_prepared(self, bytes text not None, int64_t count):
         """Count the words of a sentence that `prepare` returned, `count` times each."""
@@ -173,7 +173,7 @@ cdef class WordCounter:
             self._add_written(n, count)
             self._flush(count)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     cdef int _add_texts(self, TextViews views, bint has_lines) except -1:
         cdef size_t i
@@ -184,13 +184,12 @@ cdef class WordCounter:
                     self._read(views, i, 0, views.items[i].n, has_lines)
                 self._flush(1)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
         return 0
 
     cdef int _enter(self) except -1:
-        if self._busy:
+        if not claim(&self._busy):
             raise RuntimeError("another thread is counting with this; give each thread its own")
-        self._busy = True
         return 0
 
     # Reading
