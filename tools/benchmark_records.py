@@ -190,7 +190,9 @@ def growth_chart(record: Mapping[str, Any]) -> str:
     for row in record["rows"]:
         if "note" not in row:
             cost = statistics.median(row["processor_seconds"]) / row["n_bytes"] * 1e9
-            lines.setdefault(row["curve"], {}).setdefault(row["threads"], []).append((row["x"], cost))
+            lines.setdefault(f"{row['curve']}, by {row['over']}", {}).setdefault(row["threads"], []).append(
+                (row["x"], cost)
+            )
     elements = []
     for number, (curve, by_threads) in enumerate(sorted(lines.items())):
         left, top = number % 2 * PANEL_WIDTH, number // 2 * PANEL_HEIGHT
@@ -224,13 +226,13 @@ def _panel(curve: str, by_threads: Mapping[int, Sequence[tuple[int, float]]], le
         path = "L".join(place(x, cost) for x, cost in sorted(line))
         elements.append(f'<path d="M{path}" fill="none" stroke="{OURS}" stroke-width="2"{dashes}/>')
     for cost in (min(costs), max(costs)):
-        y = place(min(xs), cost).split()[1]
-        elements.append(f'<text x="{left - 4}" y="{y}" text-anchor="end" font-size="11">{shown(cost)}</text>')
-    y = top + PLOT_HEIGHT + 14
+        height = place(min(xs), cost).split()[1]
+        elements.append(f'<text x="{left - 4}" y="{height}" text-anchor="end" font-size="11">{shown(cost)}</text>')
+    below = top + PLOT_HEIGHT + 14
     for x, anchor in ((min(xs), "start"), (max(xs), "end")):
         at = place(x, low).split()[0]
         said = min(one for one, _ in points) if x == min(xs) else x
-        elements.append(f'<text x="{at}" y="{y}" text-anchor="{anchor}" font-size="11">{said:,}</text>')
+        elements.append(f'<text x="{at}" y="{below}" text-anchor="{anchor}" font-size="11">{said:,}</text>')
     return elements
 
 
