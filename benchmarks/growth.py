@@ -304,9 +304,8 @@ def _risen(line: Sequence[Point]) -> list[str]:
             ("memory", point.memory(), min(one.memory() for one in smaller)),
         ):
             if best and cost > MAX_GROWTH * best:
-                said.append(
-                    f"{point.curve}, {point.threads} threads: at {point.x:,} {cost / best:.2f} × the {what} per byte"
-                )
+                where = f"{point.curve}, {point.threads} threads: at {point.x:,}"
+                said.append(f"{where} {cost / best:.2f} × the {what} per byte")
     return said
 
 
