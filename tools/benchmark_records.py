@@ -1,7 +1,7 @@
-"""Read the records of benchmarks, and draw them as bars: for the site, and for the README.
+"""Read the records of benchmarks, and draw them: bars for the site and the README, curves of growth for the site.
 
-    python tools/benchmark_records.py            draw docs/static/speed.svg, the README's chart
-    python tools/benchmark_records.py --check    fail if it is not what the records give
+    python tools/benchmark_records.py            draw docs/static/speed.svg and docs/static/growth.svg
+    python tools/benchmark_records.py --check    fail if they are not what the records give
 
 A record is what `compare.py --json` writes, in benchmarks/records/DATE-MACHINE/. Pages of the site take their
 figures from here when the site is built (docs/extensions/benchmark_tables.py).
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "benchmarks" / "records"
 CHART = ROOT / "docs" / "static" / "speed.svg"
+GROWTH_CHART = ROOT / "docs" / "static" / "growth.svg"
+GROWTH = "growth.json"  # points of `compare.py growth`, which have no peers
 #: (file, title of a row) of the README's chart.
 CHART_ROWS = (
     ("batch", "2 KB documents → lists, all cores"),
@@ -29,6 +32,7 @@ CHART_ROWS = (
     ("train-byte", "train, 32000 ids, pattern gpt2"),
 )
 OURS, PEER = "#d9722b", "#8a8f98"
+PANEL_WIDTH, PANEL_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 325, 150, 240, 90  # pixels of a panel and of its plot
 NAMES, WIDTH, FIGURES, LINE = 185, 360, 110, 20  # pixels: column of names, longest bar, column of figures, height
 
 
@@ -66,15 +70,15 @@ class Workload(NamedTuple):
         return ours / other if self.unit == "MB/s" else other / ours
 
 
-def newest() -> Path:
-    """Return the newest folder of records."""
-    return max(path for path in RECORDS.iterdir() if path.is_dir())
+def newest(file: str = "batch.json") -> Path:
+    """Return the newest folder of records that holds a file."""
+    return max(path.parent for path in RECORDS.glob(f"*/{file}"))
 
 
 def read(folder: Path) -> list[Workload]:
     """Read all rows of a folder of records."""
     found = []
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(set(folder.glob("*.json")) - {folder / GROWTH}):
         record = json.loads(path.read_text(encoding="utf-8"))
         rows, run = record["rows"], record["run"]
         if path.stem == "import":  # a row a library
@@ -177,14 +181,71 @@ def readme_chart(workloads: Sequence[Workload]) -> str:
     return svg("\n".join(elements), top + 20, is_file=True)
 
 
+def growth_chart(record: Mapping[str, Any]) -> str:
+    """Draw the curves of a record of growth: a panel for each, one line for each number of threads.
+
+    Both axes are logarithmic: a level line costs the same per byte at every size.
+    """
+    lines: dict[str, dict[int, list[tuple[int, float]]]] = {}
+    for row in record["rows"]:
+        if "note" not in row:
+            cost = statistics.median(row["processor_seconds"]) / row["n_bytes"] * 1e9
+            lines.setdefault(f"{row['curve']}, by {row['over']}", {}).setdefault(row["threads"], []).append(
+                (row["x"], cost)
+            )
+    elements = []
+    for number, (curve, by_threads) in enumerate(sorted(lines.items())):
+        left, top = number % 2 * PANEL_WIDTH, number // 2 * PANEL_HEIGHT
+        elements += _panel(curve, by_threads, left + 50, top + 24)
+    bottom = -(-len(lines) // 2) * PANEL_HEIGHT
+    run = record["run"]
+    elements.append(
+        f'<text x="6" y="{bottom + 12}" font-size="11">Nanoseconds of processor time per byte of text, by size; 1 '
+        f"thread: solid, 2: dashed. {run['date']}, {run['processor']}, {run['cores']} cores</text>"
+    )
+    return svg("\n".join(elements), bottom + 20, is_file=True)
+
+
+def _panel(curve: str, by_threads: Mapping[int, Sequence[tuple[int, float]]], left: int, top: int) -> list[str]:
+    """Draw a curve in a panel, with its lowest and highest values at the axes."""
+    points = [point for line in by_threads.values() for point in line]
+    xs, costs = [max(x, 1) for x, _ in points], [cost for _, cost in points]
+    low, high = min(costs) / 1.5, max(costs) * 1.5
+    elements = [
+        f'<text x="{left}" y="{top - 8}" font-weight="bold">{escape(curve)}</text>',
+        f'<path d="M{left} {top}v{PLOT_HEIGHT}h{PLOT_WIDTH}" fill="none" stroke="currentColor"/>',
+    ]
+
+    def place(x: int, cost: float) -> str:
+        share = math.log(max(x, 1) / min(xs)) / max(math.log(max(xs) / min(xs)), 1e-9)
+        height = math.log(cost / low) / math.log(high / low)
+        return f"{left + share * PLOT_WIDTH:.1f} {top + PLOT_HEIGHT * (1 - height):.1f}"
+
+    for threads, line in sorted(by_threads.items()):
+        dashes = ' stroke-dasharray="5 3"' if threads > 1 else ""
+        path = "L".join(place(x, cost) for x, cost in sorted(line))
+        elements.append(f'<path d="M{path}" fill="none" stroke="{OURS}" stroke-width="2"{dashes}/>')
+    for cost in (min(costs), max(costs)):
+        height = place(min(xs), cost).split()[1]
+        elements.append(f'<text x="{left - 4}" y="{height}" text-anchor="end" font-size="11">{shown(cost)}</text>')
+    below = top + PLOT_HEIGHT + 14
+    for x, anchor in ((min(xs), "start"), (max(xs), "end")):
+        at = place(x, low).split()[0]
+        said = min(one for one, _ in points) if x == min(xs) else x
+        elements.append(f'<text x="{at}" y="{below}" text-anchor="{anchor}" font-size="11">{said:,}</text>')
+    return elements
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare with the file instead of writing it")
+    parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
     chosen = parser.parse_args()
-    chart = readme_chart(read(newest()))
+    growth = json.loads((newest(GROWTH) / GROWTH).read_text(encoding="utf-8"))
+    charts = {CHART: readme_chart(read(newest())), GROWTH_CHART: growth_chart(growth)}
     if chosen.check:
-        return int(not CHART.exists() or CHART.read_text(encoding="utf-8") != chart)
-    CHART.write_text(chart, encoding="utf-8")
+        return int(any(not path.exists() or path.read_text("utf-8") != chart for path, chart in charts.items()))
+    for path, chart in charts.items():
+        path.write_text(chart, encoding="utf-8")
     return 0
 
 

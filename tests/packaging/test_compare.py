@@ -142,3 +142,42 @@ def test_load(tmp_path: Path) -> None:
 def test_unknown_peers_are_refused(files: list[str]) -> None:
     with pytest.raises(AssertionError, match="'nobody' is not one of fastbpe, tiktoken"):
         compare("encode", *files, "--peers", "nobody")
+
+
+def test_verdict_names_the_curve_that_rises(tmp_path: Path) -> None:
+    record, points = tmp_path / "growth.json", []
+    for curve, costs in (("train bytes", (0.5, 0.5, 1.2)), ("count pieces of a file", (0.9, 0.2, 0.21))):
+        for x, cost in zip((1_000_000, 10_000_000, 100_000_000), costs, strict=True):
+            point = {"curve": curve, "over": "bytes of text", "x": x, "threads": 1, "n_bytes": x}
+            points.append(
+                point | {"seconds": [1.0], "processor_seconds": [cost * x / 1e9], "peak_bytes": [x, x, 2 * x]}
+            )
+    record.write_text(json.dumps({"rows": points}))
+    command = ["growth", "--folder", str(tmp_path), "--json", str(record), "--verdict"]
+    done = subprocess.run([sys.executable, str(COMPARE), *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "train bytes, 1 threads: at 100,000,000 2.40 × the time per byte" in done.stdout
+    assert "count pieces of a file, 1 threads: at" not in done.stdout
+
+
+def test_growth_keeps_points_and_measures_those_that_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(standard_library(200_000), encoding="utf-8")
+    record = tmp_path / "growth.json"
+    known = {"curve": "train bytes", "over": "bytes of text", "x": 1_000_000, "threads": 1, "n_bytes": 1_000_000}
+    known |= {"seconds": [1.0], "processor_seconds": [0.5], "peak_bytes": []}
+    record.write_text(json.dumps({"rows": [known]}))
+    folder = tmp_path / "texts"
+    command = ["growth", "--folder", str(folder), "--json", str(record), "--text", str(tmp_path / "text.txt")]
+    assert "train bytes | 1 | bytes of text | 1,000,000: 500.00" in compare(
+        *command, "--n-bytes", "1000000", "--minutes", "0"
+    )
+    assert json.loads(record.read_text())["rows"] == [known]
+    worker = ["growth-worker", str(folder), "count pieces of a file", "1000000", "--threads", "1"]
+    assert json.loads(compare(*worker))["n_bytes"] == 1_000_000
+
+
+def test_peer_of_another_environment_is_measured_beside_fastbpe(tmp_path: Path, files: list[str]) -> None:
+    where = ["--environment", f"tokenizers={sys.executable}", "--peers", "fastbpe", "--rounds", "1"]
+    compare("short", *files, *where, "--json", str(tmp_path / "out.json"))
+    rows = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    assert any("(tokenizers " in row["row"] and {*row["results"]} == {"fastbpe", "tokenizers"} for row in rows)

@@ -445,7 +445,8 @@ def _batches(
                 batch.add(stretch.documents(), is_start=is_start, ends=stretch.ends)
             is_start = stretch.ends
             batch.progress = {
-                "file": index,
+                "file": index
+                + (not stretch.offset),  # an empty file is over: it has no position behind its document
                 "offset": stretch.offset,
                 "in_document": not is_start,
             }

@@ -79,7 +79,8 @@ def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole:
     n = n_valid(data[first:] if first else data)
     if not is_cut_short(data[first + n :]):
         return len(data), False  # reading the block will report the byte
-    at = _safe_cut(data[first : first + n], len(data) - first, cut, len(separator or b"."))
+    # A cut is not at the end either: something of the document follows, whose end says that the document ends.
+    at = _safe_cut(data[first : first + n], len(data) - first, cut, max(len(separator or b""), 2))
     is_certain = is_whole or first + at >= max(len(data) // 2, len(separator or b""))
     return (first + at, False) if at and is_certain else (0, True)
 

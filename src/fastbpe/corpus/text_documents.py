@@ -22,7 +22,7 @@ class Stretch(NamedTuple):
     texts: the documents, or a block that holds them. The first may be the rest of a document that the previous
         stretch began.
     ends: bool – the last document ends with its text; False: the next stretch has more of it.
-    offset: int – position after them: bytes of the unpacked file, or rows of a table.
+    offset: int – position after them: bytes of the unpacked file, or rows of a table; 0 after an empty file.
     n_stored: int – bytes of the file (of the packed file, if it is packed) that were read up to there.
     """
 

@@ -8,12 +8,13 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fastbpe
 from fastbpe import PATTERNS, FormatError
-from fastbpe.corpus import open_files, sources, text_blocks
+from fastbpe.corpus import encode_files, open_files, sources, text_blocks
 from fastbpe.corpus.sources import read
 from fastbpe.corpus.text_documents import Stretch
 from fastbpe.splitting import make_splitter
@@ -89,7 +90,7 @@ def test_blocks_hold_the_documents_of_the_file(
         for cut in (None, cutter, lambda data: data.rfind(b"\n") + 1):
             stretches = list(read(path, separator=ends, cut=cut))
             assert joined(iter(stretches)) == wanted, (text, sources.BLOCK, text_blocks.WINDOW_BYTES)
-            if stretches:
+            if text:
                 at = rng.randrange(len(stretches))
                 rest = [*stretches[: at + 1], *read(path, separator=ends, cut=cut, offset=stretches[at].offset)]
                 assert joined(iter(rest)) == wanted
@@ -134,6 +135,31 @@ def test_threads_and_kinds_of_files_do_not_change_ids_or_counts(
                 found = fastbpe.count_pieces(path, special_tokens=SPECIAL, **how)
                 assert [*found.items()] == [*counts.items()]
                 assert fastbpe.count_pieces(path, mode="codepoint", **how) == words
+
+
+def test_run_that_stops_after_an_empty_file_does_not_repeat_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = fastbpe.train(["a"], vocab_size=257, special_tokens=["<|end|>"], progress=False)
+    (tmp_path / "a.txt").write_bytes(b"")
+    (tmp_path / "b.txt").write_bytes(b"a b" * 9)
+    monkeypatch.setattr(sources, "SMALL_BLOCK", 1)
+    monkeypatch.setattr(encode_files, "PROGRESS_INTERVAL", 0.0)
+    write, n_written = encode_files._Run._write, 0
+
+    def stop(run: encode_files._Run, *arguments: Any) -> None:
+        nonlocal n_written
+        write(run, *arguments)
+        n_written += 1
+        if n_written == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(encode_files._Run, "_write", stop)
+    files, out = [tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "ids.bin"
+    with pytest.raises(KeyboardInterrupt):
+        tokenizer.encode_files(files, out, document_end="<|end|>", num_threads=1, progress=False)
+    summary = tokenizer.encode_files(files, out, document_end="<|end|>", num_threads=1, progress=False)
+    assert (summary.n_documents, summary.n_ids, n_written > 2) == (2, 29, True)
 
 
 def test_named_pipe_is_read_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
