@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.split.splitter import Splitter
@@ -29,6 +29,7 @@ class NeighbourCounts:
     def ids(self) -> list[int]:
         """List the ids that the text has."""
 
+@disjoint_base
 class RunCounter(PieceCounter):
     """Counter of neighbours or of runs of ids. A subclass says which ids of a text stand side by side.
 
