@@ -19,6 +19,7 @@ from reference.superwords import train_superwords
 N_TEXTS = n_rounds(480, 2400)
 PARTS = 8
 WORDS = r" ?[a-z]+|\s+|[^a-z\s]+"
+WORDS_TOGETHER = r"[0-9]+"
 PATTERNS = ["superbpe_lines", r"[,:.]+", r".+|\n", None]
 
 
@@ -150,3 +151,19 @@ def test_random_merges_encode_as_specified() -> None:
         texts = ["".join(rng.choices("aab ,.", k=rng.randint(0, 120))) for _ in range(20)]
         compare_encoding(tokenizer, texts, (SEED, number, merges))
     assert n_with_phases > least(20)
+
+
+@pytest.mark.parametrize("max_words", [2, None])
+def test_stretches_of_any_length_and_place_encode_as_specified(max_words: int | None) -> None:
+    """The second phase looks for stretches in 64 ids at a time, and merges long ones in another way."""
+    rng = random.Random(f"{SEED} stretches {max_words}")
+    words = ["in", "the", "end", "of", "day", "x", "1990", "漢字"]
+    text = " ".join(rng.choices(words[:5], k=400))
+    superwords = fastbpe.Superwords(275, WORDS_TOGETHER, max_words=max_words, documents="whole")
+    tokenizer = trained([text], vocab_size=330, pattern=WORDS, superwords=superwords)
+    texts = [
+        " ".join(["x"] * before + rng.choices(words[:5], k=n)) for before in (0, 1, 62, 63, 64) for n in range(70)
+    ]
+    texts += [" ".join(rng.choices(words, k=n)) for n in (500, 5_000)]
+    texts += [" ".join(rng.choices(words[:5], k=n)) for n in (500, 5_000)]
+    compare_encoding(tokenizer, texts, (SEED, max_words))

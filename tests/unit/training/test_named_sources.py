@@ -47,7 +47,7 @@ def test_weights_equal_repeated_texts_in_code_points(weights: dict[str, int]) ->
 
 LINES = {
     "en": ["in the end of the day the end\nof the week, in the end\n", "the day of the week"],
-    "de": ["am Ende der Woche am Ende\ndes Tages, am Ende der Woche"],
+    "de": ["am Ende der Woche am Ende\ndes Monats, am Ende der Woche"],
 }
 
 

@@ -47,21 +47,3 @@ cdef inline bint may_join(const Phases* phases, uint32_t left, uint32_t right) n
     """Tell whether a superword may have two ids of the first phase side by side. A wrong True costs time alone."""
     cdef size_t bit = join_bit(phases, left, right)
     return phases.joins[bit >> 6] >> (bit & 63) & 1
-
-
-cdef inline size_t stretch_end(
-    const Phases* phases, const Ids* ids, size_t i, size_t end, size_t* at
-) noexcept nogil:
-    """Find the end of the stretch of ids from i on, between which superwords may lie.
-
-    end: where the piece ends, in bytes.
-    at: where id i begins; afterwards, where the stretch ends.
-
-    Returns the index after the stretch's last id. Requires: i < ids.n.
-    """
-    at[0] += phases.n_bytes[ids.items[i]]
-    i += 1
-    while at[0] < end and i < ids.n and may_join(phases, ids.items[i - 1], ids.items[i]):
-        at[0] += phases.n_bytes[ids.items[i]]
-        i += 1
-    return i

@@ -10,9 +10,10 @@ between cuts are words, which the piece cache knows.
 
 The second phase merges ids of the first. A superword is made of ids of the first phase in one way only. Two
 neighbours that no superword has side by side stay apart, so the ids are cut between them, into stretches of a few
-ids.
+ids. To leave out a cut is exact, too: so one bit by hash says whether two ids may join. The merges of the second phase
+have a small table of pairs. The others are done: none of their pairs is left, and later merges bring none together.
 
-In a vocabulary of BoundlessBPE the second phase has merges of its own, and joins whole pieces: runs of pieces that the
+In a vocabulary of BoundlessBPE the second phase joins whole pieces: runs of pieces that the
 first phase has made one id each. The piece cache knows the pieces, which are words. Runs are cut in the same way; a text
 is cut between two characters where no superword has a border of pieces.
 """

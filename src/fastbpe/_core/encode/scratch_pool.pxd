@@ -50,7 +50,7 @@ cdef struct Scratch:
     Ids heads  # heads and ids of pieces, see merge.segmented; ids of words, see cache.two_phases
     Ends word_ends  # of the words of pieces
     const Phases* phases  # of a vocabulary with superwords, whose words the cache holds; NULL: of another
-    Buffer steps  # best paths to the places of a text
+    Buffer steps  # best paths to the places of a text; bits of ids that may join, see encode.superwords
     Ids beyond  # ids whose bytes lie beyond their piece: index, and start and end within the piece
     Cache cache
     Cache tracing  # the same for traces; not started before the first one

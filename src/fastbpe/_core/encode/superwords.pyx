@@ -1,10 +1,12 @@
 """Encoding of the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""
 
-from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memcpy
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
-from fastbpe._core.cache.two_phases cimport Phases, encode_words, may_join, stretch_end
+from fastbpe._core.cache.two_phases cimport Phases, encode_words, may_join
+from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE, find_merge
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.encode.scratch_pool cimport Scratch
@@ -13,6 +15,9 @@ from fastbpe._core.merge.merge_short cimport MAX_SHORT, merge_in_place
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends
 from fastbpe._core.text.safe_cuts cimport border_of
+
+cdef enum:
+    COPIED_IDS = 4  # ids that are copied at once
 
 
 cdef int encode_byte_pieces(
@@ -25,37 +30,56 @@ cdef int encode_byte_pieces(
     data, n, start, ends, n_ends: as for encode_pieces().
     """
     cdef Ids* ids = &scratch.heads
-    cdef size_t i = 0, k, end, first, at = start
+    cdef uint64_t* joins
     if scratch.phases == NULL:
         return encode_pieces(&scratch.cache, tables, data, n, start, ends, n_ends, &scratch.ids)
+    ids.n = 0
     if scratch.phases.joins_pieces:
-        ids.n = 0
         encode_pieces(&scratch.cache, scratch.phases.words, data, n, start, ends, n_ends, ids)
-        return _merge_runs(scratch.phases, start, ends, n_ends, ids, &scratch.ids)
-    encode_words(scratch.phases, &scratch.cache, data, n, start, ends, n_ends, &scratch.word_ends, ids)
-    ids_reserve(&scratch.ids, ids.n)
+    else:
+        encode_words(scratch.phases, &scratch.cache, data, n, start, ends, n_ends, &scratch.word_ends, ids)
+    ids_reserve(ids, COPIED_IDS)
+    ids_reserve(&scratch.ids, ids.n + COPIED_IDS)
+    buffer_reset(&scratch.steps, (ids.n // 64 + 2) * sizeof(uint64_t))
+    joins = <uint64_t*> scratch.steps.items
+    memset(joins, 0, (ids.n // 64 + 2) * sizeof(uint64_t))
+    if scratch.phases.joins_pieces:
+        _join_pieces(scratch.phases, start, ends, n_ends, ids, joins)
+    else:
+        _join_within_pieces(scratch.phases, start, ends, n_ends, ids, joins)
+    return _merge_joined(scratch.phases.superwords, ids, joins, &scratch.ids)
+
+
+cdef void _join_within_pieces(
+    const Phases* phases, size_t at, const size_t* ends, size_t n_ends, const Ids* ids, uint64_t* joins
+) noexcept nogil:
+    """Set bit i of `joins` if a superword within a piece may have ids i - 1 and i.
+
+    at: where the first piece begins.
+    ids: what the first phase makes of the pieces.
+    joins: all 0.
+    """
+    cdef size_t k, end, i = 0
+    cdef uint64_t may = 0
     for k in range(n_ends):
         end = ends[k] & ~UNMATCHED
         if ends[k] & UNMATCHED:
             at = end
+        may = 0
         while at < end and i < ids.n:
-            first = i
-            i = stretch_end(scratch.phases, ids, i, end, &at)
-            _merge_stretch(scratch.phases.superwords, ids.items + first, i - first, &scratch.ids)
-    return 0
+            if may:
+                joins[i >> 6] |= <uint64_t> may_join(phases, ids.items[i - 1], ids.items[i]) << (i & 63)
+            at += phases.n_bytes[ids.items[i]]
+            i += 1
+            may = 1
 
 
-cdef int _merge_runs(
-    const Phases* phases, size_t at, const size_t* ends, size_t n_ends, const Ids* ids, Ids* out
-) except -1 nogil:
-    """Append the ids that the second phase makes of pieces, where it joins whole pieces.
-
-    at: where the first piece begins.
-    ids: what the first phase makes of the pieces.
-    """
-    cdef size_t k, end, first = 0, i = 0
-    cdef bint is_open = False  # ids `first` to i - 1 are a run that the next piece may go on with
-    ids_reserve(out, ids.n)
+cdef void _join_pieces(
+    const Phases* phases, size_t at, const size_t* ends, size_t n_ends, const Ids* ids, uint64_t* joins
+) noexcept nogil:
+    """Do the same for superwords of whole pieces: bit i is set only if both ids are pieces."""
+    cdef size_t k, end, i = 0
+    cdef bint is_open = False  # id i - 1 is a piece that the next one may go on with
     for k in range(n_ends):
         end = ends[k] & ~UNMATCHED
         if at == end:
@@ -63,26 +87,69 @@ cdef int _merge_runs(
         if ends[k] & UNMATCHED:
             is_open = False
         elif i < ids.n and phases.n_bytes[ids.items[i]] == end - at:
-            if not is_open or not may_join(phases, ids.items[i - 1], ids.items[i]):
-                _merge_run(phases, ids, first, i, out)
-                first = i
+            if is_open:
+                joins[i >> 6] |= <uint64_t> may_join(phases, ids.items[i - 1], ids.items[i]) << (i & 63)
             i += 1
             is_open = True
         else:
-            _merge_run(phases, ids, first, i, out)
             while at < end and i < ids.n:
                 at += phases.n_bytes[ids.items[i]]
-                out.items[out.n] = ids.items[i]
-                out.n += 1
                 i += 1
-            first = i
             is_open = False
         at = end
-    return _merge_run(phases, ids, first, i, out)
 
 
-cdef inline int _merge_run(const Phases* phases, const Ids* ids, size_t first, size_t end, Ids* out) except -1 nogil:
-    return 0 if first == end else _merge_stretch(phases.superwords, ids.items + first, end - first, out)
+cdef int _merge_joined(const Tables* tables, const Ids* ids, const uint64_t* joins, Ids* out) except -1 nogil:
+    """Append the ids, those of each stretch of bits merged.
+
+    Requires: space for ids.n + COPIED_IDS ids behind out.n, and for COPIED_IDS behind ids.n.
+    """
+    cdef const uint32_t* items = ids.items
+    cdef uint32_t* to = out.items + out.n
+    cdef size_t i = 0, first, end
+    cdef uint32_t merged
+    while i < ids.n:
+        end = _next_bit(joins, i, ids.n, 0)
+        first = end - 1 if end < ids.n else end  # of the next stretch
+        while True:  # a loop of one round, mostly
+            memcpy(to, items + i, COPIED_IDS * sizeof(uint32_t))
+            to += COPIED_IDS
+            i += COPIED_IDS
+            if i >= first:
+                break
+        to -= i - first
+        if first == ids.n:
+            break
+        i = _next_bit(joins, end, ids.n, ~<uint64_t> 0)
+        if i - first == 2:
+            merged = find_merge(&tables.pairs, items[first], items[first + 1]).id
+            to[0] = items[first] if merged == NONE else merged
+            to[1] = items[first + 1]
+            to += 1 + (merged == NONE)
+        elif i - first <= MAX_SHORT:
+            memcpy(to, items + first, (i - first) * sizeof(uint32_t))
+            to += merge_in_place(tables, i - first, NONE, to, NULL)
+        else:
+            out.n = to - out.items
+            merge_symbols(tables, items + first, i - first, out, NULL)
+            ids_reserve(out, ids.n - i + COPIED_IDS)
+            to = out.items + out.n
+    out.n = to - out.items
+    return 0
+
+
+cdef inline size_t _next_bit(const uint64_t* bits, size_t i, size_t n, uint64_t flips) noexcept nogil:
+    """Find the first set bit from i on, at most n; with flips of all ones the first that is not set."""
+    cdef size_t word = i >> 6
+    cdef uint64_t found = (bits[word] ^ flips) >> (i & 63)
+    if found:
+        return min(i + lowest_bit(found), n)
+    while True:
+        word += 1
+        if word << 6 >= n:
+            return n
+        if bits[word] ^ flips:
+            return min((word << 6) + lowest_bit(bits[word] ^ flips), n)
 
 
 cdef size_t n_complete(const Phases* phases, const uint8_t* data, const Ends* ends, size_t first) noexcept nogil:
@@ -98,28 +165,4 @@ cdef size_t n_complete(const Phases* phases, const uint8_t* data, const Ends* en
         if ends.items[k - 1] & UNMATCHED or not phases.borders[border_of(data[end - 1], data[end])]:
             return k
         k -= 1
-    return 0
-
-
-cdef inline int _merge_stretch(const Tables* tables, const uint32_t* ids, size_t n, Ids* out) except -1 nogil:
-    """Append the ids that the second phase makes of a stretch.
-
-    Requires: n > 0; there is space for n ids.
-    """
-    cdef uint32_t* to = out.items + out.n
-    cdef uint32_t merged
-    to[0] = ids[0]
-    if n == 1:
-        out.n += 1
-    elif n == 2:
-        merged = find_merge(&tables.pairs, ids[0], ids[1]).id
-        if merged != NONE:
-            to[0] = merged
-        to[1] = ids[1]
-        out.n += 1 + (merged == NONE)
-    elif n <= MAX_SHORT:
-        memcpy(to, ids, n * sizeof(uint32_t))
-        out.n += merge_in_place(tables, n, NONE, to, NULL)
-    else:
-        return merge_symbols(tables, ids, n, out, NULL)
     return 0

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.split.splitter import Splitter
@@ -17,6 +17,7 @@ class NeighbourCounts:
     def nth_largest(self, n: int) -> int: ...
     def ids(self) -> list[int]: ...
 
+@disjoint_base
 class RunCounter(PieceCounter):
     def __new__(
         cls,

@@ -12,7 +12,6 @@ only keeps borders that might be cut; it never cuts one that a merge crosses.
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from fastbpe._core.cache.piece_cache cimport cache_free, cache_start
 from fastbpe._core.common.atomics cimport add
@@ -28,7 +27,7 @@ cdef enum:
     MIN_BITS = 12  # log2 of the number of counts
     MAX_BITS = 25
     TEXT_BYTES_PER_COUNT = 16
-    MAX_RANKED = 1 << 14  # greatest count that nth_largest() tells apart
+    MAX_RANKED = 1 << 20  # greatest count that nth_largest() tells apart: that of a merge in about 1 TB of text
     ID_BYTES = 3  # bytes of an id in the key of a run: a run of five ids is a short piece of the table
     IDS_AHEAD = 16  # distance, in ids, at which counts are prefetched
     CACHE_BYTES = 64 << 20  # of each counter's words
@@ -62,14 +61,16 @@ cdef class NeighbourCounts:
 
     def nth_largest(self, size_t n):
         """Return the n-th largest count, 1 at least and MAX_RANKED at most."""
-        cdef size_t counts[MAX_RANKED + 1]  # how many counts there are of each value
         cdef size_t i, value = MAX_RANKED, n_values = <size_t> 1 << (64 - self.shift)
-        memset(counts, 0, sizeof(counts))
+        cdef size_t* counts = <size_t*> calloc(MAX_RANKED + 1, sizeof(size_t))  # how many counts there are of each
+        if counts == NULL:
+            raise MemoryError(f"no memory to rank {n_values} counts")
         for i in range(n_values):
             counts[min(self.counts[i], <size_t> MAX_RANKED)] += 1
         while value > 1 and counts[value] < n:
             n -= counts[value]
             value -= 1
+        free(counts)
         return value
 
     def ids(self):
