@@ -17,7 +17,7 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 import fastbpe.tokenizers as face
-from fastbpe.errors import TrainingError
+from fastbpe.errors import FormatError, TrainingError
 from helpers.sampling import SEED, rounds
 from helpers.tokenizer_json import random_text
 from helpers.tokenizers_twins import Twins, outcome
@@ -209,6 +209,20 @@ def test_equal_tokens_of_a_unigram_count_in_its_size() -> None:
         lambda t: t.to_str(),
     ]
     check(lambda m: m.Tokenizer(m.models.Unigram([("b", -1.0), ("a", -2.0), ("a", -3.0)], 0)), calls)
+
+
+@pytest.mark.parametrize("kind", ["BPE", "WordPiece", "WordLevel"])
+def test_tokens_with_the_same_id_are_refused_when_a_text_needs_them(kind: str) -> None:
+    """tokenizers decodes such an id as either of its tokens, at random."""
+    vocab = {"[UNK]": 0, "a": 1, "b": 1}
+    model = face.models.BPE(vocab, []) if kind == "BPE" else getattr(face.models, kind)(vocab, unk_token="[UNK]")
+    tokenizer = face.Tokenizer(model)
+    assert tokenizer.get_vocab() == vocab
+    assert tokenizer.get_vocab_size() == 3
+    with pytest.raises(ImportError, match="'a' and 'b' have the same id 1"):
+        tokenizer.encode("a")
+    with pytest.raises(FormatError, match="'a' and 'b' have the same id 1"):
+        model.tokenize("a")
 
 
 def test_unknown_token_of_a_unigram_that_stands_for_a_byte_keeps_its_name() -> None:

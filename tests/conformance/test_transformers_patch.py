@@ -154,6 +154,30 @@ def test_models_of_other_types_answer_like_stock(model: Any) -> None:
     assert door.status(made)["reason"] == door.status(door.accelerate(make("small_bytes")))["reason"]
 
 
+@pytest.mark.parametrize("kind", ["WordLevel", "WordPiece", "Unigram", "BPE"])
+@pytest.mark.parametrize("is_setting", [False, True])
+def test_decoded_texts_are_cleaned_up_like_stock(kind: str, is_setting: bool) -> None:
+    tokens = ["[UNK]", "it", "'s", ".", "n't", "a"]
+    vocab = {token: i for i, token in enumerate(tokens)}
+    made: Any = {
+        "WordLevel": lambda: models.WordLevel(vocab, unk_token="[UNK]"),
+        "WordPiece": lambda: models.WordPiece(vocab, unk_token="[UNK]"),
+        "Unigram": lambda: models.Unigram([(token, -1.0) for token in tokens], unk_id=0),
+        "BPE": lambda: models.BPE(vocab, []),
+    }
+    backend = tokenizers.Tokenizer(made[kind]())
+    options = {"clean_up_tokenization_spaces": True}
+    ours, stock = (
+        transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **options if is_setting else {})
+        for _ in range(2)
+    )
+    door.accelerate(ours)
+    for ids in ([1, 2, 5, 3], [5, 4], 3, []):
+        for given in ({}, options, {"clean_up_tokenization_spaces": False}):
+            assert ours.decode(ids, **given) == stock.decode(ids, **given)
+    assert ours.batch_decode([[1, 2, 3], [5, 3]], **options) == stock.batch_decode([[1, 2, 3], [5, 3]], **options)
+
+
 def test_accelerate_leaves_what_is_no_tokenizer() -> None:
     assert door.accelerate("no tokenizer") == "no tokenizer"
 

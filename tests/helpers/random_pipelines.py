@@ -479,7 +479,8 @@ def _faults_of_others(rng: random.Random, model: Json) -> list[Callable[[], obje
     ]
     if isinstance(vocab, dict):
         faults += [lambda: vocab.update({rng.choice([*vocab]): rng.choice([-1, 1.5, "1", 1 << 32, None])})]
-        faults += [lambda: vocab.update({rng.choice([*vocab]): rng.randrange(len(vocab) + 3)})]
+        # Never the id of another token: tokenizers decodes such an id as either of the two, at random.
+        faults += [lambda: vocab.update({rng.choice([*vocab]): len(vocab) + rng.randrange(3)})]
     else:
         entry: list[Any] = [["a"], ["a", "b"], [1, 2.0], ["a", 1, 2], "a", None, ["\0", -1], ["", -1.0]]
         faults += [lambda: vocab.insert(rng.randint(0, len(vocab)), rng.choice(entry)), vocab.clear]

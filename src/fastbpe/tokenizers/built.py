@@ -51,6 +51,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
         ImportError: fastbpe does not run it.
     """
     try:
+        model.check_ids()
         if sampling := model.sampling():
             raise FastbpeError(f"its model has {sampling}")
         if is_written(described) or described["model"].get("dropout"):

@@ -8,6 +8,7 @@ from operator import index, itemgetter
 from typing import Any, TypeVar
 
 from fastbpe._core.encode.offsets import traced_piece
+from fastbpe.errors import FormatError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.components import (
     MAX_ID,
@@ -80,10 +81,18 @@ class Model(Component):
         traced = traced_piece(self._runner[1]._pipeline, sequence)
         return [Token(i, names[i], (start, end)) for i, start, end in traced]
 
+    def check_ids(self) -> None:
+        """Raise FormatError if two tokens have the same id. tokenizers takes either of them, at random."""
+        if len(self.names) < len(self.vocab):
+            token = next(token for token, i in self.vocab.items() if self.names[i] != token)
+            i = self.vocab[token]
+            raise FormatError(f"model.vocab: tokens {token!r:.60} and {self.names[i]!r:.60} have the same id {i}")
+
     def _make_runner(self) -> Native:
         """Return a tokenizer of the model alone."""
         from fastbpe.tokenizers.document import native_of  # here: few programs cut pieces
 
+        self.check_ids()
         made = native_of({"version": "1.0", "added_tokens": [], "model": self._run_state()}, self.kind)
         made.encode("")  # which makes the pipeline
         return made

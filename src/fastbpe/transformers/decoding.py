@@ -39,10 +39,11 @@ def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, A
         asked = hf.clean_up_tokenization_spaces
     if not asked:
         return texts
-    if hf.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output:
-        return [hf.clean_up_tokenization(text) for text in texts]
-    _warn_of_clean_up(hf)
-    return texts
+    is_bpe = type(hf.backend_tokenizer.model).__name__ == "BPE"
+    if is_bpe and not hf.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output:
+        _warn_of_clean_up(hf)
+        return texts
+    return [hf.clean_up_tokenization(text) for text in texts]
 
 
 def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
