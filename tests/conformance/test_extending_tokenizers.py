@@ -217,6 +217,7 @@ def test_bytes_without_a_token_are_left_out_of_pieces() -> None:
             assert longer.decode(longer.encode(text)) == base.decode(base.encode(text))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["falcon", "phi2", "whisper_large_v3"])
 def test_published_tokenizer_json_can_be_extended(name: str, tmp_path: Path) -> None:
     base = fastbpe.load(data_file("vocab", f"{name}_tokenizer.json"))

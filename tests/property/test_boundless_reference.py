@@ -114,6 +114,7 @@ def compare_encoding(
         assert stream.push(text[:middle]) + stream.push(text[middle:]) + stream.finish() == ids, (text, context)
 
 
+@pytest.mark.daily
 def test_long_texts_are_encoded_in_parts_that_no_superword_crosses() -> None:
     rng = random.Random(SEED)
     words = ["of", "the", "end", "day", "in", "1990", "week", "Ünï", "漢字"]

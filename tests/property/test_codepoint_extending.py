@@ -95,6 +95,7 @@ def test_old_texts_without_new_pieces_keep_their_ids() -> None:
         assert new.encode(line) == base.encode(line)
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_llama_2_learns_japanese_and_keeps_its_ids() -> None:
     base = fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))

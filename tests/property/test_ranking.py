@@ -165,6 +165,7 @@ def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: 
     assert n_ranked > least(2)
 
 
+@pytest.mark.daily
 def test_list_of_llama3_is_ranked_without_the_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = published("llama3")
     tokens, merges = tokenizer.vocab[:128_000], tokenizer.merges

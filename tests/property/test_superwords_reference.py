@@ -129,6 +129,7 @@ def random_merges(rng: random.Random) -> list[tuple[int, int]]:
     return merges
 
 
+@pytest.mark.daily
 def test_random_merges_encode_as_specified() -> None:
     n_with_phases = 0
     for number in range(200):
