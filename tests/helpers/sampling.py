@@ -52,7 +52,7 @@ def some(cases: Sequence[T], n: int) -> Sequence[T]:
     return [cases[i] for i in sorted(random.Random(SEED).sample(range(len(cases)), n))]
 
 
-def least(n: int) -> int:
+def share_of(n: int) -> int:
     """Return how many cases a test must have compared at least, where it is n in the day's sample."""
     return n // SHARE
 

@@ -11,7 +11,7 @@ from fastbpe import Tokenizer
 from fastbpe.model import Model, pack_merges
 from fastbpe.tokenizer.families import merges_as_ranks
 from fastbpe.tokenizer.families.merges_as_ranks import by_ranks
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 from helpers.shared_data import BYTES, published
 from reference import last_merge, merge_pairs, merge_ranks
 
@@ -162,7 +162,7 @@ def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: 
         if fast.merges_rule == "ranks":
             assert Tokenizer(fast) == Tokenizer.from_ranks(ids, pattern=None), merges
             n_ranked += has_later_parts
-    assert n_ranked > least(2)
+    assert n_ranked > share_of(2)
 
 
 @pytest.mark.daily
