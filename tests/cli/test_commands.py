@@ -149,6 +149,7 @@ class TestTrain:
         done = run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270")
         assert done.failed_with(f"{tmp_path}: Permission denied")
 
+    @pytest.mark.daily
     def test_progress_is_shown_on_a_terminal(self, text, tmp_path):
         fcntl, pty, termios = map(pytest.importorskip, ("fcntl", "pty", "termios"))
         ours, theirs = pty.openpty()
@@ -245,6 +246,7 @@ class TestEncode:
         done = run("encode", "-m", model, text, "-o", out, "--force", "--quiet", "--separator", "\n\n")
         assert (done.status, done.out, done.err) == (0, b"", "")
 
+    @pytest.mark.daily
     def test_closed_pipe_ends_quietly(self, model, tmp_path):
         (tmp_path / "long.txt").write_bytes(b"lower lowest\n" * 100_000)
         pipe = subprocess.PIPE
@@ -253,6 +255,7 @@ class TestEncode:
             process.stdout.close()
             assert (process.wait(30), process.stderr.read()) == (141, b"")
 
+    @pytest.mark.daily
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
     def test_full_disk_is_reported_on_one_line(self, model, text):
         with (
@@ -262,6 +265,7 @@ class TestEncode:
             assert process.wait(30) == 1
             assert process.stderr.read() == b"fastbpe: error: No space left on device\n"
 
+    @pytest.mark.daily
     def test_ascii_locale_handles_unicode(self, model, text):
         ascii_only = {
             "LC_ALL": "C",

@@ -100,6 +100,7 @@ def test_first_difference_names_the_place_and_the_pieces(run, here):
     assert "tokens end at other places in 1 of 2 lines" in table
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["out.png", "out.svg"])
 def test_plot_is_written(name, run, here):
     pytest.importorskip("matplotlib")

@@ -76,6 +76,7 @@ def test_output_name_selects_the_format(run, model, tmp_path):
         assert (tmp_path / name).read_bytes().startswith(begin)
 
 
+@pytest.mark.daily
 def test_published_files_need_no_arguments(run, tmp_path):
     made = tmp_path / "x.tiktoken"
     done = run("convert", data_file("vocab", "gpt2_vocab.bpe"), made)

@@ -171,6 +171,7 @@ print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith
             assert peaks[1] - peaks[0] < 4 << 20, (command, name)  # the files have 10 MB and more
 
 
+@pytest.mark.daily
 def test_each_line_is_encoded_as_it_arrives(model):
     """Output is not held back until more input arrives."""
     command = [sys.executable, "-u", "-m", "fastbpe", "encode", "-m", str(model), "--lines"]

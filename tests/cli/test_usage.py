@@ -136,6 +136,7 @@ def test_warnings_and_errors_name_options(run, here: Path) -> None:
     assert "or as a regex: --pattern, and its special tokens by --special; " in said
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("command", ["count", "encode", "decode", "show", "compare", "train"])
 def test_one_end_of_file_ends_standard_input_of_a_terminal(command: str, here: Path) -> None:

@@ -106,6 +106,7 @@ def test_texts_are_read_as_other_commands_do(flags, stdin, text, run, here):
     assert counted == sum(b"l" in tokenizer.vocab[i] for part in parts for i in tokenizer.encode(part))
 
 
+@pytest.mark.daily
 def test_report_equals_the_library(run, here):
     tokenizer = fastbpe.load("m.fbpe")
     assert run("vocab", "-m", "m.fbpe", "--report").out.decode() == f"{fastbpe.vocabulary_report(tokenizer)}\n"
@@ -148,6 +149,7 @@ def test_control_characters_of_tokens_never_reach_the_terminal(run, here):
         assert "color" in str(flags) or "\x1b" not in shown
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_plot_is_written(ending, run, here):
     pytest.importorskip("matplotlib")

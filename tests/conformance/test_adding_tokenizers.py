@@ -137,6 +137,7 @@ def test_added_pieces_of_a_model_give_the_ids_of_sentencepiece() -> None:
             assert extended.decode(peer.encode(text)) == peer.decode(peer.encode(text))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["llama2_tokenizer.model", "phi3_mini_tokenizer.json", "falcon_tokenizer.json"])
 def test_published_vocabularies_take_tokens(name: str, tmp_path: Any) -> None:
     old = fastbpe.load(data_file("vocab", name))

@@ -85,12 +85,14 @@ def test_folder_of_a_class_gives_what_the_class_gives(case: str, tmp_path: Path)
     check_class(write(tmp_path, *words_of(case), case))
 
 
+@pytest.mark.daily
 def test_gpt_1_gives_what_its_class_gives(tmp_path: Path) -> None:
     tokens = json.loads(data_file("zoo", "gpt-1", "vocab.json").read_bytes())
     merges = data_file("zoo", "gpt-1", "merges.txt").read_text(encoding="utf-8").split("\n")[1:]
     check_class(write(tmp_path, tokens, [line for line in merges if line], "OpenAIGPT"))
 
 
+@pytest.mark.daily
 def test_clip_gives_what_its_class_gives(tmp_path: Path) -> None:
     model = json.loads(data_file("zoo", "clip", "tokenizer.json").read_bytes())["model"]
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]

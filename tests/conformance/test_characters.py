@@ -27,6 +27,7 @@ TEXTS = (
 )
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ZOO)
 def test_real_file_gives_what_tokenizers_gives(name: str, tmp_path: Path) -> None:
     path = data_file("zoo", name, "tokenizer.json")

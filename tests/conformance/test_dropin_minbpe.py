@@ -106,6 +106,7 @@ def test_merges_and_ids_equal_the_plain_rules(pattern: str | None, capsys: pytes
             assert tokenizer.decode(ids) == "".join(piece.decode() for piece in plain.pieces(string))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("pattern", [None, minbpe.GPT4_SPLIT_PATTERN])
 def test_real_text_trains_and_encodes_by_the_plain_rules(pattern: str | None) -> None:
     text = data_file("corpus", "taylorswift.txt").read_text(encoding="utf-8")[:30_000]
@@ -320,6 +321,7 @@ def gpt4(monkeypatch: pytest.MonkeyPatch) -> minbpe.GPT4Tokenizer:
     return minbpe.GPT4Tokenizer()
 
 
+@pytest.mark.daily
 def test_gpt4_tokenizer_equals_tiktoken(gpt4: minbpe.GPT4Tokenizer, tmp_path: Path) -> None:
     peer = published_peer("cl100k_base")
     text = data_file("corpus", "taylorswift.txt").read_text(encoding="utf-8") + "hello123!!!? (안녕하세요!) 😉"

@@ -88,6 +88,7 @@ def test_code_trains_to_the_ranks_of_rustbpe_with_the_default_pattern() -> None:
     assert_equal(theirs, ours, documents[:200])
 
 
+@pytest.mark.daily
 def test_long_document_is_counted_like_many_short_ones() -> None:
     text = standard_library(4_000_000)
     theirs, ours = both([text], 300, None)

@@ -606,6 +606,7 @@ def test_token_added_again_is_found_by_its_last_flags_and_stays_special(
     Twins.of(small_text()).check(results)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("content", ["é", "É q", "<s>", "ab"])
 def test_added_token_is_told_and_decoded_as_the_normalizer_changes_it(content: str) -> None:
     made: list[Callable[[Any], Any]] = [

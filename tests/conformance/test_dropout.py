@@ -54,6 +54,7 @@ def test_dropout_of_bytes_equals_tokenizers(rate: float, pattern: str | None, tm
         )
 
 
+@pytest.mark.daily
 def test_dropout_of_listed_merges_equals_tokenizers(tmp_path: Path) -> None:
     """Give merges in an order that ranks cannot express."""
     tokenizers = pytest.importorskip("tokenizers")
@@ -72,6 +73,7 @@ def test_dropout_of_listed_merges_equals_tokenizers(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("rate", RATES)
 def test_dropout_of_code_points_equals_sentencepiece(rate: float, tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")

@@ -167,6 +167,7 @@ def is_text(token: bytes) -> bool:
     return True
 
 
+@pytest.mark.daily
 def test_llama3_tokens_that_merging_cannot_make_are_found_as_whole_pieces() -> None:
     """A piece is valid text, so a token that ends within a character is never a piece."""
     tokenizer, ranks = published("llama3"), ranks_of(published("llama3"))

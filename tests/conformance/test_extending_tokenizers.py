@@ -22,7 +22,7 @@ from fastbpe.training.base_texts import texts_of_base
 from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counting import count_source
 from helpers import random_exports, tokenizer_json
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 from helpers.shared_data import corpus, data_file
 
 BYTE_OF = {shown: byte for byte, shown in enumerate(tokenizer_json.SHOWN)}
@@ -79,7 +79,7 @@ def test_pieces_equal_tokenizers() -> None:
         texts = [tokenizer_json.random_text(rng) for _ in range(12)]
         assert counted(texts, base) == pieces_of_peer(made, texts), (number, made)
         n_with_names += bool(made["added_tokens"])
-    assert n_with_names > least(10)
+    assert n_with_names > share_of(10)
 
 
 def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
             continue
         assert longer.encode_batch(texts, allowed_special="all") == expected
         n_compared += 1
-    assert n_learned > least(30)
-    assert n_compared > least(4)
+    assert n_learned > share_of(30)
+    assert n_compared > share_of(4)
 
 
 def test_pieces_learned_are_the_most_frequent_pairs_of_ids() -> None:
@@ -151,7 +151,7 @@ def test_pieces_learned_are_the_most_frequent_pairs_of_ids() -> None:
         best = min(pairs, key=lambda pair: (-pairs[pair], pair))
         assert extend(texts, base, "+1").vocab[-1] == base.vocab[best[0]] + base.vocab[best[1]], number
         n_tried += 1
-    assert n_tried > least(4)
+    assert n_tried > share_of(4)
 
 
 def made_by_merging(base: Tokenizer) -> set[int]:
@@ -217,6 +217,7 @@ def test_bytes_without_a_token_are_left_out_of_pieces() -> None:
             assert longer.decode(longer.encode(text)) == base.decode(base.encode(text))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["falcon", "phi2", "whisper_large_v3"])
 def test_published_tokenizer_json_can_be_extended(name: str, tmp_path: Path) -> None:
     base = fastbpe.load(data_file("vocab", f"{name}_tokenizer.json"))

@@ -158,6 +158,7 @@ def is_special_whole_piece(made: dict) -> bool:
     )
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not DATA.exists(), reason="needs the test data")
 def test_tokenizer_trained_by_tokenizers_equals_it() -> None:
     lines = corpus("multilingual.txt", 200_000).split("\n")

@@ -45,6 +45,7 @@ def sentencepieces(model: bytes, texts: list[str]) -> list[list[int]]:
     return out
 
 
+@pytest.mark.daily
 def test_tokenizer_json_becomes_a_model_with_equal_ids() -> None:
     file = data_file("vocab", "phi3_mini_tokenizer.json").read_bytes()
     model = read_llama.parse(file, "file")
@@ -56,6 +57,7 @@ def test_tokenizer_json_becomes_a_model_with_equal_ids() -> None:
     assert theirs(write_llama.dump(model), lines()) == theirs(file, lines())
 
 
+@pytest.mark.daily
 def test_merges_that_scores_cannot_express_are_kept() -> None:
     file = data_file("vocab", "openllama_zh_en_tokenizer.json").read_bytes()
     model = read_llama.parse(file, "file")
@@ -66,6 +68,7 @@ def test_merges_that_scores_cannot_express_are_kept() -> None:
     assert theirs(written, lines()) == theirs(file, lines())
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1"])
 def test_model_becomes_a_tokenizer_json_with_equal_ids(name: str) -> None:
     data = data_file("vocab", f"{name}_tokenizer.model").read_bytes()

@@ -269,6 +269,7 @@ def test_written_files_give_the_same_ids(part: int) -> None:
         assert again.conventions == model.conventions
 
 
+@pytest.mark.daily
 def test_added_special_tokens_are_written() -> None:
     ours = fastbpe.load(file_of("first"))
     more = ours.with_special_tokens({"<|new|>": ours.n_vocab})

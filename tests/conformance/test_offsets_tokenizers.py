@@ -67,6 +67,7 @@ def test_offsets_of_probes_equal_tokenizers(
     assert code_tokenizer.encode_with_offsets(text, allowed_special="all") == (theirs.ids, theirs.offsets)
 
 
+@pytest.mark.daily
 def test_gpt2_offsets_on_many_languages_equal_tokenizers() -> None:
     folder = data_file("vocab", "gpt2_encoder.json").parent
     peer = with_pattern(

@@ -114,6 +114,7 @@ def known_texts(from_char: int, n: int, digests: list[str]) -> Texts:
     return found
 
 
+@pytest.mark.daily
 def test_known_merges() -> None:
     languages = known_texts(0, 20_000, ["becc4c57d60b", "c87c642f3ce3"])
     dev = known_texts(30_000, 4_000, ["f1b5b4bf635a", "c3c28e4322b9"])

@@ -127,6 +127,7 @@ def test_published_cl100k_is_exported_as_published(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path / "tokenizer.json").fingerprint == tokenizer.fingerprint
 
 
+@pytest.mark.daily
 def test_kimi_splits_as_its_publisher_s_pattern_does_in_tiktoken() -> None:
     tiktoken = pytest.importorskip("tiktoken")
     ours = fastbpe.load(data_file("zoo/kimi-k2/ranks.tiktoken"), pattern="kimi")

@@ -12,7 +12,7 @@ import pytest
 
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import PieceType
-from helpers.sampling import least, n_rounds
+from helpers.sampling import n_rounds, share_of
 from helpers.segmented_models import (
     SCORE_STYLES,
     kept_sentences,
@@ -111,7 +111,7 @@ def test_random_trainings_learn_sentencepieces_pieces_and_scores(seed: int) -> N
         pieces = twin_trainer(options).learn(kept_sentences(sentences))
         model = sentencepiece_format.parse(expected, "trained")
         assert pieces == learned_pieces(model), (sentences, options)
-    assert n_compared > least(15)
+    assert n_compared > share_of(15)
 
 
 def test_seeds_of_a_file_are_taken_as_by_sentencepiece(tmp_path: Path) -> None:

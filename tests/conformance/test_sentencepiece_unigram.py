@@ -198,6 +198,7 @@ print(sentencepiece.ThreadPool is fastbpe.sentencepiece.ThreadPool)
     assert printed == f"True {both()[1].encode('the low')}\nFalse\n"
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("installs", [True, False])
 def test_sentencepiece_is_not_needed(installs: bool, tmp_path: Path) -> None:
     (tmp_path / "a.model").write_bytes(model("unigram"))

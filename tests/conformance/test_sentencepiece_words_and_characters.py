@@ -209,6 +209,7 @@ def random_model(rng: random.Random) -> tuple[bytes, list[str | bytes]]:
     return data, [*texts, "".join(rng.choices(parts, k=3)).encode() + rng.choice([b"\xff", b"\xe3\x81", b"a"])]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 def test_real_text_gives_equal_files_and_ids(model_type: str) -> None:
     lines = corpus("multilingual.txt", 300_000).split("\n")

@@ -37,10 +37,12 @@ def check_pair_and_huggingface(text: str, vocab_size: int) -> None:
     assert ours == huggingface_merges([text], vocab_size, WORDS)
 
 
+@pytest.mark.daily
 def test_standard_library_trains_as_the_peers() -> None:
     check_pair_and_huggingface(standard_library(1_000_000), 1000)
 
 
+@pytest.mark.daily
 def test_standard_library_trains_as_minbpe() -> None:
     text = standard_library(1_000_000)
     assert our_merges([text], 1000, "first") == minbpe_merges(pieces_in_order(text), 744)
@@ -70,6 +72,7 @@ def test_many_documents_train_as_the_peers() -> None:
     assert our_merges(texts, 700, "huggingface") == huggingface_merges(texts, 700, WORDS)
 
 
+@pytest.mark.daily
 def test_limits_stop_training_as_in_the_peers() -> None:
     """The peers' max_token_length=n allows tokens of n - 1 bytes."""
     text = standard_library(200_000)

@@ -109,6 +109,7 @@ def test_vocabulary_of_characters_equals_sentencepiece(tmp_path: Path) -> None:
     assert vocabulary_text(model) == files_of_peer[1]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("vocab_size", [6000, 8000])
 def test_byte_fallback_of_japanese_equals_sentencepiece(vocab_size: int, tmp_path: Path) -> None:
     path = str(data_file("corpus", "wagahaiwa_nekodearu.txt"))
@@ -117,6 +118,7 @@ def test_byte_fallback_of_japanese_equals_sentencepiece(vocab_size: int, tmp_pat
     )
 
 
+@pytest.mark.daily
 def test_many_pieces_across_scripts_equal_sentencepiece(tmp_path: Path) -> None:
     lines = corpus("wagahaiwa_nekodearu.txt", 60_000).splitlines()
     for options in ({"split_by_unicode_script": False}, {"split_by_number": False}):
@@ -141,10 +143,12 @@ def test_character_coverage_is_a_32_bit_float(tmp_path: Path) -> None:
     assert b"q" not in files(PEERS[1], tmp_path, input="text.txt", **options)[1]
 
 
+@pytest.mark.daily
 def test_model_of_json_and_yaml_equals_sentencepiece(tmp_path: Path) -> None:
     assert_same_files(tmp_path, input=str(data_file("corpus", "json_yaml.txt")), vocab_size=8000)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("options", [{}, {"byte_fallback": True, "split_digits": True}])
 def test_models_of_hard_lines_equal_sentencepiece(options: dict[str, Any], tmp_path: Path) -> None:
     for rules in ("identity", "nmt_nfkc"):

@@ -25,7 +25,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 import fastbpe
 from fastbpe import Tokenizer, TrainingWarning
 from helpers import tokenizer_json
-from helpers.sampling import least, n_rounds, rounds
+from helpers.sampling import n_rounds, rounds, share_of
 
 ALPHABET = pre_tokenizers.ByteLevel.alphabet()
 LETTERS = ["ab ", "abc  é", "abcd \n漢é12"]
@@ -74,7 +74,7 @@ def test_train_from_a_base_learns_the_merges_of_bpe_continue() -> None:
         expected = fastbpe.load(longer.to_str().encode())
         assert (ours.vocab, ours.merges) == (expected.vocab, expected.merges), number
         n_learned += ours.n_vocab - peer.get_vocab_size()
-    assert n_learned > least(60)
+    assert n_learned > share_of(60)
 
 
 def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue() -> None:
@@ -102,7 +102,7 @@ def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue
         new = [bytes(byte_of[c] for c in names[i]) for i in range(base.n_vocab, len(names))]
         assert extended(texts, base, n_more).vocab[base.n_vocab :] == new, (number, made)
         n_compared += 1
-    assert n_compared > least(4)
+    assert n_compared > share_of(4)
 
 
 def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_still_makes(
@@ -145,8 +145,8 @@ def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_
             assert more <= report.witnesses.keys(), number  # the report has a text that gives each
             peer = tokenizers.Tokenizer.from_file(str(path))
             assert all(token_id in peer.encode(report.witnesses[token_id]).ids for token_id in more), number
-    assert n_equal > least(3)
-    assert n_more > least(2)
+    assert n_equal > share_of(3)
+    assert n_more > share_of(2)
 
 
 def test_editor_accepts_all_merges_of_exported_files(tmp_path: Path) -> None:
@@ -168,4 +168,4 @@ def test_editor_accepts_all_merges_of_exported_files(tmp_path: Path) -> None:
             found = editor_module.BPETokenizerEditor.from_json(written).validate_merges()
             assert found.invalid_count == 0, (number, found.invalid_merges)
             n_merges += found.valid_count
-    assert n_merges > least(100)
+    assert n_merges > share_of(100)

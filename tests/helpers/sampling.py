@@ -2,7 +2,7 @@
 
 FASTBPE_FULL chooses:
     unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day.
-    day: the day's sample, with three times as many. `.ci/run random` runs it. Of a test in tests/property or
+    day: the day's sample, with three times as many. The steps of `.ci/run` run it. Of a test in tests/property or
         tests/conformance with more than MANY_CASES parametrized cases, it has a third; elsewhere, of one with
         a parameter `seed`. It has every test marked `@pytest.mark.daily`.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
@@ -52,7 +52,7 @@ def some(cases: Sequence[T], n: int) -> Sequence[T]:
     return [cases[i] for i in sorted(random.Random(SEED).sample(range(len(cases)), n))]
 
 
-def least(n: int) -> int:
+def share_of(n: int) -> int:
     """Return how many cases a test must have compared at least, where it is n in the day's sample."""
     return n // SHARE
 

@@ -40,6 +40,7 @@ def test_blocks_of_a_page_run_as_printed(name: str) -> None:
     run_blocks(PAGES[name])
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("name", "needs"), NEEDS)
 def test_blocks_that_need_a_package_run_as_printed(name: str, needs: str) -> None:
     if ENGINES & {*needs.split()}:

@@ -91,6 +91,7 @@ def test_offsets_of_one_and_two_normalizers_equal_the_slow_twin(first: str) -> N
 _LOADED: dict[str, Tokenizer] = {}
 
 
+@pytest.mark.daily
 @given(names=st.lists(st.sampled_from(sorted(TWINS)), min_size=1, max_size=3), seed=st.integers(0, 1 << 30))
 @settings(max_examples=150)
 def test_offsets_of_normalizer_sequences_equal_the_slow_twin(names: list[str], seed: int) -> None:

@@ -137,6 +137,7 @@ def compare_encoding(
         assert stream.push(text[:middle]) + stream.push(text[middle:]) + stream.finish() == ids, (text, context)
 
 
+@pytest.mark.daily
 def test_long_texts_are_encoded_in_parts_that_no_superword_crosses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 import fastbpe
 from fastbpe import FastbpeError, Tokenizer
 from helpers import random_exports
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 
 pytest.importorskip("numpy")
 
@@ -59,7 +59,7 @@ def test_report_equals_comparing_each_text() -> None:
             aligned = [expected[i][0] for i in range(found.n_aligned)]
             _check_parts(found, old, new, [texts[i] for i in aligned])
             n_changed += len(expected)
-    assert n_changed > least(40)
+    assert n_changed > share_of(40)
 
 
 def _check_parts(found: Any, old: Tokenizer, new: Tokenizer, texts: list[str]) -> None:

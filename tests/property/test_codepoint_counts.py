@@ -17,7 +17,7 @@ from fastbpe.formats import piece_counts as counts_format
 from fastbpe.training.codepoint_counts import COUNTING_NAMES
 from fastbpe.training.codepoint_options import NAMES
 from helpers.random_training import Options, peer_trained, random_options, random_sentences, twin_pieces
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 
 LINES = [f"low lower lowest {i} новый 新しい" for i in range(9)]
 
@@ -82,8 +82,8 @@ def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) 
             n_peers += 1
     for found, expected in refusals:
         assert found.split(", ")[0] == expected.split(", ")[0]  # one of the two knows vocab_size
-    assert n_models > least(4)
-    assert n_peers > least(3)
+    assert n_models > share_of(4)
+    assert n_peers > share_of(3)
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")

@@ -12,7 +12,7 @@ import fastbpe
 from fastbpe import OptionError, Tokenizer, TrainingError
 from fastbpe.errors import SpecError
 from helpers.random_training import random_options, random_sentences, twin_trainer
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 from helpers.shared_data import corpus, data_file
 from reference import sentencepiece as twin
 
@@ -62,7 +62,7 @@ def test_extending_random_models_equals_the_slow_twin() -> None:
         found = [piece.decode() for piece in pieces_of(extended)[base.n_vocab :]]
         assert found == expected, (number, first, second, options, n_more)
         n_done += 1
-    assert n_done > least(4)
+    assert n_done > share_of(4)
 
 
 def test_extended_model_keeps_pieces_scores_and_ids() -> None:
@@ -95,6 +95,7 @@ def test_old_texts_without_new_pieces_keep_their_ids() -> None:
         assert new.encode(line) == base.encode(line)
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_llama_2_learns_japanese_and_keeps_its_ids() -> None:
     base = fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))

@@ -53,6 +53,7 @@ def test_hard_texts_have_the_same_pieces_when_cut(name: str) -> None:
         check(text[:120].encode(), {name: slow()[name]})
 
 
+@pytest.mark.daily
 def test_every_short_string_has_the_same_pieces_when_cut() -> None:
     """Every string of up to four characters: all ends of letters and numbers, with every neighbour."""
     made = {name: make_splitter(PATTERNS[name]) for name in split_oracles.NAMES}
@@ -119,6 +120,7 @@ def test_random_texts_have_the_same_pieces_after_class_steps(text: str) -> None:
     check(text.encode(), CHAINS)
 
 
+@pytest.mark.daily
 def test_every_short_string_has_the_same_pieces_after_class_steps() -> None:
     for n in range(2, 5):
         for letters in itertools.product(" \n'as1é\u0301/か・", repeat=n):
@@ -208,6 +210,7 @@ WITHOUT_PROOF = {
 }
 
 
+@pytest.mark.daily
 def test_only_patterns_with_a_scanner_are_cuttable() -> None:
     named = {name for name, pattern in PATTERNS.items() if make_splitter(pattern).cuttable}
     assert named == PATTERNS.keys() - CUT_CHANGES_PIECES.keys() - WITHOUT_PROOF.keys()

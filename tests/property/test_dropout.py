@@ -76,6 +76,7 @@ def test_ids_equal_the_slow_twin(kind: str, text: str, rate: float, seed: int) -
     assert batch == [ids, expected(tokenizer, text + "the", rate, seed, 1)]
 
 
+@pytest.mark.daily
 @settings(deadline=None)
 @given(TEXTS, RATES, st.integers(0, MASK))
 def test_code_points_follow_the_slow_twin(text: str, rate: float, seed: int) -> None:

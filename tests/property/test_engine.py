@@ -136,6 +136,7 @@ def test_pieces_do_not_depend_on_the_end_of_the_previous_call(pattern: str) -> N
         check(pattern, ["b" * n_shifted + "ab \n" * 3_000 + "ab" * 100 + " " * n_shifted])
 
 
+@pytest.mark.daily
 def test_engine_may_be_shared_by_threads() -> None:
     pattern = split_oracles.pattern_text("cl100k")
     fast, slow = engine(pattern), split_oracles.oracle(pattern)

@@ -68,6 +68,7 @@ def test_extending_any_base_equals_the_specification(ties: str) -> None:
         assert found == wanted, (SEED, ties, number, ranks, pieces, n_merges, min_count, longest)
 
 
+@pytest.mark.daily
 def test_training_in_two_steps_equals_one_step() -> None:
     """Training in two steps with the same text and options gives the merges of one step."""
     for number in range(100):

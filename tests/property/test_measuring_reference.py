@@ -55,6 +55,7 @@ def test_offsets_equal_the_slow_twin(
     )  # type: ignore[arg-type]
 
 
+@pytest.mark.daily
 @given(text=texts, name=st.sampled_from([*NAMES, "engine", "regex", "none"]))
 @settings(max_examples=200)
 def test_pieces_equal_the_slow_twin(tokenizers: dict[str, Tokenizer], text: str, name: str) -> None:
@@ -118,6 +119,7 @@ def test_truncation_without_a_scanner_returns_the_longest_part(
         assert tokenizer.truncate(text, n, side=side) == longest_part(tokenizer, text, n, side)
 
 
+@pytest.mark.daily
 @given(
     text=st.one_of(sound_texts, st.builds(lambda text, n: text * n, sound_texts, st.integers(1, 60))),
     name=st.sampled_from([*NAMES, "engine", "regex", "none"]),
@@ -141,6 +143,7 @@ def test_parts_and_chunks_fit_and_cover_the_text(
     check_overlapping(tokenizer, text, n, min(overlap, n - 1))
 
 
+@pytest.mark.daily
 @given(
     text=st.builds(lambda text, n: text * n, texts, st.integers(1, 30)),
     name=st.sampled_from([*NAMES, "engine", "regex", "none"]),
@@ -243,6 +246,7 @@ def test_truncated_normalized_text_fits_and_is_long(
     assert any(fitting[first + 1 :]) or size == first
 
 
+@pytest.mark.daily
 @given(text=changed_texts, number=st.integers(0, 5), n=st.integers(40, 200), overlap=st.integers(0, 39))
 @settings(max_examples=50)
 def test_chunks_of_normalized_text_fit_and_cover_it(
@@ -286,6 +290,7 @@ def code_point_tokenizers() -> dict[str, Tokenizer]:
     return made
 
 
+@pytest.mark.daily
 @given(
     words=st.lists(st.sampled_from(WORDS), max_size=30),
     times=st.integers(1, 20),
@@ -343,6 +348,7 @@ def test_non_ascii_letters_are_followed_by_safe_cuts(
     assert far - near <= 5
 
 
+@pytest.mark.daily
 @given(text=texts, name=st.sampled_from([*NAMES, "none"]), limit=st.integers(0, 60))
 @settings(max_examples=150)
 def test_count_stops_one_above_the_limit(

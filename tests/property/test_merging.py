@@ -17,7 +17,7 @@ from fastbpe.model import PieceType
 from fastbpe.tokenizer.surgery.makers import characters
 from fastbpe.vocabularies import orders
 from helpers import random_exports
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 from property.test_removing import rules
 from reference import surgery
 
@@ -43,7 +43,7 @@ def drawn(name: str, sample: int) -> Iterator[Merged]:
             continue
         n_done += 1
         yield rng, a, b, change
-    assert n_done > least(sample) / 8
+    assert n_done > share_of(sample) / 8
 
 
 def texts_of(rng: random.Random, tokenizer: Tokenizer) -> list[str]:
@@ -83,8 +83,8 @@ def test_no_token_stands_twice_and_none_is_unreachable() -> None:
             assert is_made or merged.encode_ordinary(text) == [i], (a, b, token)
         n_added += len(change.report.added)
         n_dropped += len(change.report.dropped)
-    assert n_added > least(20)
-    assert n_dropped > least(2)
+    assert n_added > share_of(20)
+    assert n_dropped > share_of(2)
 
 
 def test_ranks_equal_the_slow_twin() -> None:
@@ -167,8 +167,8 @@ def test_scores_keep_the_order_of_the_first() -> None:
                 n_pairs += 1
                 assert not other[one] > other[two] or scores[one] >= scores[two], (a, b, one, two)
         n_kept += len(both)
-    assert n_kept > least(2)
-    assert n_pairs > least(6)
+    assert n_kept > share_of(2)
+    assert n_pairs > share_of(6)
 
 
 def scores_of(model: Any) -> dict[bytes, float]:

@@ -98,6 +98,7 @@ def test_units_convert_into_each_other(
     assert (array.tolist(), [*map(tuple, places.tolist())]) == (ids, converted)
 
 
+@pytest.mark.daily
 @given(text=mixed, name=st.sampled_from(NAMES), unit=st.sampled_from(UNITS))
 @settings(max_examples=200)
 def test_bytes_have_the_offsets_of_their_str(

@@ -50,6 +50,7 @@ def is_same_after(tokenizer: Tokenizer, text: str) -> bool:
 pytestmark = pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 
 
+@pytest.mark.daily
 @settings(deadline=None)
 @given(tokenizer=tokenizers(), text=words, places=st.lists(st.integers(0, 60), max_size=6))
 def test_stream_of_any_parts_gives_the_ids_of_the_whole(
@@ -62,12 +63,14 @@ def test_stream_of_any_parts_gives_the_ids_of_the_whole(
     assert ids + stream.finish() == tokenizer.encode(text, disallowed_special=())
 
 
+@pytest.mark.daily
 @settings(deadline=None)
 @given(tokenizer=tokenizers(), text=words, start=st.integers(-5, 60), end=st.integers(-5, 60))
 def test_interval_counts_are_counts_of_slices(tokenizer: Tokenizer, text: str, start: int, end: int) -> None:
     assert tokenizer.interval_counter(text)(start, end) == tokenizer.count(text[start:end])
 
 
+@pytest.mark.daily
 @settings(deadline=None)
 @given(tokenizer=tokenizers(), text=words, n=st.integers(1, 30), side=st.sampled_from(["left", "right"]))
 def test_parts_and_chunks_stay_within_their_bounds(tokenizer: Tokenizer, text: str, n: int, side: str) -> None:
@@ -81,6 +84,7 @@ def test_parts_and_chunks_stay_within_their_bounds(tokenizer: Tokenizer, text: s
     assert all(chunk.n_tokens == tokenizer.count(chunk.text) <= n_most for chunk in chunks)
 
 
+@pytest.mark.daily
 @settings(deadline=None)
 @given(tokenizer=tokenizers(), text=words)
 def test_dropout_of_zero_is_encode_and_offsets_cover_the_text(tokenizer: Tokenizer, text: str) -> None:
@@ -94,6 +98,7 @@ def test_dropout_of_zero_is_encode_and_offsets_cover_the_text(tokenizer: Tokeniz
     assert covered == {*range(len(text))}
 
 
+@pytest.mark.daily
 @settings(deadline=None)
 @given(tokenizer=tokenizers(), text=words, data=st.data())
 def test_every_text_survives_removing_and_pruning(tokenizer: Tokenizer, text: str, data: st.DataObject) -> None:
@@ -118,6 +123,7 @@ def test_every_text_survives_removing_and_pruning(tokenizer: Tokenizer, text: st
     assert by_corpus.encode_ordinary(text) == map_by_corpus.old_to_new[tokenizer.encode_ordinary(text)].tolist()
 
 
+@pytest.mark.daily
 @settings(deadline=None, max_examples=50)
 @given(mode=modes, text=words, data=st.data())
 def test_every_text_survives_merging_and_no_token_is_double(mode: str, text: str, data: st.DataObject) -> None:
@@ -134,6 +140,7 @@ def test_every_text_survives_merging_and_no_token_is_double(mode: str, text: str
     }
 
 
+@pytest.mark.daily
 @settings(deadline=None, max_examples=50)
 @given(tokenizer=tokenizers(), more=documents, text=words)
 def test_extended_vocabularies_keep_ids_and_map_back(tokenizer: Tokenizer, more: list[str], text: str) -> None:

@@ -15,7 +15,7 @@ from fastbpe.model import PieceType
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8
 from fastbpe.tokenizer.surgery.makers import characters, mergeable
 from helpers import random_exports
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 from reference import surgery
 
 REFUSED = ("no other piece spells", "left out of text", "every merge would be removed")
@@ -98,7 +98,7 @@ def test_every_text_is_decoded_as_before() -> None:
             if old.decode(one) == text:
                 assert new.decode(two) == text, (old, made[1])
         n_done += 1
-    assert n_done > least(20)
+    assert n_done > share_of(20)
 
 
 def test_texts_of_intact_tokens_keep_their_ids() -> None:
@@ -125,7 +125,7 @@ def test_texts_of_intact_tokens_keep_their_ids() -> None:
             if touched.isdisjoint(ids) and not any(name in text for name in names):
                 assert found == [new_ids[i] for i in ids], (old, made[1], text)
                 n_same += 1
-    assert n_same > least(200)
+    assert n_same > share_of(200)
 
 
 @pytest.mark.daily
@@ -157,8 +157,8 @@ def test_staying_tokens_equal_the_slow_twin() -> None:
         assert remade == {token for token, i in after_ids.items() if i in change.report.remade and token in before}
         n_lost += len(expected)
         n_remade += len(remade)
-    assert n_lost > least(2)
-    assert n_remade > least(1)
+    assert n_lost > share_of(2)
+    assert n_remade > share_of(1)
 
 
 def is_whole(tokenizer: Any, token_id: int, token: bytes) -> bool:

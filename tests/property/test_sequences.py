@@ -33,6 +33,7 @@ def train(source: Any, base_size: int, n_merges: int, **options: Any) -> Sequenc
     )
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(corpora(), st.sampled_from(TIES), st.integers(1, 3), st.none() | st.integers(1, 9), st.data())
@@ -83,6 +84,7 @@ def test_order_of_sequences_decides_nothing_but_ties_first() -> None:
         assert train(sequences, 6, 50, ties=ties).merges == train(counted, 6, 50, ties=ties).merges, SEED
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(
@@ -96,6 +98,7 @@ def test_counts_weigh_sequences(counts: dict[tuple[int, ...], int], ties: Litera
     assert train(counts, 4, 20, ties=ties).merges == merges
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(corpora(), st.sampled_from(TIES), st.integers(1, 3), st.none() | st.integers(1, 9), st.data())
@@ -134,6 +137,7 @@ def merge_lists(draw: st.DrawFn, base_size: int) -> list[tuple[int, int]]:
     return merges
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(corpora(), st.sampled_from(TIES), st.integers(0, 9), st.integers(0, 9))
@@ -151,6 +155,7 @@ def test_training_in_two_steps_is_training_in_one(
     )
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=80), min_size=2, max_size=6).filter(all), st.sampled_from(TIES))

@@ -12,7 +12,7 @@ from fastbpe import AddedToken, Tokenizer
 from fastbpe._core.encode.text_cuts import encode_part as encode_part_of
 from fastbpe.tokenizer.streams.stream_cuts import PairCuts
 from helpers import random_exports
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 from helpers.shared_data import BYTES
 
 LETTERS = ["a", "b", "c", " ", "é", "漢", "<s>", "<", "d", "ab", "\ud83d", "👍", "1"]
@@ -80,7 +80,7 @@ def test_streams_and_conversations_equal_the_whole(mode: str) -> None:
         assert conversation.ids == tokenizer.encode(
             conversation.text, allowed_special=allowed, disallowed_special=()
         ), (number, whole)
-    assert n_cut > least(20)
+    assert n_cut > share_of(20)
 
 
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
@@ -109,7 +109,7 @@ def test_interval_counts_and_joins_equal_encoding_the_parts(mode: str, monkeypat
             ]
             is_sum = parts[0] + parts[1] == parts[2]
             assert fastbpe.joins(tokenizer, a, b, allowed_special=allowed) == is_sum, (number, a, b)
-    assert n_cuts > least(20)
+    assert n_cuts > share_of(20)
 
 
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])

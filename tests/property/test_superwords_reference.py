@@ -11,7 +11,7 @@ import fastbpe
 from fastbpe._core.merge.merge_piece import merge_alone
 from fastbpe.splitting import make_splitter
 from fastbpe.tokenizer.internals import vocabulary_of
-from helpers.sampling import SEED, least, n_rounds
+from helpers.sampling import SEED, n_rounds, share_of
 from reference import train as reference_train
 from reference.measuring import offsets
 from reference.superwords import train_superwords
@@ -138,6 +138,7 @@ def random_merges(rng: random.Random) -> list[tuple[int, int]]:
     return merges
 
 
+@pytest.mark.daily
 def test_random_merges_encode_as_specified() -> None:
     n_with_phases = 0
     for number in range(200):
@@ -150,7 +151,7 @@ def test_random_merges_encode_as_specified() -> None:
         n_with_phases += tokenizer._pipeline.phases is not None
         texts = ["".join(rng.choices("aab ,.", k=rng.randint(0, 120))) for _ in range(20)]
         compare_encoding(tokenizer, texts, (SEED, number, merges))
-    assert n_with_phases > least(20)
+    assert n_with_phases > share_of(20)
 
 
 @pytest.mark.parametrize("max_words", [2, None])

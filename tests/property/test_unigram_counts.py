@@ -23,7 +23,7 @@ from helpers.random_training import (
     random_sentences,
     random_unigram_options,
 )
-from helpers.sampling import least, rounds
+from helpers.sampling import rounds, share_of
 
 LINES = [f"low lower lowest {i} новый 新しい" for i in range(9)]
 #: Options with which the order of sentences matters.
@@ -102,7 +102,7 @@ def test_random_counts_teach_the_model_of_the_text_to_the_byte(
             options = {**for_counts, **for_learning, "model_type": "unigram"}
             assert whole == peer_trained(sentences, options), (sentences, options)
             n_models += 1
-    assert n_models > least(20)
+    assert n_models > share_of(20)
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
@@ -132,7 +132,7 @@ def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) 
         options = {**for_counts, **for_learning, "model_type": "unigram"}
         assert found == peer_trained(ordered, options), (shards, options)
         n_models += 1
-    assert n_models > least(10)
+    assert n_models > share_of(10)
 
 
 def test_counts_of_sentences_may_come_from_a_mapping(tmp_path: Path) -> None:

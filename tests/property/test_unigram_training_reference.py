@@ -9,7 +9,7 @@ import pytest
 import fastbpe
 from fastbpe.errors import SpecError
 from fastbpe.training import unigram
-from helpers.sampling import least, n_rounds
+from helpers.sampling import n_rounds, share_of
 from helpers.segmented_models import (
     kept_sentences,
     learned_model,
@@ -35,7 +35,7 @@ def test_random_trainings_equal_the_slow_twin(seed: int) -> None:
         n_compared += 1
         pieces = twin_trainer(options).learn(kept_sentences(sentences))
         assert learned_pieces(model) == pieces, (sentences, options)
-    assert n_compared > least(20)
+    assert n_compared > share_of(20)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -55,7 +55,7 @@ def test_chunks_of_text_give_the_seeds_of_the_slow_twin(seed: int, monkeypatch: 
         n_compared += 1
         pieces = twin_trainer(options, chunk_bytes=n_bytes).learn(kept_sentences(sentences))
         assert learned_pieces(model) == pieces, (sentences, options, n_bytes)
-    assert n_compared > least(12)
+    assert n_compared > share_of(12)
 
 
 @pytest.mark.parametrize("seed", range(4))

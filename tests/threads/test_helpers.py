@@ -124,6 +124,7 @@ def test_files_are_encoded_with_or_without_threads(code_tokenizer: Tokenizer, tm
     assert memoryview(out.read_bytes()).cast("I").tolist() == ids
 
 
+@pytest.mark.daily
 def test_ctrl_c_during_encode_files_leaves_a_resumable_run(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     """No lock stays locked, and the last run gives the result of an uninterrupted one."""
     code_tokenizer.save(tmp_path / "small.fbpe")

@@ -30,6 +30,7 @@ def test_threads_that_share_a_tokenizer_get_the_same_ids() -> None:
             assert found == wanted
 
 
+@pytest.mark.daily
 def test_dropout_ids_do_not_depend_on_other_threads() -> None:
     tokenizer = fastbpe.train(["the cat sat on the mat"], vocab_size=262, progress=False)
     texts = ["the cat sat"] * 2000
@@ -41,6 +42,7 @@ def test_dropout_ids_do_not_depend_on_other_threads() -> None:
             assert found == wanted[i % 8]
 
 
+@pytest.mark.daily
 def test_ctrl_c_interrupts_training_and_encoding_of_sequences() -> None:
     code = """
 wanted = tokenizer.encode(codes, num_threads=1)

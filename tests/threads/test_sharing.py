@@ -141,6 +141,7 @@ def test_million_empty_texts_give_empty_results(code_tokenizer: Tokenizer) -> No
     assert not code_tokenizer.count_batch(texts).any()
 
 
+@pytest.mark.daily
 def test_eight_threads_encode_different_texts_correctly(code_tokenizer: Tokenizer) -> None:
     """It runs for three seconds; tools/faults.py does it for thirty."""
     text = standard_library(300_000)
@@ -232,6 +233,7 @@ def test_other_threads_get_the_gil_regularly(code_tokenizer: Tokenizer, what: st
     assert turns.n >= 10  # about 70 on an idle machine
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
 def test_bytes_changed_by_another_thread_give_old_ids_or_an_error(code_tokenizer: Tokenizer, kind: type) -> None:
     """The result is some earlier content or an error; no other object uses the buffer that was read."""
@@ -284,6 +286,7 @@ print("done")
 """
 
 
+@pytest.mark.daily
 def test_one_thread_starts_no_threads_and_more_are_reused() -> None:
     assert run_python(STARTS_NONE, FASTBPE_NUM_THREADS="8") == "done\n"
     assert run_python(STARTS_NONE.replace("check(1)", "check(None)"), FASTBPE_NUM_THREADS="1") == "done\n"

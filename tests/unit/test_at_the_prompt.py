@@ -35,6 +35,7 @@ def test_dir_lists_public_names_only() -> None:
         assert name.startswith("__") or hasattr(fastbpe, name)
 
 
+@pytest.mark.daily
 def test_reprs_fit_a_screen(tokenizer: fastbpe.Tokenizer, tmp_path: Path) -> None:
     other = fastbpe.train([TEXT], vocab_size=262, pattern=r"[a-z]+|\s|" * 99 + "x", progress=False)
     (tmp_path / "a.txt").write_text(TEXT)
@@ -66,6 +67,7 @@ def test_reprs_fit_a_screen(tokenizer: fastbpe.Tokenizer, tmp_path: Path) -> Non
     assert len(repr(fastbpe.PATTERNS)) < 500
 
 
+@pytest.mark.daily
 def test_reports_comparisons_and_explanations_have_html(tokenizer: fastbpe.Tokenizer) -> None:
     for thing in (
         fastbpe.vocabulary_report(tokenizer),

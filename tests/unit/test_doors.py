@@ -26,6 +26,7 @@ def test_plain_import_imports_none_of_them() -> None:
     assert printed == "[]\n"
 
 
+@pytest.mark.daily
 def test_every_name_of_dir_can_be_asked_for_without_any_package() -> None:
     printed = run_python(f"{HIDE}\nimport fastbpe, inspect; print([n for n, _ in inspect.getmembers(fastbpe)])")
     assert set(DOORS) <= set(eval(printed))
@@ -68,6 +69,7 @@ def test_patch_of_the_environment_leaves_a_process_without_transformers_alone() 
     assert printed == "runs\n"
 
 
+@pytest.mark.daily
 def test_functions_behind_a_door_can_be_pickled() -> None:
     printed = run_python(
         """

@@ -207,6 +207,7 @@ print(*(call() for call in calls(large)))
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read the used memory from")
 def test_task_without_memory_names_its_block_and_succeeds_with_memory(tmp_path: Path) -> None:
     lines = run_python(LITTLE_MEMORY, str(tmp_path)).splitlines()

@@ -144,6 +144,7 @@ def test_lists_of_every_length_are_correct_before_and_after_long_ones() -> None:
     run_python(MANY_AND_FEW)
 
 
+@pytest.mark.daily
 def test_threads_may_create_shared_ints_at_once() -> None:
     n_ids = 40_000
     ranks = {bytes([byte]): byte for byte in range(256)}

@@ -139,6 +139,7 @@ def test_an_object_is_made_once(again: Callable[[], Any]) -> None:
         made.__init__(*arguments, **({"n_merges": 0} if isinstance(made, ParityLearner) else {}))
 
 
+@pytest.mark.daily
 def test_progress_is_told_and_its_error_ends_learning() -> None:
     words = {bytes([a, b, c]): 1 for a in range(60) for b in range(60) for c in range(60)}
     told: list[int] = []

@@ -91,6 +91,7 @@ def test_growing_cache_keeps_ids_correct_and_stays_within_its_limit(kind: str, c
     assert 1 << 18 < most_used <= cache_bytes
 
 
+@pytest.mark.daily
 def test_cache_grows_in_later_passes_until_it_is_large_enough() -> None:
     """At two thirds full it grows in later passes, but no further once it is large enough for the pieces.
 
@@ -286,6 +287,7 @@ def test_error_in_a_batch_leaves_pending_pieces_correct(code_tokenizer: Tokenize
         assert fresh.encode_ordinary_batch(texts, num_threads=1 + n % 2) == wanted
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("work", "n"), [("count_batch", 8_000_000), ("encode_batch_to_numpy", 2_000_000)])
 def test_long_texts_keep_no_second_copy_of_their_ids(work: str, n: int) -> None:
     """Only new pieces at the beginning wait; counting keeps not even one copy of the ids."""

@@ -88,6 +88,7 @@ def test_damaged_charsmap_raises_format_error(data: bytes) -> None:
         Normalizer(data, **DEFAULTS)
 
 
+@pytest.mark.daily
 def test_random_charsmaps_never_hang_or_crash() -> None:
     """Loading and normalizing end for arbitrary units."""
     rng = random.Random(1)

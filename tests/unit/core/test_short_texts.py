@@ -103,6 +103,7 @@ def test_tiktoken_leaves_out_unmatched_text(ranks: dict[bytes, int], pattern: st
         assert ids == [*encoding.encode_ordinary(text), 7]
 
 
+@pytest.mark.daily
 def test_code_that_runs_during_encoding_may_encode(ranks: dict[bytes, int]) -> None:
     """The regex package and new lists may start the garbage collector, which runs finalizers and other threads."""
     tokenizer = Tokenizer.from_ranks(ranks, pattern=r"(?>(\w))\1+|\s+|.", cache_bytes=0)

@@ -161,6 +161,7 @@ def test_all_two_byte_sequences_are_validated_as_by_python() -> None:
         assert our_verdict(bytes(pair)) == verdict(bytes(pair)), pair
 
 
+@pytest.mark.daily
 def test_boundary_byte_sequences_are_validated_as_by_python() -> None:
     for length in (1, 3, 4):
         for sequence in product(BORDERS, repeat=length):

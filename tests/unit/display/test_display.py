@@ -281,6 +281,7 @@ class TestHtml:
         assert reader.tokens == ["".join(part.text for part in visible(_seen(token))) for token in shown.tokens]
         assert read(shown._repr_html_()).tokens == reader.tokens
 
+    @pytest.mark.daily
     def test_notebook_fragment_is_bounded(self):
         shown = show(fastbpe.Tokenizer.from_merges([], pattern=None), "a" * (html.MAX_NOTEBOOK_TOKENS + 5))
         assert len(read(shown._repr_html_()).tokens) == html.MAX_NOTEBOOK_TOKENS

@@ -84,6 +84,7 @@ def test_shards_of_one_large_file_have_about_the_same_size(
     assert max(counts) - min(counts) < 30
 
 
+@pytest.mark.daily
 def test_small_files_and_a_large_one_keep_their_order(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     rng = random.Random(3)

@@ -81,6 +81,7 @@ def test_two_tasks_for_one_shard_at_the_same_time_leave_it_whole(tmp_path: Path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == shown(whole)
 
 
+@pytest.mark.daily
 def test_full_disk_is_named_and_leaves_no_half_of_a_shard_or_a_merge(tmp_path: Path) -> None:
     """A limit on file size plays the full disk."""
     pytest.importorskip("resource")
@@ -131,6 +132,7 @@ print((peak() - before) // 1024)
 """
 
 
+@pytest.mark.daily
 def test_memory_of_writing_and_merging_does_not_grow_with_the_shards(
     code_tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
@@ -141,6 +143,7 @@ def test_memory_of_writing_and_merging_does_not_grow_with_the_shards(
     assert grown < 30, f"{grown} MB more for 80 MB of text than for 4 MB"
 
 
+@pytest.mark.daily
 def test_process_without_memory_for_a_shard_raises_memory_error_and_leaves_none(tmp_path: Path) -> None:
     """An executor with a limit on its memory, and a document that does not fit."""
     pytest.importorskip("resource")

@@ -103,6 +103,7 @@ def test_windows_depend_on_seed_and_reach_both_ends(code_tokenizer: Tokenizer, t
             stored.random_windows(n, wrong, seed=0)
 
 
+@pytest.mark.daily
 def test_reader_works_in_threads_after_pickling_and_without_its_object(
     code_tokenizer: Tokenizer, text: Path, tmp_path: Path
 ) -> None:

@@ -211,6 +211,7 @@ def test_path_without_ids_raises(tmp_path: Path) -> None:
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"bc": 258, b"a1": 259}
 
 
+@pytest.mark.daily
 def test_conversion_with_equal_ids_is_verified(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     for name, arguments in (("a.json", {}), ("a.fbpe", {}), ("a.tiktoken", {"pattern": code_tokenizer.pattern})):
         code_tokenizer.export(tmp_path / name)

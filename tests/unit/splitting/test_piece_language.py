@@ -12,7 +12,7 @@ from fastbpe.patterns import Pattern
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.piece_language import MAX_STATES, PieceLanguage, States
 from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
-from helpers.sampling import SEED, least, rounds
+from helpers.sampling import SEED, rounds, share_of
 
 #: Characters that the named patterns tell apart, some as text of several bytes.
 CHARACTERS = "aB'sm1 \n\r/.é\u0301漢\u01c5"
@@ -70,7 +70,7 @@ def test_automaton_of_a_random_pattern_accepts_every_piece() -> None:
             continue
         check(pattern, texts)
         n_checked += 1
-    assert n_checked > least(6)
+    assert n_checked > share_of(6)
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,7 @@ def test_backtracking_stack_is_bounded() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB
 
 
+@pytest.mark.daily
 def test_total_steps_of_a_text_are_limited() -> None:
     # Each piece looks ahead to the end of the text: linear time for a piece, quadratic for the whole text.
     splitter = engine_of("a(?=.*x)")
