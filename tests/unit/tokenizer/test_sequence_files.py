@@ -166,7 +166,7 @@ def test_special_tokens_are_kept_and_stand_for_no_symbols(tokenizer: SequenceTok
 @pytest.mark.parametrize(
     ("special", "message"),
     [
-        ({"<a>": 5}, r"special token '<a>' has the id 5: not in 6\.\.\d+, which lie after the symbols and merges"),
+        ({"<a>": 5}, r"special token '<a>' has the id 5: not in 6\.\.\d+, the ids after the symbols and merges"),
         ({"<a>": 9, "<b>": 9}, "special tokens '<a>' and '<b>' have the same id 9"),
         ([""], "the special token '': must be a name"),
         ({5: 9}, "the special token 5: must be a name"),
