@@ -1,4 +1,4 @@
-"""Tokenizer: text to ids and back with one vocabulary. All its public methods stand in this file.
+"""Tokenizer: text to ids and back with one vocabulary. All its public methods are in this file.
 
 `families` knows what differs between vocabularies of bytes, characters and code points. Modules beside this one
 hold the longer work, as functions. The compiled core encodes and decodes.
@@ -820,7 +820,7 @@ class Tokenizer(Encoder):
         Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. All ids
         together equal `encode`'s for the whole text. It holds back the text after the last letter or
         number before a space, a newline or a CJK stop: a few words of most texts. Without a split pattern, or with
-        one of sets (`[a-z]+|[0-9]`), it holds back the text after the last two bytes that stand side by side in no
+        one of sets (`[a-z]+|[0-9]`), it holds back the text after the last two bytes that are adjacent in no
         token. It holds back all text until `finish` if the split pattern is another one without a scanner, if a
         normalizer may change text across such a place, or if an allowed special token or an added token has one
         inside.

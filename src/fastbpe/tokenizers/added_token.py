@@ -14,7 +14,7 @@ class AddedToken:
 
     Args:
         content: the text.
-        single_word: find it only where no letter, digit or underscore stands beside it.
+        single_word: find it only where no letter, digit or underscore is next to it.
         lstrip: take the white space on its left along.
         rstrip: take the white space on its right along.
         normalized: find it in normalized text; None: unless it is special.

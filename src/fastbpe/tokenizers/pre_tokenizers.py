@@ -150,7 +150,7 @@ class Split(PreTokenizer):
     Args:
         pattern: str or `Regex`.
         behavior: "removed", "isolated", "merged_with_previous", "merged_with_next" or "contiguous".
-        invert: split at what lies between.
+        invert: split at what is between.
     """
 
     kind = "Split"

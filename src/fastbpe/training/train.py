@@ -148,7 +148,7 @@ def train(
             `SequenceTokenizer`, whose base_size the run has, too.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
-            behind.
+            after these.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
             total is None if the source does not tell its size), then "learning" (in merges). Each source with a
