@@ -1203,7 +1203,7 @@ class Tokenizer(Encoder):
         Args:
             text: as in `encode`.
             max_tokens: maximum number of ids of a chunk, 1 or more.
-            overlap: each chunk begins with the end of the one before: the longest with at most so many ids, from a
+            overlap: each chunk begins with the end of the one before: the longest of up to that many ids, from a
                 boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
             with_spans: give (text, start, end, n_tokens) for each chunk, a named tuple: its place in the text, in

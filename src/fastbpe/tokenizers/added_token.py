@@ -22,7 +22,7 @@ class AddedToken:
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
     special: make all of them special, which the caller's own objects show, too.
 
     Raises:
-        TypeError: an item is of another type.
+        TypeError: an item has the wrong type.
     """
     made = []
     for token in of_type(tokens, list):

@@ -114,7 +114,7 @@ class ByteLevel(PreTokenizer):
 
     Args:
         add_prefix_space: put a space before texts that do not begin with one.
-        trim_offsets: without effect here: the post-processor trims offsets.
+        trim_offsets: has no effect here: the post-processor trims offsets.
         use_regex: split by GPT-2's pattern.
         ignored: other arguments have no effect.
     """

@@ -112,7 +112,7 @@ class ByteLevel(PostProcessor):
     Args:
         add_prefix_space: a space was put before texts; None: True.
         trim_offsets: leave white space out; None: True.
-        use_regex: without effect here; None: True.
+        use_regex: has no effect here; None: True.
         ignored: other arguments have no effect.
     """
 

@@ -18,7 +18,7 @@ DOCUMENTS = ("lines", "whole")
 
 
 class Superwords:
-    """Options of learning superwords: tokens of several words, such as " of the".
+    """Options for learning superwords: tokens that span several words, such as " of the".
 
     `train(superwords=Superwords(…))` learns in two stages, as SuperBPE does (arXiv 2503.13423). The first learns
     words with the split pattern of `train`. The second applies their merges to longer pieces, across the borders

@@ -183,7 +183,7 @@ def train(
             minbpe.
             min_count: int – least number of occurrences of a pair that is merged. Default: 1.
             max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
-            superwords: `Superwords` – learn tokens of several words, too, after words, or on top of a base.
+            superwords: `Superwords` – also learn tokens that span words, after words, or on top of a base.
             "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
             only a .fbpe file or BoundlessBPE's .model holds them. "words": the words of that alone, for
             `count_pieces(superwords=)`. The source is read several times. Default: None.
