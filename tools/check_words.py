@@ -185,6 +185,8 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
             texts = node.args
         elif isinstance(node, ast.keyword) and node.arg == "help":
             texts = [node.value]
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("SUMMARY", "DETAILS"):
+            texts = [node.value]  # of a command
         else:
             continue
         for text in texts:

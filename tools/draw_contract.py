@@ -132,17 +132,17 @@ is an exception.
 
 | column | means |
 |---|---|
-| GIL: yes | a long call works without the GIL, so that other threads run beside it |
+| GIL: yes | a long call works without the GIL, so that other threads run at the same time |
 | GIL: in turns | the call holds the GIL and gives it up every few milliseconds, as any Python code |
 | GIL: for files | held, but given up while the system reads or writes |
 | GIL: short | held, for microseconds, or for what makes the table at its first use |
 | time grows with | at most in proportion and by a logarithm: no text, file or pattern makes it quadratic |
-| memory grows with | beside [buffers kept between calls](../threads-and-servers.md#memory-kept-between-calls) |
+| memory grows with | besides [buffers kept between calls](../threads-and-servers.md#memory-kept-between-calls) |
 
-A call raises `MemoryError` where the system refuses memory and `OSError` where a disk does, and works again
-afterwards. A file is written whole or not at all. `tests/unit/test_contract.py` tries what this page says of
+A call raises `MemoryError` if memory cannot be allocated, and `OSError` if a disk operation fails. The object
+stays usable. A file is written whole or not at all. `tests/unit/test_contract.py` tests what this page says about
 threads, forks and the GIL; `tools/every_fault.py` refuses memory, fills disks and kills writers; `tools/faults.py`
-tries that time grows as said.
+tests that time grows as this page says.
 """
 
 TAIL = """\

@@ -117,7 +117,7 @@ class KnownFile(NamedTuple):
     repository: str = ""
 
     def is_in(self, data: Buffer) -> bool:
-        """Tell whether data are the bytes of this file, perhaps with CRLF line ends.
+        """Tell whether data are the bytes of this file, perhaps with CRLF line endings.
 
         Hashes only data of the right size.
         """

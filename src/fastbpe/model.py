@@ -105,8 +105,8 @@ class Spelling(NamedTuple):
 
     With a kind other than "BPE", tokens are cut out of pieces, not merged, and a few options have a meaning.
 
-    prefix: str – stands before each character but the first one of a piece: continuing_subword_prefix.
-    suffix: str – stands behind the last character of a piece: end_of_word_suffix.
+    prefix: str – text before each character but the first one of a piece: continuing_subword_prefix.
+    suffix: str – text after the last character of a piece: end_of_word_suffix.
     unknown_token: str or None – unk_token, for characters without a token. None: they are left out.
     unknown: int – its id. -1: the vocabulary lacks it, and a text that needs it raises an error.
     fuses: bool – unknown characters in a row are one token: fuse_unk.

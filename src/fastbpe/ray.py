@@ -144,7 +144,7 @@ def write_shards(
     Each block becomes a shard, as each partition does in `fastbpe.spark.write_shards`. Use
     `dataset.repartition(n)` for n shards. The dataset streams: tasks write blocks as they come, as many at a time
     as the cluster has CPUs, and Ray's object store holds only the blocks in between. Each shard has the number of
-    all shards in its name, which is known at the end. So shards lie in a hidden folder beside the output until
+    all shards in its name, which is known at the end. So shards are in a hidden folder beside the output until
     then, and none appears if the call fails.
 
     Args:

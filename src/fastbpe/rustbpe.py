@@ -78,7 +78,7 @@ class Tokenizer:
         Args:
             iterator: iterable of str – texts; each is read once, and few are held at a time.
             vocab_size: int – 256 bytes and the merges to learn. The text may have fewer.
-            buffer_size: int, 1 or more – texts that rustbpe holds at a time. Checked, and without effect here.
+            buffer_size: int, 1 or more – texts that rustbpe holds at a time. Checked, but has no effect here.
             pattern: str or None – regex whose matches are the pieces; None: GPT-4's.
 
         Raises:

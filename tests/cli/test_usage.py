@@ -129,11 +129,11 @@ def test_results_of_writing_commands_are_a_line_or_json(run, here: Path) -> None
 def test_warnings_and_errors_name_options(run, here: Path) -> None:
     (here / "a.jsonl").write_text('{"body": "low"}\n')
     said = run("count", "-m", "words.fbpe", "a.jsonl").err
-    assert "by --text-field" in said
+    assert "use --text-field to choose" in said
     assert "text_field" not in said
     run("convert", "words.fbpe", "a.tiktoken", "--quiet")
     said = run("count", "-m", "a.tiktoken", "text.txt").err
-    assert "or as a regex: --pattern, and its special tokens by --special; " in said
+    assert "or as a regex: --pattern, and its special tokens as --special; " in said
 
 
 @pytest.mark.daily

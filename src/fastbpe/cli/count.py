@@ -24,8 +24,8 @@ status 1.
 
 With --messages, each FILE holds chats: a JSON array of messages, a request to a chat
 API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or one per
-line. They are counted as the model's chat template writes them (-m FOLDER; needs
-jinja2). gpt-oss uses harmony. For OpenAI's closed models the count is an estimate.{documents.DETAILS}"""
+line. The model's chat template is applied before counting (-m FOLDER; needs jinja2).
+gpt-oss uses harmony. For OpenAI's closed models the count is an estimate.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> None:
     if args.output is not None:
         outputs.refuse_existing(args, args.output)
     elif args.force:
-        args.wrong("--force goes with --output")
+        args.wrong("--force needs --output")
     output = _choose_output(args.output)
     tell = _keep_quiet if args.json else _tell
     corpus = standard_library() if args.text is None else own_text(args.text)

@@ -21,7 +21,7 @@ NAME is one of
 a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co whose
 tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set). A published
 vocabulary is kept only if its SHA-256 is the published one. Repositories publish no
-SHA-256: the command prints that of their file. Files go into the user's cache
+SHA-256: the command prints the hash of their file. Files go into the user's cache
 (XDG_CACHE_HOME, or ~/.cache/fastbpe). No other command downloads anything, and with
 FASTBPE_OFFLINE=1 this one does not either. If a NAME fails, the command reports it,
 fetches the others, and exits with status 1. --list downloads nothing: it shows which

@@ -139,7 +139,7 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     Args:
         text: the text.
         width: the columns to fill.
-        right: the spaces stand before the text.
+        right: the spaces are before the text.
 
     >>> padded("漢", 4), padded("漢", 4, right=True)
     ('漢  ', '  漢')

@@ -142,7 +142,7 @@ class KnownTokens:
 
 
 def is_superword(token: bytes) -> bool:
-    """Tell whether a token spans words: a space stands between two other characters.
+    """Tell whether a token spans words: a space is between two other characters.
 
     >>> is_superword(b" of the"), is_superword(b" of")
     (True, False)

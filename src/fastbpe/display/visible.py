@@ -1,6 +1,6 @@
 """Shows the bytes of a token as text in which every character is visible and none controls a terminal or a page.
 
-A space becomes a middle dot, a line end an arrow, a control character its Unicode control picture. Any other
+A space becomes a middle dot, a line ending an arrow, a control character its Unicode control picture. Any other
 character without a shape of its own (zero-width, directional, private, unassigned) becomes its code point in
 brackets. Bytes that are not a whole character become hexadecimal digits in brackets.
 """

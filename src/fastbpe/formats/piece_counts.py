@@ -6,7 +6,7 @@ ties="first" needs. The header says how text was split, how many bytes were coun
 
 In code-point mode the pieces are words of normalized sentences. The header says with which options they were
 counted, and "charsmap" holds the rules of the normalizer. "characters" (uint32) and "character_counts" (int64) are
-the characters of words that were pruned. In unigram mode a byte 0xFF stands behind words that end a sentence, and
+the characters of words that were pruned. In unigram mode a byte 0xFF comes after words that end a sentence, and
 the header names the word that ends the last one.
 
 Of runs of words, each piece holds the ids of a run, three bytes each, and the header has the fingerprint of the

@@ -165,7 +165,7 @@ def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:
 
 
 def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
-    """Return token → rank. Blank lines and CRLF line ends are allowed.
+    """Return token → rank. Blank lines and CRLF line endings are allowed.
 
     The slow twin of `rank_lines.parse`, which leaves every file to it that is not plain.
     """

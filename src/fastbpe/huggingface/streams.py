@@ -1,7 +1,7 @@
 """DecodeStream: a stream of ids that knows the text of most of them.
 
 The class of tokenizers keeps ids and decodes them all at each step: the text that they had when it last gave text
-is its prefix. Then it keeps the ids behind the prefix. From there on, an id whose text is whole by itself gives
+is its prefix. Then it keeps the ids after the prefix. From there on, an id whose text is whole by itself gives
 just that text, so a table answers. All other ids (parts of a character, the first ids, skipped ones) go to a
 slow stream, which does as that class, and begins with the ids which it would keep.
 

@@ -18,7 +18,7 @@ class ArgumentError(FastbpeError, ValueError):
 
 
 class ArgumentTypeError(FastbpeError, TypeError):
-    """Error for an argument of another type than the call takes."""
+    """Error for an argument of the wrong type."""
 
 
 class MissingItemError(FastbpeError, KeyError):

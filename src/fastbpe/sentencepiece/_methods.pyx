@@ -119,7 +119,7 @@ cdef class Methods:
             others: as in the constructor; None: the constructor's value.
 
         Raises:
-            TypeError: the input is of another type.
+            TypeError: the input has the wrong type.
             RuntimeError: the text holds surrogates, the output type cannot hold the result, or no model is loaded.
             ValueError: an argument that contradicts another one, or that this model does not allow.
 

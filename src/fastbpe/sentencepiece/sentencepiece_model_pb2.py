@@ -263,7 +263,7 @@ class _SentencePiece(_Message):
 class ModelProto(_Message):
     """A whole model: pieces, options of its trainer, rules of its normalizer.
 
-    Examples of `ParseFromString`, `HasField` and the fields stand at the head of this module.
+    Examples of `ParseFromString`, `HasField` and the fields are at the head of this module.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Tokenizer: text to ids and back with one vocabulary. All its public methods stand in this file.
+"""Tokenizer: text to ids and back with one vocabulary. All its public methods are in this file.
 
 `families` knows what differs between vocabularies of bytes, characters and code points. Modules beside this one
 hold the longer work, as functions. The compiled core encodes and decodes.
@@ -627,11 +627,9 @@ class Tokenizer(Encoder):
     ) -> StreamEncoder:
         """Make a stream that encodes text as it comes. All ids together equal `encode`'s for the whole text.
 
-        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. It
-        holds
-        back the text after the last letter or number before a space, a newline or a CJK stop: a few words of most
+        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. It holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words of most
         texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text after the last
-        two bytes that stand side by side in no token. It holds back all text if the split pattern is another one
+        two bytes that are adjacent in no token. It holds back all text if the split pattern is another one
         without a scanner, or if a normalizer, an allowed special token or an added token may reach over such a
         place.
 
@@ -896,7 +894,7 @@ class Tokenizer(Encoder):
             text, allowed_special, disallowed_special: as in `truncate`.
             max_tokens: maximum number of ids of a chunk, 1 or more. A ValueError, while iterating, if a single
                 character has more.
-            overlap: each chunk begins with the end of the one before: the longest with at most so many ids, from a
+            overlap: each chunk begins with the end of the one before: the longest of up to that many ids, from a
                 boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
             with_spans: give (text, start, end, n_tokens) for each chunk, a named tuple: its place in the text, in

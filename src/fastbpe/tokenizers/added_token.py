@@ -14,7 +14,7 @@ class AddedToken:
 
     Args:
         content: the text.
-        single_word: find it only where no letter, digit or underscore stands beside it.
+        single_word: find it only where no letter, digit or underscore is next to it.
         lstrip: take the white space on its left along.
         rstrip: take the white space on its right along.
         normalized: find it in normalized text; None: unless it is special.
@@ -22,7 +22,7 @@ class AddedToken:
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
     special: make all of them special, which the caller's own objects show, too.
 
     Raises:
-        TypeError: an item is of another type.
+        TypeError: an item has the wrong type.
     """
     made = []
     for token in of_type(tokens, list):

@@ -60,7 +60,7 @@ class BpeTrainer(Trainer):
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
     """
 
     trains = "BPE"

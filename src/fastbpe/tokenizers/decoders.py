@@ -181,7 +181,7 @@ class Metaspace(Decoder):
     Args:
         replacement: the character that stands for spaces.
         prepend_scheme: unless it is "never", the first token loses them.
-        split: without effect here.
+        split: has no effect here.
     """
 
     kind = "Metaspace"

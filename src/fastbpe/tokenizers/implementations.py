@@ -53,7 +53,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         lowercase: make texts lower case.
         dropout: share of merges that is left out at random.
         unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
-        continuing_subword_prefix, end_of_word_suffix: as in `models.BPE`; without effect on training.
+        continuing_subword_prefix, end_of_word_suffix: as in `models.BPE`; they do not affect training.
         trim_offsets: leave white space out of offsets.
 
     Raises:

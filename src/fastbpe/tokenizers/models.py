@@ -56,12 +56,12 @@ class BPE(CachingModel):
         fuse_unk: one unknown token for several characters.
         byte_fallback: tokens for the bytes of unknown characters.
         ignore_merges: if a whole piece is in the vocabulary, use that token and skip the merges.
-        cache_capacity: without effect: fastbpe has its own caches.
+        cache_capacity: has no effect: fastbpe has its own caches.
         Other options have no effect, and cause a warning.
 
     Raises:
         ValueError: one of vocab and merges is missing; a merge has a token that the vocabulary lacks.
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
     """
 
     kind = "BPE"

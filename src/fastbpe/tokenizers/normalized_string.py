@@ -151,7 +151,7 @@ class NormalizedString:
             content: text that comes in its place.
 
         Raises:
-            TypeError: an argument is of another type.
+            TypeError: an argument has the wrong type.
             PatternError: a pattern that fastbpe does not run.
         """
         self._run({"type": "Replace", "pattern": _pattern(pattern), "content": of_type(content, str)})
@@ -206,7 +206,7 @@ class NormalizedString:
             behavior: "removed", "isolated", "merged_with_previous", "merged_with_next" or "contiguous".
 
         Raises:
-            TypeError: an argument is of another type.
+            TypeError: an argument has the wrong type.
             ValueError: an unknown behavior; an empty pattern where tokenizers would cut a character.
             PatternError: a pattern that fastbpe does not run.
         """

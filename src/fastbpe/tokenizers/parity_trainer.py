@@ -66,7 +66,7 @@ class ParityBpeTrainer:
             count.
 
     Raises:
-        TypeError, OverflowError: an argument is of another type, or a number has a sign.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
         ValueError: there is no such variant.
     """
 
@@ -154,7 +154,7 @@ class ParityBpeTrainer:
             dev_iterators: the same of dev texts, best the same text in each language: the language with the most
                 tokens in it gets the next merge. The texts' characters are tokens, too.
             ratio: numbers above 0, by which the language whose training text shrank the least gets the next merge;
-                None: the trainer's. Without effect with dev_iterators.
+                None: the trainer's. Has no effect with dev_iterators.
 
         Raises:
             ValueError: there is no language, or not one dev text for each.

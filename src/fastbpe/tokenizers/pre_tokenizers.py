@@ -100,7 +100,7 @@ class ByteLevel(PreTokenizer):
 
     Args:
         add_prefix_space: put a space before texts that do not begin with one.
-        trim_offsets: without effect here: the post-processor trims offsets.
+        trim_offsets: has no effect here: the post-processor trims offsets.
         use_regex: split by GPT-2's pattern.
         ignored: other arguments have no effect.
     """
@@ -136,7 +136,7 @@ class Split(PreTokenizer):
     Args:
         pattern: str or `Regex`.
         behavior: "removed", "isolated", "merged_with_previous", "merged_with_next" or "contiguous".
-        invert: split at what lies between.
+        invert: split at what is between.
     """
 
     kind = "Split"

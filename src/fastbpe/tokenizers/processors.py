@@ -112,7 +112,7 @@ class ByteLevel(PostProcessor):
     Args:
         add_prefix_space: a space was put before texts; None: True.
         trim_offsets: leave white space out; None: True.
-        use_regex: without effect here; None: True.
+        use_regex: has no effect here; None: True.
         ignored: other arguments have no effect.
     """
 
@@ -156,7 +156,7 @@ def _token_field(name: str, doc: str) -> Any:
 
 
 class _Pair(PostProcessor):
-    """Base of BERT's and RoBERTa's: a token before a text, and one behind."""
+    """Base of BERT's and RoBERTa's: a token before a text, and one after it."""
 
     def n_added(self, is_pair: bool) -> int:
         return self._n_between() + 3 if is_pair else 2

@@ -33,7 +33,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
     Args:
         vocab: vocabulary, or the path of a vocab.txt; None: to be trained.
         unk_token: token of words that no tokens make up.
-        sep_token, cls_token: tokens behind each text, and before the first one.
+        sep_token, cls_token: tokens after each text, and before the first one.
         pad_token, mask_token: further special tokens.
         clean_text: drop control characters, and make white space a space.
         handle_chinese_chars: put spaces around Chinese characters.

@@ -43,7 +43,7 @@ class Unigram(CachingModel):
 
     Raises:
         ValueError: unk_id without vocab, or beyond it.
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
     """
 
     kind = "Unigram"
@@ -145,7 +145,7 @@ class WordPiece(Model):
         Other options have no effect, and cause a warning.
 
     Raises:
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
     """
 
     kind = "WordPiece"
@@ -226,7 +226,7 @@ class WordLevel(Model):
         unk_token: token for other pieces; None: `<unk>`.
 
     Raises:
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
     """
 
     kind = "WordLevel"

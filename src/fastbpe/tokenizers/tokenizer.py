@@ -180,7 +180,7 @@ class Tokenizer:
             add_special_tokens: add the ids of the post-processor's template.
 
         Raises:
-            TypeError: an argument is of another type, or a str has a lone surrogate.
+            TypeError: an argument has the wrong type, or a str has a lone surrogate.
             ImportError: the tokenizer is of a kind that only the original runs.
             ValueError: the settings of truncation do not fit the texts.
         """
@@ -340,7 +340,7 @@ class Tokenizer:
             The number of new tokens.
 
         Raises:
-            TypeError: an item is of another type.
+            TypeError: an item has the wrong type.
         """
         return self._add(checked(tokens, special=False))
 
@@ -489,7 +489,7 @@ class Tokenizer:
         Args:
             iterator: iterable of str, or of lists of str.
             trainer: as in `train`.
-            length: without effect.
+            length: has no effect.
 
         Raises:
             TypeError: an item is neither.

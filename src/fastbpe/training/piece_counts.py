@@ -35,7 +35,7 @@ class PieceCounts(Mapping[bytes, int]):
     which `train(ties="first")` relies on; `==` ignores it.
 
     Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
-    Words of `mode="unigram"` end at white space only, and a byte 0xFF stands behind the last word of each
+    Words of `mode="unigram"` end at white space only, and a byte 0xFF comes after the last word of each
     sentence; the last sentence of `a + b` is b's last.
 
     Args:

@@ -18,7 +18,7 @@ DOCUMENTS = ("lines", "whole")
 
 
 class Superwords:
-    """Options of learning superwords: tokens of several words, such as " of the".
+    """Options for learning superwords: tokens that span several words, such as " of the".
 
     `train(superwords=Superwords(…))` learns in two stages, as SuperBPE does (arXiv 2503.13423). The first learns
     words with the split pattern of `train`. The second applies their merges to longer pieces, across the borders
@@ -31,9 +31,9 @@ class Superwords:
             of SuperBPE's script: digits by threes, and punctuation, are pieces of their own; all else is one.
         max_words: int or None – maximum number of words in a new token: parts between spaces that are not
             empty. Default: 4. None: no limit.
-        forbid: list of str – texts that no new token may hold. Default: a colon with a space behind it.
-        documents: str – "lines" (the default): each line, with its line end, is a document, as SuperBPE reads
-            text, so that no token goes on after a line end. "whole": documents are as the source has them.
+        forbid: list of str – texts that no new token may hold. Default: a colon followed by a space.
+        documents: str – "lines" (the default): each line, with its line ending, is a document, as SuperBPE reads
+            text, so that no token continues after a line ending. "whole": documents are as the source has them.
 
     Raises:
         TrainingError: an option has an invalid value.

@@ -148,7 +148,7 @@ def train(
             `SequenceTokenizer`, whose base_size the run has, too.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
-            behind.
+            after these.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
             total is None if the source does not tell its size), then "learning" (in merges). Each source with a
@@ -183,7 +183,7 @@ def train(
             minbpe.
             min_count: int – least number of occurrences of a pair that is merged. Default: 1.
             max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
-            superwords: `Superwords` – learn tokens of several words, too, after words, or on top of a base.
+            superwords: `Superwords` – also learn tokens that span words, after words, or on top of a base.
             "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
             only a .fbpe file or BoundlessBPE's .model holds them. "words": the words of that alone, for
             `count_pieces(superwords=)`. The source is read several times. Default: None.

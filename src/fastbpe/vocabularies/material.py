@@ -27,7 +27,7 @@ class Kind(Enum):
 class Material:
     """Tokens of a tokenizer, and the tables that merge them.
 
-    tokens: list of bytes – of each id, as it stands in a text; b"" for ids without a token.
+    tokens: list of bytes – of each id, as it appears in a text; b"" for ids without a token.
     kinds: list of Kind – of each id.
     names: id → text under which a token of kind NAME is found.
     vocabulary: symbols that are merged. In byte mode they are the ids.

@@ -38,7 +38,7 @@ class MergeTree:
     └── 'c' 99
 
     Attributes:
-        token: bytes – the token, as it stands in a text.
+        token: bytes – the token, as it appears in a text.
         id: int or None – its id; None: a character that has no id of its own.
         parts: tuple of MergeTree – the left and the right token of its merge, the only merge that makes it
             anywhere; three or more if merging leaves these tokens of its bytes, so that only a whole piece becomes

@@ -67,7 +67,7 @@ class VocabularyReport:
     Attributes:
         name: str or None – name of the vocabulary.
         mode: "byte", "codepoint" or "character".
-        tokens: list of bytes – of each id, as it stands in a text; b"" for ids without a token.
+        tokens: list of bytes – of each id, as it appears in a text; b"" for ids without a token.
         names: ids of special tokens, added tokens and user-defined symbols.
         witnesses: mapping – id → a text that gives it. Encoding it gives the id; names as special tokens.
         impossible: mapping – id → the proof that no text gives it.

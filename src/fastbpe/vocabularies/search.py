@@ -24,7 +24,7 @@ class Found:
     """Token that a search found.
 
     id: int – its id.
-    token: bytes – its bytes, as it stands in a text.
+    token: bytes – its bytes, as they appear in a text.
     kind: str – "text", or "name", "byte", "unknown", "unused" (see `material.Kind`).
     script: str – script of most of its letters, as in a `ScriptRow`.
     count: int or None – its occurrences in the corpus; None: there is no corpus.

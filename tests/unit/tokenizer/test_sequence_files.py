@@ -94,7 +94,7 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
         ("a.jsonl", "[1]\n[4]", r"a\.jsonl:2: 4 at position 0 is not a symbol: base_size=4 allows 0 to 3"),
         ("a.jsonl", "[1]\n[1.5]", r"a\.jsonl:2: .*position 0"),
         ("a.jsonl", "[1]\n{", r"a\.jsonl:2: not a line of JSON"),
-        ("a.jsonl", '{"ids": [1]}', r"a\.jsonl:1: no field 'input_ids'; its fields are 'ids'; name the one that"),
+        ("a.jsonl", '{"ids": [1]}', r"a\.jsonl:1: no field 'input_ids'; its fields are 'ids'; use field= to choose"),
         ("a.jsonl", '{"input_ids": "x"}', r"a\.jsonl:1: str, not a list of integers"),
         ("a.txt", "1 x", r"a\.txt:1: 'x' at position 1 is not a symbol or id"),
         ("a.npy", "nothing", r"a\.npy: not a numpy array that can be read"),
@@ -166,7 +166,7 @@ def test_special_tokens_are_kept_and_stand_for_no_symbols(tokenizer: SequenceTok
 @pytest.mark.parametrize(
     ("special", "message"),
     [
-        ({"<a>": 5}, r"special token '<a>' has the id 5: not in 6\.\.\d+, which lie after the symbols and merges"),
+        ({"<a>": 5}, r"special token '<a>' has the id 5: not in 6\.\.\d+, the ids after the symbols and merges"),
         ({"<a>": 9, "<b>": 9}, "special tokens '<a>' and '<b>' have the same id 9"),
         ([""], "the special token '': must be a name"),
         ({5: 9}, "the special token 5: must be a name"),

@@ -76,8 +76,8 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     for token in added:
         if conventions.escapes and token.normalized and (token.lstrip or token.rstrip):
             top.fail(
-                f"{token.content!r:.60} is normalized and takes white space along, which does not go together "
-                "where spaces are U+2581 by then",
+                f"{token.content!r:.60} is normalized and takes white space along, which cannot be combined "
+                "if spaces are U+2581 by then",
                 "added_tokens",
             )
     _refuse_stand_ins(model, types, piece_bytes, merges)

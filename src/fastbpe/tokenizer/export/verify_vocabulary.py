@@ -37,7 +37,7 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
             if vocabulary.file.name == name:
                 raise FormatError(
                     f"{os.fspath(path)}: not {name} as published, whose SHA-256 is {vocabulary.file.sha256}; get "
-                    "it again (fastbpe fetch), or give it another name"
+                    "it again (fastbpe fetch), or rename the file"
                 )
         return ""
     return known.name

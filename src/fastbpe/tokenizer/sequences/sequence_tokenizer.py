@@ -567,8 +567,8 @@ def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, 
         token_id = integer(f"the id of the special token {name!r}", token_id)
         if not n_ids <= token_id < MAX_SEQUENCE_IDS:
             raise SpecialTokenError(
-                f"special token {name!r} has the id {token_id}: not in {n_ids}..{MAX_SEQUENCE_IDS - 1}, which lie "
-                "after the symbols and merges"
+                f"special token {name!r} has the id {token_id}: not in {n_ids}..{MAX_SEQUENCE_IDS - 1}, the "
+                "ids after the symbols and merges"
             )
         if token_id in taken:
             raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
