@@ -135,7 +135,7 @@ class Tokenizer(Encoder):
         """Make a tokenizer of a model. Use `load`, `train` or one of the `from_` methods instead."""
         self._cache_bytes = integer("cache_bytes", cache_bytes)
         if self._cache_bytes < 0:
-            raise ValueError(f"cache_bytes={self._cache_bytes}: give the bytes that piece caches may take")
+            raise ValueError(f"cache_bytes={self._cache_bytes}: must be the bytes for piece caches, at least 0")
         self._family = family_of(model)
         self._special = self._family.special
         if not self._family.is_lazy:
@@ -627,9 +627,9 @@ class Tokenizer(Encoder):
     ) -> StreamEncoder:
         """Make a stream that encodes text as it comes. All ids together equal `encode`'s for the whole text.
 
-        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. It holds
-        back the text after the last letter or number before a space, a newline or a CJK stop: a few words of most
-        texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text after the last
+        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. It
+        holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words of
+        most texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text after the last
         two bytes that are adjacent in no token. It holds back all text if the split pattern is another one without
         a scanner, or if a normalizer, an allowed special token or an added token may reach over such a place.
 

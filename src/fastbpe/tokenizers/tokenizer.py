@@ -414,7 +414,8 @@ class Tokenizer:
         """
         max_length, stride = number(max_length), number(stride)
         settings = {"max_length": max_length, "stride": stride, "strategy": document.check_strategy(strategy)}
-        settings["direction"] = check_direction(direction, "Unknown `direction`: `{}`. Use one of `left` or `right`.")
+        unknown = "Unknown `direction`: `{}`. Use one of `left` or `right`."
+        settings["direction"] = check_direction(direction, unknown)
         n_added = self.num_special_tokens_to_add(False)
         if 0 <= max_length - n_added < stride:
             raise ValueError(

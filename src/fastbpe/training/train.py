@@ -308,7 +308,7 @@ def _check_named(
         check_run(parity, source, mode, base, options)
     if "superwords" in options and parity is not None:
         raise TrainingError(
-            "superwords= does not go with parity=, which measures each language by its words; leave one out"
+            "superwords= cannot be combined with parity=, which measures each language by its words; leave one out"
         )
     if mode in ("unigram", "ids"):
         raise TrainingError(

@@ -197,7 +197,7 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
         (
             train(parity=Parity(), superwords=fastbpe.Superwords(270)),
             TrainingError,
-            "superwords= does not go with parity=",
+            "superwords= cannot be combined with parity=",
         ),
         (train(parity={"dev": TEXTS}), TypeError, r"parity must be a fastbpe\.Parity, not dict"),
         (train(parity=Parity(), mode="codepoint"), TrainingError, "argument of mode=.byte., not of 'codepoint'"),
