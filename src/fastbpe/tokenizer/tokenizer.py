@@ -628,10 +628,11 @@ class Tokenizer(Encoder):
         """Make a stream that encodes text as it comes. All ids together equal `encode`'s for the whole text.
 
         Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. It
-        holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words of
-        most texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text after the last
-        two bytes that are adjacent in no token. It holds back all text if the split pattern is another one without
-        a scanner, or if a normalizer, an allowed special token or an added token may reach over such a place.
+        holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
+        of most texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text
+        after the last two bytes that are adjacent in no token. It holds back all text if the split pattern is
+        another one without a scanner, or if a normalizer, an allowed special token or an added token may reach
+        over such a place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
