@@ -587,7 +587,7 @@ def test_merges_of_wrong_length_or_unknown_ids_raise_format_error(tmp_path: Path
         refused(sealed(header, tables), "merge 0 does not make a token of two tokens")
     header, tables = parts(data)
     header["sections"]["merges"][1] -= 1
-    refused(sealed(header, tables), "'merges' does not hold whole merges")
+    refused(sealed(header, tables), "the size of its section 'merges' is not a multiple")
     for n_cut in (1, 4, 8):  # the end of the last token, "ab"
         header, tables = parts(data)
         header["sections"]["token_ends"][1] -= n_cut

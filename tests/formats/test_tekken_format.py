@@ -155,7 +155,7 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "true": ({"config__default_num_special_tokens": True}, "default_num_special_tokens: expected a number"),
     "negative": ({"config__default_num_special_tokens": -1}, "expected a number of tokens, found -1"),
     "too many special": ({"config__default_num_special_tokens": 10**12}, "special tokens: the limit is"),
-    "few special": ({"config__default_num_special_tokens": 2}, "3 special tokens, where"),
+    "few special": ({"config__default_num_special_tokens": 2}, "3 special tokens, but config"),
     "more than listed": ({"config__default_vocab_size": 10**9}, "vocab: 259 tokens, where"),
     "too few": ({"config__default_vocab_size": 200}, "leaves 196 for ordinary ones, and 256 are bytes"),
     "no list": ({"special_tokens": None}, "files of version 'v11' must list them"),

@@ -134,7 +134,12 @@ def test_bad_input_is_refused_and_nothing_written(tmp_path: Path) -> None:
         (tmp_path / "missing", {}, FileNotFoundError, "missing"),
         ([good, tmp_path / "cut.pieces"], {}, FormatError, r"cut\.pieces: damaged"),
         ([good, tmp_path / "gpt2.pieces"], {}, TrainingError, r"gpt2\.pieces: the pieces were counted"),
-        ([good, tmp_path / "words.pieces"], {}, TrainingError, r"words\.pieces: byte mode"),
+        (
+            [good, tmp_path / "words.pieces"],
+            {},
+            TrainingError,
+            r"words\.pieces: cannot combine counts of mode='codepoint' with counts of mode='byte'",
+        ),
         (
             [tmp_path / "words.pieces", tmp_path / "digits.pieces"],
             {},

@@ -44,7 +44,7 @@ def test_negative_limit_is_refused(tokenizers: Mapping[str, Tokenizer], n: int) 
     refused(tokenizers, f"max_tokens={n}", lambda t: t.chunk(TEXT, n))
     refused(tokenizers, "max_tokens", lambda t: t.count(TEXT, max_tokens=n))
     refused(tokenizers, f"max_tokens={n}", lambda t: t.fits(TEXT, n))
-    refused(tokenizers, "0 or more", lambda t: t.conversation().truncate_to(n))
+    refused(tokenizers, f"max_tokens={n}", lambda t: t.conversation().truncate_to(n))
 
 
 def test_zero_limit_is_refused_except_by_truncate(tokenizers: Mapping[str, Tokenizer]) -> None:

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from fastbpe.vocabularies.changes import Change, RemovalReport
     from fastbpe.vocabularies.id_map import IdMap
 
-    Array: TypeAlias = npt.NDArray[Any]
+    NumpyArray: TypeAlias = npt.NDArray[Any]
     DType: TypeAlias = npt.DTypeLike | None
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
@@ -430,8 +430,8 @@ class Tokenizer(Encoder):
     ) -> npt.NDArray[np.uint32]: ...
     @overload
     def encode_to_numpy(
-        self, text: Text, *, dtype: DType = ..., out: Array | None = ..., **options: Unpack[EncodeOptions]
-    ) -> Array: ...
+        self, text: Text, *, dtype: DType = ..., out: NumpyArray | None = ..., **options: Unpack[EncodeOptions]
+    ) -> NumpyArray: ...
 
     def encode_to_numpy(
         self,
@@ -441,11 +441,11 @@ class Tokenizer(Encoder):
         disallowed_special: Special = "all",
         num_threads: int | None = None,
         dtype: DType = None,
-        out: Array | None = None,
+        out: NumpyArray | None = None,
         dropout: float | None = None,
         seed: int | None = None,
         with_template: bool = False,
-    ) -> Array:
+    ) -> NumpyArray:
         """Encode a text into an array of shape (n_ids,), by default a new one of dtype uint32.
 
         Args:
@@ -476,9 +476,9 @@ class Tokenizer(Encoder):
         texts: Iterable[Text],
         *,
         dtype: DType = ...,
-        out: Array | None = ...,
+        out: NumpyArray | None = ...,
         **options: Unpack[EncodeOptions],
-    ) -> tuple[Array, npt.NDArray[np.int64]]: ...
+    ) -> tuple[NumpyArray, npt.NDArray[np.int64]]: ...
 
     def encode_batch_to_numpy(
         self,
@@ -488,11 +488,11 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
         dtype: DType = None,
-        out: Array | None = None,
+        out: NumpyArray | None = None,
         dropout: float | None = None,
         seed: int | None = None,
         with_template: bool = False,
-    ) -> tuple[Array, npt.NDArray[np.int64]]:
+    ) -> tuple[NumpyArray, npt.NDArray[np.int64]]:
         """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
 
         Args:

@@ -313,7 +313,7 @@ def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Pa
     good = place.read_bytes()
     manifest = json.loads(good)
     for change, message in (
-        ({"ids": 3}, r"manifest\.json: its ids is 3, and \d+ in out-00001-of-00003\.bin\.json"),
+        ({"ids": 3}, r"manifest\.json: its ids is 3, but \d+ in out-00001-of-00003\.bin\.json"),
         ({"shard": 2}, r"manifest\.json: it is of shard 2/3; rename"),
         ({"documents": "3"}, r"manifest\.json: 'documents' is '3', not int"),
         ({"outputs": [5]}, r"manifest\.json: 'outputs\[0\]' is 5, not object"),
@@ -325,7 +325,7 @@ def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Pa
     manifest["outputs"][0]["size"] += 2
     place.write_text(json.dumps(manifest))
     with pytest.raises(
-        FormatError, match=r"00001-of-00003\.bin: \d+ bytes, and \d+ in out-00001-of-00003\.bin\.man"
+        FormatError, match=r"00001-of-00003\.bin: \d+ bytes, but \d+ in out-00001-of-00003\.bin\.man"
     ):
         open_ids(three)
     place.write_bytes(good)

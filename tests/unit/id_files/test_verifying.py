@@ -172,13 +172,13 @@ def test_inputs_that_are_not_those_encoded_are_named(code_tokenizer: Tokenizer, 
     for wrong, said in (
         (
             b"x" + good[1:],
-            r"a.txt: its SHA-256 is [0-9a-f]{16}…, and [0-9a-f]{16}… in out-00000-of-00002\.bin\.man",
+            r"a.txt: its SHA-256 is [0-9a-f]{16}…, but [0-9a-f]{16}… in out-00000-of-00002\.bin\.man",
         ),
         (
             good[1:],
-            rf"a.txt: {len(good) - 1} bytes, and {len(good)} in out-00000-of-00002\.bin\.manifest\.json: it has",
+            rf"a.txt: {len(good) - 1} bytes, but {len(good)} in out-00000-of-00002\.bin\.manifest\.json: it has",
         ),
-        (None, r"a.txt: no such file, and out-00000-of-00002\.bin\.manifest\.json names it"),
+        (None, r"a.txt: no such file, but out-00000-of-00002\.bin\.manifest\.json names it"),
     ):
         (corpus / "a.txt").unlink()
         if wrong is not None:
