@@ -108,8 +108,8 @@ def test_wrong_columns_options_and_tokenizers_are_refused_before_any_task(
     for call, error, message in (
         (lambda: module.count_pieces(table, "body"), ValueError, "no column 'body'; the table has 'id', 'text'"),
         (lambda: module.count_pieces(table, 5), TypeError, "column must be a name"),
-        (lambda: module.count_pieces(table, "id"), TypeError, "column 'id' is of type .*int"),
-        (lambda: module.encode(table, "id", tokenizer), TypeError, "column 'id' is of type"),
+        (lambda: module.count_pieces(table, "id"), TypeError, "column 'id' has the type .*int"),
+        (lambda: module.encode(table, "id", tokenizer), TypeError, "column 'id' has the type"),
         (lambda: module.encode(table, "text", "gpt2"), TypeError, "use fastbpe.load"),
         (lambda: module.encode(table, "text", tokenizer, output="id"), ValueError, "output='id'"),
         (lambda: module.encode(table, "text", tokenizer, dtype="float"), (ValueError, TypeError), "float"),
@@ -121,7 +121,7 @@ def test_wrong_columns_options_and_tokenizers_are_refused_before_any_task(
             SpecError,
             "split_digits='maybe'",
         ),
-        (lambda: module.write_shards(table, "id", tokenizer, out), TypeError, "column 'id' is of type"),
+        (lambda: module.write_shards(table, "id", tokenizer, out), TypeError, "column 'id' has the type"),
         (lambda: module.write_shards(table, "text", "gpt2", out), TypeError, "use fastbpe.load"),
         (
             lambda: module.write_shards(table, "text", tokenizer, out, colour=1),
