@@ -67,6 +67,12 @@ def _load(text: str) -> Any:
         return fastbpe.load(text.encode())
 
 
+def _load_face(text: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fastbpe.FormatWarning)  # an added token may get another id
+        return face.Tokenizer.from_str(text)
+
+
 def _encode(tokenizer: Any, text: str, tokens: Sequence[str]) -> dict[str, Any]:
     ids = tokenizer.encode(text, allowed_special="all")
     traced, offsets = tokenizer.encode_with_offsets(text, allowed_special="all")
@@ -97,7 +103,7 @@ FACES = {
         _counts,
     ),
     "tokenizers": Face(
-        face.Tokenizer.from_str,
+        _load_face,
         _encode_face,
         lambda tokenizer, ids, skips: tokenizer.decode(ids, skip_special_tokens=skips),
         lambda tokenizer, text: True,
