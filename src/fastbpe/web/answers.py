@@ -45,8 +45,7 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
     """Encode a text with each tokenizer: a head in JSON, then arrays of uint32.
 
     The head's length comes first, as uint32, little-endian; spaces fill it up to a multiple of 4. For each
-    tokenizer follow its ids, then the end of each id in units of UTF-16, then the start of each, unless the head
-    says `no_gaps`: each id starts where the one before ends.
+    tokenizer follow its ids, then start and end of each id in units of UTF-16.
 
     Args:
         entries: the tokenizers.
@@ -60,11 +59,8 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
         ids, spans = entry.tokenizer.encode_with_offsets(
             text, allowed_special="all" if special else (), disallowed_special=(), unit="utf16", as_numpy=True
         )
-        starts, ends = spans[:, 0], spans[:, 1]
-        no_gaps = not len(ids) or (starts[0] == 0 and np.array_equal(starts[1:], ends[:-1]))
-        about = {"key": entry.key, "n_tokens": len(ids), "no_gaps": bool(no_gaps)}
-        head["texts"].append(about | _trust(entry.tokenizer, text))
-        arrays += [ids, ends] if no_gaps else [ids, ends, starts]
+        head["texts"].append({"key": entry.key, "n_tokens": len(ids), **_trust(entry.tokenizer, text)})
+        arrays += [ids, spans[:, 0], spans[:, 1]]
     said = json.dumps(head).encode()
     said += b" " * (-len(said) % 4)
     return b"".join([struct.pack("<I", len(said)), said, *(array.astype("<u4").tobytes() for array in arrays)])

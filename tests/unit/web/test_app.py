@@ -47,11 +47,8 @@ def unpacked(content: bytes) -> tuple[dict[str, Any], list[tuple[list[int], list
     found = []
     for one in head["texts"]:
         n = one["n_tokens"]
-        ids, ends, numbers = numbers[:n], numbers[n : 2 * n], numbers[2 * n :]
-        starts = [0, *ends][:n]
-        if not one["no_gaps"]:
-            starts, numbers = numbers[:n], numbers[n:]
-        found.append((ids, starts, ends))
+        found.append((numbers[:n], numbers[n : 2 * n], numbers[2 * n : 3 * n]))
+        numbers = numbers[3 * n :]
     assert not numbers
     return head, found
 

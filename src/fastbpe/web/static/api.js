@@ -42,14 +42,9 @@ export async function encode(keys, text, special) {
   const found = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
   let at = 4 + size;
   for (const one of found.texts) {
-    for (const name of one.no_gaps ? ["ids", "ends"] : ["ids", "ends", "starts"]) {
+    for (const name of ["ids", "starts", "ends"]) {
       one[name] = new Uint32Array(buffer, at, one.n_tokens);
       at += 4 * one.n_tokens;
-    }
-    if (one.no_gaps) {
-      const borders = new Uint32Array(one.n_tokens + 1);
-      borders.set(one.ends, 1);
-      one.starts = borders.subarray(0, one.n_tokens);
     }
   }
   return found;
