@@ -23,7 +23,7 @@ load the file. Before a file is replaced, the new one is read back and must give
 ids for every token and many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model and tokenizer.json. A
-warning says if texts whose scores tie may get other ids."""
+warning says if texts with several equally good segmentations may get other ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=PARTS,
-        help="drop a part that the format cannot store, even if this changes the ids of some texts: normalizer",
+        help="part that the format cannot store, to be left out: normalizer; some texts may get other ids",
     )
     outputs.add_arguments(parser)
 

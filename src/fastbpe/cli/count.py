@@ -25,7 +25,8 @@ status 1.
 With --messages, each FILE holds chats: a JSON array of messages, a request to a chat
 API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or one per
 line. The model's chat template is applied before counting (-m FOLDER; needs jinja2).
-gpt-oss uses harmony. For OpenAI's closed models the count is an estimate.{documents.DETAILS}"""
+gpt-oss needs no template: its format, harmony, is built in. For OpenAI's closed models
+the count is an estimate.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -16,8 +16,8 @@ Reads the shards that `fastbpe encode --shard` wrote, checks each against the ha
 in its manifest, and writes the file that a run without --shard would have written,
 byte for byte. RUN is the folder of the shards, the OUT of their encode runs, or a file
 of ids (.bin, .idx, .npy, .parquet, .arrow). Several RUNs are joined in the given order;
-they must have the same tokenizer, the same dtype, and the same tokens before and after
-each document. The extension of OUT sets the format, so a single RUN can be converted."""
+they must have the same tokenizer, the same dtype, and the same --document-start and
+--document-end. The extension of OUT sets the format, so a single RUN can be converted."""
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > a.txt; printf 'lower low\n' > b.txt

@@ -57,7 +57,7 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
 
     Raises:
         TypeError: `tokenizer` is not a Tokenizer, or there is no such option.
-        ValueError, SpecialTokenError: an option does not allow its value.
+        ValueError, SpecialTokenError: an option has an invalid value.
         FileNotFoundError: the folder of the output does not exist.
     """
     if not isinstance(tokenizer, Tokenizer):

@@ -82,7 +82,7 @@ def content_of(
         where: the file, for errors.
         wanted: its format; "": by content.
         said: "json" if its name says so.
-        packing: its packing by its name; "": by content.
+        packing: the compression that its name shows; "": it is detected from the content.
         field: field that holds the text.
     """
     can_seek = stored.seekable() if hasattr(stored, "seekable") else False

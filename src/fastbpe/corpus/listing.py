@@ -79,8 +79,8 @@ class Listing:
         if not found:
             others = f" (of {len(left_out)} files, such as {left_out[0].name})" if left_out else ""
             raise FileNotFoundError(
-                f"{folder}: no .txt, .jsonl or .parquet file in this folder{others}; name others by a pattern "
-                f"such as '{folder}/**/*.py', or say what they hold by format="
+                f"{folder}: no .txt, .jsonl or .parquet file in this folder{others}; select others with a pattern "
+                f"such as '{folder}/**/*.py', or set their format with format="
             )
         return found
 

@@ -114,7 +114,7 @@ class TableTexts:
             kind = "a parquet" if self._kind == "parquet" else "an Arrow"
             place = f", after row {self._row}" if self._row else ""
             raise FormatError(
-                f"{self._where}: not {kind} file that can be read{place}: {error}; get it again"
+                f"{self._where}: not {kind} file that can be read{place}: {error}; copy or make it again"
             ) from None
 
     # The columns, as arrays of bytes of up to _ROWS rows, with the bytes of the file up to there.
@@ -131,7 +131,9 @@ class TableTexts:
             way = self._way(file.schema_arrow)
             groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             if min(groups, default=0) < 0 or (n_rows := sum(groups)) != file.metadata.num_rows:
-                raise FormatError(f"{self._where}: damaged parquet file: its counts of rows differ; get it again")
+                raise FormatError(
+                    f"{self._where}: damaged parquet file: its counts of rows differ; copy or make it again"
+                )
             first = 0
             while first < len(groups) and self._row + groups[first] <= self._first_row:
                 self._row += groups[first]
@@ -142,7 +144,7 @@ class TableTexts:
                     yield self._bytes(batch, way), size * (self._row + batch.num_rows) // max(n_rows, 1)
                 if self._row != wanted:
                     raise FormatError(
-                        f"{self._where}: damaged parquet file: row {self._row} is missing; get it again"
+                        f"{self._where}: damaged parquet file: row {self._row} is missing; copy or make it again"
                     )
 
     def _arrow(self) -> Iterator[tuple[Any, int]]:

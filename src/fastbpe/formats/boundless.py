@@ -41,7 +41,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     try:
         lines = _Lines(bytes(data).decode().replace("\r\n", "\n").split("\n"), where)
     except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: byte {error.start} is not UTF-8; get the file again") from None
+        raise FormatError(f"{where}: byte {error.start} is not UTF-8; copy or make the file again") from None
     kind = lines.next().strip().removeprefix(MAGIC.decode())
     if kind not in _KINDS:
         lines.fail(f"kind {kind!r:.40} of model is not known; {', '.join(_KINDS)} are")
@@ -81,7 +81,9 @@ class _Lines:
     def next(self) -> str:
         """Return the next line. Raises FormatError at the end of the file."""
         if self._n == len(self._lines):
-            raise FormatError(f"{self._where}: truncated: it ends after line {self._n}; get the file again")
+            raise FormatError(
+                f"{self._where}: truncated: it ends after line {self._n}; copy or make the file again"
+            )
         self._n += 1
         return self._lines[self._n - 1]
 

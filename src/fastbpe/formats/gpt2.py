@@ -176,7 +176,7 @@ def parse(
         )
     contents = _read(vocab, merges, where)
     if not contents.token_bytes and not contents.names:
-        raise FormatError(f"{where[0]}: it holds no token; get the file again")
+        raise FormatError(f"{where[0]}: it holds no token; copy or make the file again")
     _refuse_characters(contents, named, where)
     added: Sequence[AddedToken] = ()
     kept: Mapping[str, Any] = {}

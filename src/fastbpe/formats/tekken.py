@@ -119,7 +119,7 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
     if not N_BYTES <= n <= len(listed):
         raise FormatError(
             f"{where}: vocab: {len(listed)} tokens, where config.default_vocab_size leaves {n} for ordinary ones, "
-            f"and {N_BYTES} are bytes; get the file again"
+            f"and {N_BYTES} are bytes; copy or make the file again"
         )
     tokens: list[bytes] = []
     for rank, entry in enumerate(listed[:n]):

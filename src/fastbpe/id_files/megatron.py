@@ -116,7 +116,7 @@ class DocumentStarts:
         if not 0 <= sequence < self._index.n_sequences:
             raise FormatError(
                 f"{self._index.path}: document {document} begins at sequence {sequence}, but there are "
-                f"{self._index.n_sequences} sequences; get the file again"
+                f"{self._index.n_sequences} sequences; copy or make the file again"
             )
         return _at(self._starts, sequence) // self._index.unit
 
@@ -167,7 +167,8 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
             sizes = (at_ends + 8 * n_ends, at_ends + 8 * n_ends + n)
         if n < 0 or n_sizes != n or size != id_bytes[dtype] or n_ends < 1 or file_bytes not in sizes:
             raise FormatError(
-                f"{path}: {file_bytes} bytes do not fit {n} sequences and {n_ends - 1} documents; get it again"
+                f"{path}: {file_bytes} bytes do not fit {n} sequences and {n_ends - 1} documents; "
+                "copy or make it again"
             )
         file.seek(at_ends)
         first = _number(file)
@@ -182,7 +183,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
     if (first, last, end) != (0, n, n_bytes):
         raise FormatError(
             f"{path}: documents of sequences {first} to {last} of {n}, which end at byte {end}, do not fit "
-            f"{path.with_suffix('.bin').name} of {n_bytes} bytes; get both again"
+            f"{path.with_suffix('.bin').name} of {n_bytes} bytes; copy or make both files again"
         )
     return index
 

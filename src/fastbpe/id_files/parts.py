@@ -378,7 +378,8 @@ def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     named = shard_of(path)
     if named is not None and named[1:] != (manifest["shard"], manifest["shards"]):
         raise FormatError(
-            f"{place}: it is of shard {manifest['shard']}/{manifest['shards']}; rename the files back"
+            f"{place}: it describes shard {manifest['shard']}/{manifest['shards']}, but its name says "
+            f"{named[1]}/{named[2]}; rename the files back"
         )
     return manifest
 

@@ -45,7 +45,7 @@ class EachToken(Step):
     knows_last: bool = False
 
     def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
-        """Change tokens as if each were the first (or not), and the last (or not)."""
+        """Change each token on its own. first, last: treat each as the first, or last, of a list."""
         raise NotImplementedError
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:

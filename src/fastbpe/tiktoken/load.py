@@ -44,8 +44,8 @@ def check_hash(data: bytes, expected_hash: str) -> bool:
 def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     """Read a file through tiktoken's cache.
 
-    The cache is the folder that TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR names; "" means no cache; without
-    either it is data-gym-cache in the folder for temporary files. A file's name there is the SHA-1 of its URL. It
+    The cache is the folder in TIKTOKEN_CACHE_DIR, or else in DATA_GYM_CACHE_DIR ("": no cache). If neither is set,
+    it is data-gym-cache in the folder for temporary files. A file's name there is the SHA-1 of its URL. It
     is written whole or not at all, even if several processes write. If the cache cannot be written, a warning says
     so. A published file is also looked for where `fastbpe.load` finds it by name: in FASTBPE_VOCAB_DIR and in the
     cache that `fastbpe fetch` fills.

@@ -49,7 +49,9 @@ def _is_array(part: object) -> bool:
 def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
     for name, view in (("ids", ids), ("offsets", offsets)):
         if view.ndim != 1 or (len(view) and view.format.lstrip("@=<>!") not in _INTEGERS):
-            raise TypeError(f"{name} must be integers in one dimension: got format {view.format!r}")
+            raise TypeError(
+                f"{name} must be integers in one dimension: got {view.ndim} dimensions of format {view.format!r}"
+            )
     places = _native(offsets).tolist()
     for i, (start, end) in enumerate(pairwise(places)):
         if start > end:

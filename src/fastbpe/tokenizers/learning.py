@@ -218,7 +218,7 @@ class _Word:
     def merge(self, pair: tuple[int, int], made: int, limit: int) -> list[tuple[tuple[int, int], int]]:
         """Merge all places of a pair, from left to right, and return the changes of the counts of pairs.
 
-        limit: characters from which a token of the new one and a neighbour is not counted.
+        limit: a pair of the new token and a neighbour counts only if it has fewer characters.
         """
         changes: list[tuple[tuple[int, int], int]] = []
         ids, lengths, i = self.ids, self.lengths, 0

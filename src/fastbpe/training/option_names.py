@@ -53,7 +53,7 @@ def check_names(mode: str, options: Iterable[str]) -> None:
         if other := next((other for other in _MODES if name in of_modes[other]), None):
             near = f"it is available only with mode={other!r}"
             if name == "special_tokens" and mode in ("codepoint", "unigram"):
-                near += " (here: control_symbols, user_defined_symbols)"
+                near += "; use control_symbols= or user_defined_symbols= here"
         else:
             alike = {*of_mode, *RunKeywords.__annotations__, "vocab_size", "mode", "base", "base_special", "roles"}
             matches = (

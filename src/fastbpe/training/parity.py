@@ -33,7 +33,7 @@ class Parity:
             `train`.
         ratio: dict – language → float above 0, for all languages; instead of dev. The language whose training text
             shrank the least needs a merge: its bytes by its tokens, divided by this number. Only the ratio of the
-            numbers matters. A good number is the length in bytes of one text in that language.
+            numbers matters. A good number is the length in bytes of the same text in that language.
             Without dev and ratio, the training text with the most tokens needs a merge.
         window: int – of the last `window` merges no language gets more than alpha / number of languages, as
             long as another has pairs left. None: no limit.

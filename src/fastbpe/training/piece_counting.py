@@ -123,7 +123,7 @@ def count_pieces(
 
         if pattern != DEFAULT_PATTERN or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"
-            others = " (here: control_symbols, user_defined_symbols)" if special_tokens else ""
+            others = "; use control_symbols= or user_defined_symbols= here" if special_tokens else ""
             raise OptionError(f"{name!r} is available only with mode='byte'{others}")
         if superwords is not None:
             raise OptionError("'superwords' is available only with mode='byte'")

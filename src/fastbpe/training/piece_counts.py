@@ -520,7 +520,7 @@ def _parse(data: Any, where: str) -> PieceCounts:
     table = PieceCounter(Splitter())
     problem = add_tables(table, counted.pieces, counted.lengths, counted.counts)
     if problem:
-        raise FormatError(f"{where}: {problem}; get it again")
+        raise FormatError(f"{where}: {problem}; copy or make it again")
     table.finish()
     words = None
     if counted.words is not None:

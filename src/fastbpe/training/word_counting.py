@@ -48,7 +48,7 @@ def count_words_of(
         reporter: gets the phase "counting".
 
     Raises:
-        OptionError: counting does not have an option, or the option would change the base.
+        OptionError: an option does not apply to counting, or would change the base.
         SpecError: an option has an invalid value.
         TrainingError: the base is of another mode, or the counts would not tell what a unigram model learns.
     """

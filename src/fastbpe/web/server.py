@@ -44,7 +44,7 @@ class WebServer:
     ) -> None:
         named = [*tokenizers] or [("bytes", Tokenizer.from_merges([], pattern=None))]
         self._socket = socket.create_server((LOOPBACK, port))
-        # Connections inherit it. Without it the body of an answer waits 40 ms for the receipt of its headers.
+        # Connections inherit it. Without it the body of an answer waits until its headers are received.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{LOOPBACK}:{self.port}/"

@@ -113,7 +113,7 @@ def changed(path: Path, at: int, data: bytes) -> None:
         (lambda idx: changed(idx, len(idx.read_bytes()) - 8, b"\x05"), r"documents of sequences 0 to 5 of 6"),
         (
             lambda idx: idx.with_suffix(".bin").write_bytes(b"ab"),
-            r"do not fit theirs\.bin of 2 bytes; get both again",
+            r"do not fit theirs\.bin of 2 bytes; copy or make both files again",
         ),
         (lambda idx: idx.write_bytes(b"MMIDIDX\0\0"), r"a Megatron index of version 0"),
     ],

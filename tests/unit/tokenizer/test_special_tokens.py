@@ -323,7 +323,7 @@ def test_invalid_list_of_special_tokens_is_refused(names: list[Any], message: st
 
 @pytest.mark.parametrize("wrong", [{"<x>"}, "<x>", 5, None])
 def test_special_tokens_without_order_raise_type_error(tokenizer: Tokenizer, wrong: Any) -> None:
-    message = f"special_tokens must be a list of texts, or texts with their ids, not {type(wrong).__name__}"
+    message = f"a list of texts or AddedTokens, or a dict of texts to ids, not {type(wrong).__name__}"
     with pytest.raises(TypeError, match=message):
         tokenizer.with_special_tokens(wrong)
 

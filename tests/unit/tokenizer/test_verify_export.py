@@ -108,7 +108,7 @@ def test_export_difference_names_text_and_ids_and_keeps_the_target(
     target.write_text("before")
     break_writer(monkeypatch, "huggingface", lambda made: made["model"]["merges"].pop(1))
     said = (
-        r"ids would change: the text 'aabcd' is \[97, 257\], read back from what is written as huggingface it "
+        r"ids would change: the text 'aabcd' is \[97, 257\], read back from the new huggingface file it "
         r"is \[97, 258, 100\]; the first that differs is b'abcd' \(257\), which becomes b'abc' \(258\); nothing "
         "is written: export it as native"
     )
@@ -123,7 +123,7 @@ def test_export_difference_names_text_and_ids_and_keeps_the_target(
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a token": (
         lambda made: made["model"]["vocab"].update({"bc": 258, "abc": 256}),
-        r"the token 256, b'bc', would be b'abc', read back from what is written as huggingface; noth",
+        r"the token 256, b'bc', would be b'abc', read back from the new huggingface file; noth",
     ),
     "no special token": (
         lambda made: made["added_tokens"].clear(),
@@ -161,9 +161,7 @@ def test_code_point_exports_are_compared(tmp_path: Path, monkeypatch: pytest.Mon
     assert other.mode == "codepoint"
     written = model_file.dump(other._family.own)
     monkeypatch.setattr("fastbpe.formats.sentencepiece.model_file.dump", lambda model: written)
-    with pytest.raises(
-        FormatError, match=r"ids would change: the text .* read back from what is written as sentence"
-    ):
+    with pytest.raises(FormatError, match=r"ids would change: the text .* read back from the new sentence"):
         tokenizer.export(tmp_path / "b.model", format="sentencepiece")
     assert not (tmp_path / "b.model").exists()
 
@@ -180,9 +178,7 @@ def test_verify_text_is_compared_with_the_original_library(
         "fastbpe.tokenizer.export.original_libraries._tokenizers",
         lambda text: fastbpe.tokenizer.export.original_libraries.Owner("tokenizers", lambda line: [1]),
     )
-    with pytest.raises(
-        FormatError, match=r"'abcd abcdx bc\\n' is .*in tokenizers, from what is written as hugg.*\[1\]"
-    ):
+    with pytest.raises(FormatError, match=r"'abcd abcdx bc\\n' is .*in tokenizers, from the new hugg.*\[1\]"):
         small_tokenizer().export(tmp_path / "y", format="huggingface", verify_text=text)
     assert not (tmp_path / "y").exists()
 

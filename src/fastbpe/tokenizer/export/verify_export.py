@@ -135,7 +135,7 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
     """
     again = read_back(tokenizer, files, format)
     one = tokenizer._remake()  # without a cache, which the probe would fill
-    where = f"read back from what is written as {format}"
+    where = f"read back from the new {format} file"
     lines = () if text is None else text.splitlines(keepends=True)
     excused = Excused(unigram_sums.between(one, again))
     max_ordinary = _NATIVE_TEXTS if format == "native" else None
@@ -150,7 +150,7 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
         for line in lines:
             difference = Difference(line, one.encode_ordinary(line), owner.encode(line))
             if difference.expected != difference.found and not excused.excuses(difference):
-                where = f"in {owner.name}, from what is written as {format}"
+                where = f"in {owner.name}, from the new {format} file"
                 raise FormatError(f"{describe(one, difference, where)}; {_WAY_OUT}")
     return done._replace(owner=None if owner is None else owner.name)
 

@@ -139,7 +139,11 @@ def check_merges(model: CodePointModel) -> None:
     merges = memoryview(model.merges).cast("B").cast("I")
     bad = merges_as_scores.first_bad(model.piece_bytes, model.piece_ends, merges)
     if bad == -1:
-        raise VocabularyError(f"piece_ends does not cut {len(model.piece_bytes)} bytes into pieces")
+        raise VocabularyError(
+            f"piece_ends must be uint32s that do not fall, and are at most {len(model.piece_bytes)}, the length "
+            "of piece_bytes"
+        )
+
     if bad is not None:
         raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
 

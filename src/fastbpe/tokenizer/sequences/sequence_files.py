@@ -154,7 +154,9 @@ def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        raise FormatError(f"{path}: not a {path.suffix} file that can be read: {error}; get it again") from None
+        raise FormatError(
+            f"{path}: not a {path.suffix} file that can be read: {error}; copy or make it again"
+        ) from None
 
 
 def _arrow(path: Path) -> Any:

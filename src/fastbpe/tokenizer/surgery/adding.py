@@ -96,7 +96,8 @@ def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
         ]
     else:
         raise TypeError(
-            f"{argument} must be a list of texts, or texts with their ids, not {type(tokens).__name__}"
+            f"{argument} must be a list of texts or AddedTokens, or a dict of texts to ids, "
+            f"not {type(tokens).__name__}"
         )
     check_names([token.content for token in listed])
     for token in listed:

@@ -23,7 +23,7 @@ class ByteJoining:
 
     Args:
         a, b: the tokenizers.
-        make: makes a tokenizer like a of a model.
+        make: makes a tokenizer of a model, otherwise like `a`.
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:

@@ -53,7 +53,7 @@ class PieceRemoval:
 
     @cached_property
     def special(self) -> set[int]:
-        """Ids of pieces that are not normal, and of pieces that alone spell a character.
+        """Ids of pieces that are not normal, and of pieces with a character that no other piece spells.
 
         Unused pieces are among them: merging passes through them, though no text has their ids.
         """
@@ -111,7 +111,7 @@ class PieceRemoval:
 
 
 def _check_covered(model: CodePointModel, gone: Collection[int]) -> None:
-    """Raise VocabularyError if a piece goes that alone spells a character."""
+    """Raise VocabularyError if a piece goes that has a character no other piece spells."""
     bad = next((i for i in uncovered(model) if i in gone), None)
     if bad is not None:
         raise VocabularyError(
