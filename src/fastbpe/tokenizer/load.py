@@ -10,7 +10,8 @@ from fastbpe.errors import FormatError, PatternError, SpecialTokenError, Vocabul
 from fastbpe.formats import detect, sequences, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PATTERNS, PatternLike
-from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Tokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.tokenizer.tokenizer_base import CACHE_BYTES
 
 if TYPE_CHECKING:
     from fastbpe.known_vocabularies import KnownVocabulary

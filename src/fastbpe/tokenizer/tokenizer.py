@@ -1,7 +1,7 @@
 """Tokenizer: text to ids and back with one vocabulary. All its public methods are in this file.
 
-`families` knows what differs between vocabularies of bytes, characters and code points. Modules beside this one
-hold the longer work, as functions. The compiled core encodes and decodes.
+`tokenizer_base` has its private part. `families` knows what differs between vocabularies of bytes, characters and
+code points. Other modules of this folder hold the longer work, as functions. The compiled core encodes and decodes.
 
 Methods that are marked `@_compiled` are declarations: signature and help for readers, editors and `help()`. Their
 compiled code takes the place of their bodies, because a Python frame would cost as much as a short text does.
@@ -18,8 +18,6 @@ from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
-from fastbpe._utils.batches import items_in
-from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import (
     Boundary,
     ChunkOptions,
@@ -39,18 +37,17 @@ from fastbpe._utils.choices import (
     UnknownIds,
 )
 from fastbpe._utils.optional_imports import require_numpy
-from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
+from fastbpe.model import AddedToken, Buffer
 from fastbpe.patterns import Pattern, PatternLike
 from fastbpe.tokenizer import flat_ids, numpy_output, own_tokens, plain_models
-from fastbpe.tokenizer.families.make import family_of
 from fastbpe.tokenizer.surgery import adding
+from fastbpe.tokenizer.tokenizer_base import CACHE_BYTES, TokenizerBase
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from typing_extensions import Self, Unpack
 
-    from fastbpe._core.decode.decoder import Decoder
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.encode_files import FilesSummary
@@ -58,21 +55,15 @@ if TYPE_CHECKING:
     from fastbpe.corpus.sources import Source
     from fastbpe.tokenizer.cutting.truncation import Chunk
     from fastbpe.tokenizer.export.verify_export import Verification
-    from fastbpe.tokenizer.families.family import Decoding, SortedTokens
-    from fastbpe.tokenizer.families.merged_tokens import MergedTokens
     from fastbpe.tokenizer.shown.explaining import Explanation
     from fastbpe.tokenizer.streams.conversation import Conversation
     from fastbpe.tokenizer.streams.interval_counts import IntervalCounter
-    from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.streams.stream_encoder import StreamEncoder
-    from fastbpe.tokenizer.surgery.removing import Remover
     from fastbpe.vocabularies.changes import Change, RemovalReport
     from fastbpe.vocabularies.id_map import IdMap
 
     NumpyArray: TypeAlias = npt.NDArray[Any]
     DType: TypeAlias = npt.DTypeLike | None
-
-CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
 Text = str | bytes
 Span = tuple[int, int]  # (start, end)
@@ -90,7 +81,7 @@ def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
     return bind
 
 
-class Tokenizer(Encoder):
+class Tokenizer(TokenizerBase):
     """BPE tokenizer. Made by `train`, `load`, `Tokenizer.from_ranks` or `Tokenizer.from_merges`.
 
     A tokenizer never changes, so threads may share it. It can be pickled. It equals, and hashes like, any other
@@ -117,7 +108,7 @@ class Tokenizer(Encoder):
     examine    `explain` `is_lossless` `pieces` `completions`
     tokens     `token_to_id` `id_to_token` `vocab` `vocab_size` `n_vocab` `merges` `special_tokens` `added_tokens`
                `roles` `bos_token_id` `eos_token_id` `pad_token_id` `unk_token_id` `template` `id_map`
-    origin     `name` `mode` `pattern` `training_report` `training_options` `fingerprint`
+    origin     `name` `mode` `model_type` `pattern` `training_report` `training_options` `fingerprint`
     files      `save` `export` `encode_files`
     ========== ==================================================================================================
 
@@ -130,16 +121,6 @@ class Tokenizer(Encoder):
     """
 
     # Making a tokenizer
-
-    def __init__(self, model: Model | CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
-        """Make a tokenizer of a model. Use `load`, `train` or one of the `from_` methods instead."""
-        self._cache_bytes = integer("cache_bytes", cache_bytes)
-        if self._cache_bytes < 0:
-            raise ValueError(f"cache_bytes={self._cache_bytes}: must be the bytes for piece caches, at least 0")
-        self._family = family_of(model)
-        self._special = self._family.special
-        if not self._family.is_lazy:
-            self._prepare()
 
     @classmethod
     def from_ranks(
@@ -1183,7 +1164,7 @@ class Tokenizer(Encoder):
         >>> Tokenizer.from_merges([], pattern=None).template
         ([], [])
         """
-        return own_tokens.split_template(self._family.templates)
+        return self._template_ids()
 
     # Origin and rules
 
@@ -1501,108 +1482,8 @@ class Tokenizer(Encoder):
         named, has_roles = self if roles is None else self._with_roles(roles), roles is not None
         return export(path, named, format, verify=verify, verify_text=verify_text, drop=drop, has_roles=has_roles)
 
-    # Being a value
-
     def __reduce__(self) -> tuple[Callable[[bytes], Tokenizer], tuple[bytes]]:
         return _unpickle, (self._family.state(),)
-
-    def __copy__(self) -> Tokenizer:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tokenizer):
-            return NotImplemented
-        return self is other or self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
-
-    def __repr__(self) -> str:
-        name = f"{self.name!r}, " if self.name else ""
-        return (
-            f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
-            f"special), {self._family.splitting()}, {self.fingerprint[:12]}>"
-        )
-
-    # Parts that methods share
-
-    def _prepare(self) -> None:
-        self._family.prepare(self, self._cache_bytes)
-
-    def _spelled_out(self) -> dict[int, list[int]]:
-        return self._family.spelled_out()
-
-    def _template_ids(self) -> tuple[list[int], list[int]]:
-        return self.template
-
-    def _finding_in_all(
-        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special
-    ) -> tuple[Encoder, Iterable[Text]]:
-        """Give an encoder that finds the allowed special tokens in any text, and the texts, which are checked."""
-        if not allowed_special and not disallowed_special:
-            return self._finding((), allowed_special, disallowed_special), texts
-        listed = list(items_in(texts))
-        return self._finding(listed, allowed_special, disallowed_special), listed
-
-    @cached_property
-    def _decoding(self) -> Decoding:
-        return self._family.decoding(skips=False)
-
-    @cached_property
-    def _skipping(self) -> Decoding:
-        """Decoding that leaves special tokens out."""
-        return self._family.decoding(skips=True)
-
-    @cached_property
-    def _names(self) -> Decoder:
-        return self._family.names
-
-    @cached_property
-    def _find(self) -> Callable[[bytes | str], int | None]:
-        return self._family.find
-
-    @cached_property
-    def _roles(self) -> Mapping[str, int | None]:
-        """Id of each of own_tokens.ROLES."""
-        named, special = self._family.named_roles(), self._special.ids
-        return own_tokens.find_roles(named, self.template, special, self.token_to_id)
-
-    @cached_property
-    def _pair_cuts(self) -> PairCuts | None:
-        """Cuts of texts that the vocabulary allows; None if no cuts are known."""
-        return self._family.pair_cuts(self)
-
-    @cached_property
-    def _sorted_tokens(self) -> SortedTokens:
-        return self._family.sorted_tokens()
-
-    @cached_property
-    def _merged_tokens(self) -> MergedTokens:
-        return self._family.merged_tokens(self)
-
-    def _new_tokens(self, tokens: adding.Tokens, argument: str, *, special: bool) -> list[AddedToken]:
-        """List the tokens that the tokenizer does not have yet."""
-        family = self._family
-        known = family.known_tokens()
-        return adding.new_tokens(tokens, argument, known, family.ordinary, family.n_ids, special=special)
-
-    def _remover(self) -> Remover[Self]:
-        """Make the object that makes tokenizers with fewer tokens."""
-        from fastbpe.tokenizer.surgery.removing import Remover  # here: few programs need it
-
-        return Remover(self._family.removal(self), self._of)
-
-    def _of(self, model: Model | CodePointModel) -> Self:
-        """Make a tokenizer of another model."""
-        return type(self)(model, cache_bytes=self._cache_bytes)
-
-    # For `export`: see `Exportable`
-
-    def _remake(self, model: Model | CodePointModel | None = None) -> Tokenizer:
-        return Tokenizer(self._family.model if model is None else model, cache_bytes=0)
 
 
 def _unpickle(state: bytes) -> Tokenizer:
