@@ -1,7 +1,8 @@
 """Tokenizer: text to ids and back with one vocabulary. All its public methods are in this file.
 
 `tokenizer_base` has its private part. `families` knows what differs between vocabularies of bytes, characters and
-code points. Other modules of this folder hold the longer work, as functions. The compiled core encodes and decodes.
+code points. Other modules of this folder hold the longer work, as functions. The compiled
+core encodes and decodes.
 
 Methods that are marked `@_compiled` are declarations: signature and help for readers, editors and `help()`. Their
 compiled code takes the place of their bodies, because a Python frame would cost as much as a short text does.
