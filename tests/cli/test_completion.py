@@ -77,12 +77,11 @@ def test_fish_offers_commands_flags_and_values(script, line, wanted, unwanted) -
 @pytest.mark.parametrize(("line", "wanted"), [case[:2] for case in CASES])
 def test_zsh_offers_commands_flags_and_values(script, line, wanted, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\x08|\x07", " ", keys_in_zsh(script, f"{line}\t\t"))
-    assert wanted <= {*shown.split()}
+    assert wanted <= {*keys_in_zsh(script, f"{line}\t\t", wanted).split()}
 
 
-def keys_in_zsh(script: Path, keys: str) -> str:
-    """Return what an interactive zsh with the script shows after some keys."""
+def keys_in_zsh(script: Path, keys: str, wanted: set[str]) -> str:
+    """Return what an interactive zsh with the script shows after some keys, without codes of the terminal."""
     pty = pytest.importorskip("pty")
     pid, terminal = pty.fork()
     if pid == 0:
@@ -90,24 +89,23 @@ def keys_in_zsh(script: Path, keys: str) -> str:
     try:
         setup = f"autoload -Uz compinit; compinit -u -D; source {script}; LISTMAX=9999"
         os.write(terminal, f"stty columns 200 rows 500; {setup}; print RE''ADY\n".encode())
-        assert "READY" in read_until_quiet(terminal, "READY")
+        assert "READY" in read_until(terminal, {"READY"})
         os.write(terminal, keys.encode())
-        return read_until_quiet(terminal, "\x1b[J")
+        return read_until(terminal, wanted)
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(terminal)
 
 
-def read_until_quiet(terminal: int, mark: str) -> str:
-    """Read until a mark was there, and then nothing more for a while."""
-    shown, end = b"", time.monotonic() + 30
-    while time.monotonic() < end:
+def read_until(terminal: int, words: set[str]) -> str:
+    """Read until the words have been shown, at most for 30 seconds."""
+    read, shown, end = b"", "", time.monotonic() + 30
+    while not words <= {*shown.split()} and time.monotonic() < end:
         if select.select([terminal], [], [], 0.5)[0]:
-            shown += os.read(terminal, 1 << 16)
-        elif mark.encode() in shown:
-            break
-    return shown.decode(errors="replace")
+            read += os.read(terminal, 1 << 16)
+            shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\x08|\x07", " ", read.decode(errors="replace"))
+    return shown
 
 
 @pytest.mark.parametrize("shell", SHELLS)
