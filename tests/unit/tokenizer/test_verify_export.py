@@ -18,8 +18,8 @@ from fastbpe.formats import gpt2
 from fastbpe.formats.atomic_files import write_folder
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.tokenizer.export import export, verify_export
-from helpers.shared_data import BYTES, published
 from helpers.segmented_models import tokenizer_json
+from helpers.shared_data import BYTES, published
 
 OUT_OF_ORDER_RANKS = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
 UNMADE = BYTES | {b"xy": 256, b"zxyx": 257}
