@@ -251,8 +251,12 @@ _ATOMS = r"""
 \x{1F600} ^ $ \A \z \Z \b \B . a s t ' é 😀 { } ] - (?=a) (?!\s) (?<=a) (?<!\s) (?>a+) (?:a|b) (a|\s) (?<x>a)
 [a-z] [^a-z] [\w'] [^\s\w] [\W\d] [\w] [^\w] [\W] [[\w]a] [a-z&&[^aeiou]] [^a[b]] [\p{Lu}\p{M}] [\d-z] [-a] [a-]
 (?i:s) (?i:'s) (?i:é) (?i:[’é]) (?i:[^É]) (?i:[sk]) (?i:[^s]) (?i:k) (?i:[a-z]+) (?i:[\s\d])
-(?m:.) (?-i:a) (?:\s|$) (?:^|\s)
+(?m:.) (?-i:a) (?:\s|$) (?:^|\s) [[:space:]] [^[:alpha:]] [[:punct:]_-] [[:^word:]a] [:alpha:] [[:alnum:]&&[a-f]]
 """
+POSIX_CLASSES = (
+    *("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space"),
+    *("upper", "word", "xdigit"),
+)
 ATOMS = [*_ATOMS.split(), " ", "\n"]
 COUNTS = [
     "",
@@ -302,6 +306,17 @@ def test_random_patterns_match_as_in_tokenizers() -> None:
             found = [data[start:end].decode() for start, end in ours.pieces(text)]
             expected = [piece for piece, _ in theirs.pre_tokenize_str(text)]
             assert found == expected, f"seed {SEED}: {pattern!r} on {text!r}"
+
+
+@pytest.mark.parametrize("form", ["[[:{}:]]", "[^[:{}:]]", "[[:^{}:]]"])
+def test_posix_classes_have_the_members_of_tokenizers(form: str) -> None:
+    text = "".join(map(chr, itertools.chain(range(0xD800), range(0xE000, 0x110000))))
+    for name in POSIX_CLASSES:
+        pattern = form.format(name)
+        ours = make_splitter(from_oniguruma(pattern) + "+", drop_unmatched=True)
+        data = text.encode()
+        theirs = peers.Split(tokenizers.Regex(pattern + "+"), "removed", True).pre_tokenize_str(text)
+        assert [data[a:b].decode() for a, b in ours.pieces(data)] == [piece for piece, _ in theirs], name
 
 
 @pytest.mark.parametrize("form", ["(?i:{})", "(?i:[{}])", "(?i:[^{}])", "(?i:s{}t)", "(?i:[a{}]+)"])

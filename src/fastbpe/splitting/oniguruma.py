@@ -6,12 +6,13 @@ The two syntaxes are mostly the same. These parts look alike but differ in meani
   of the text;
 - `\Z` matches at the end, or before one last line feed;
 - `\w` (and so `\b`) does not include U+200C and U+200D; outside of brackets it includes ² ³ ¹ ¼ ½ ¾;
+- `[[:alpha:]]` and the like are classes of Unicode, not of ASCII;
 - the flag that lets `.` match a line feed is m.
 
 Parts without a translation, and some that are too rare to translate, raise PatternError: `{1,3}+` (in Ruby's
-syntax a repetition of the repetition), `{2}?` (an optional repetition), `[[:alpha:]]`, `--` within brackets,
-back-references; and, where case is ignored, classes of letters, and what matches a ligature, ß or the like, which
-are several letters in another case.
+syntax a repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references; and,
+where case is ignored, classes of letters, and what matches a ligature, ß or the like, which are several letters in
+another case.
 """
 
 from __future__ import annotations
@@ -36,9 +37,27 @@ _ESCAPES = {
     "Z": _LAST_LINE_END,
     **{letter: f"\\{letter}" for letter in ("s", "S", "d", "D", "h", "H", "r", "n", "t", "f", "v", "a", "A", "z")},
 }
+#: Names of POSIX classes → their members.
+_POSIX = {
+    "alnum": r"\p{Alphabetic}\p{Nd}",
+    "alpha": r"\p{Alphabetic}",
+    "ascii": r"\x{0}-\x{7F}",
+    "blank": r"\p{Zs}\t",
+    "cntrl": r"\p{Cc}",
+    "digit": r"\p{Nd}",
+    "graph": r"[^\s\p{Cc}\p{Cn}]",
+    "lower": r"\p{Lowercase}",
+    "print": r"[^\p{Cc}\p{Cn}\p{Zl}\p{Zp}]",
+    "punct": r"\p{P}\p{S}",
+    "space": r"\s",
+    "upper": r"\p{Uppercase}",
+    "word": _WORD_MEMBERS,
+    "xdigit": "0-9A-Fa-f",
+}
 _OUTSIDE_BRACKETS_ONLY = "bBZAz"
 _CODE_POINT = re.compile(r"\\(?:x\{([0-9A-Fa-f]{1,8})\}|x([0-7][0-9A-Fa-f])|u([0-9A-Fa-f]{4}))")
 _PROPERTY = re.compile(r"\\[pP]\{\^?([A-Za-z][A-Za-z_ ]*)\}")
+_POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
 _COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")
 _GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<[A-Za-z_][A-Za-z0-9_]*>|([im]*)(?:-([im]*))?([:)])))?")
 _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
@@ -174,8 +193,8 @@ class _Translation:
             pair = self.pattern[self.at : self.at + 2]
             if character == "\\":
                 self.escape(in_brackets=True)
-            elif pair == "[:":
-                self.refuse("[:name:] is a class of ASCII here but not in tokenizers", r"write \p{...}")
+            elif pair == "[:" and depth:
+                self.posix_class()
             elif character == "[":
                 opening = "[^" if pair == "[^" else "["
                 self.give(opening, opening)
@@ -193,6 +212,17 @@ class _Translation:
                 self.refuse(f"{character!r} where case is ignored", "take it out of the (?i:...)")
             else:
                 self.give(character, character)
+
+    def posix_class(self) -> None:
+        """Translate `[:alpha:]` or `[:^alpha:]`."""
+        found = _POSIX_CLASS.match(self.pattern, self.at)
+        if found is None or found[2] not in _POSIX:
+            self.refuse("'[:' begins no class of a known name", f"known are {', '.join(_POSIX)}")
+        if self.ignore_case[-1]:
+            self.refuse(f"{found[0]} where case is ignored", "take it out of the (?i:...)")
+        if self.pattern[found.end() :].startswith("-") and not self.pattern.startswith("-]", found.end()):
+            self.refuse(f"{found[0]} is no end of a range", r"write \- for the character")
+        self.give(found[0], f"[{found[1]}{_POSIX[found[2]]}]")
 
     def stands_alone(self) -> bool:
         """Tell whether the next character folds alone, and is no end of a range."""

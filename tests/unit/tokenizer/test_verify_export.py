@@ -18,6 +18,7 @@ from fastbpe.formats import gpt2
 from fastbpe.formats.atomic_files import write_folder
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.tokenizer.export import export, verify_export
+from helpers.segmented_models import tokenizer_json
 from helpers.shared_data import BYTES, published
 
 OUT_OF_ORDER_RANKS = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
@@ -271,3 +272,18 @@ def test_special_tokens_in_the_vocabulary_do_not_match_plain_text(tmp_path: Path
     assert peer.encode("<s>").ids == tokenizer.encode("<s>", allowed_special="all") == [270]
     peer.encode_special_tokens = True
     assert peer.encode("<s>").ids == tokenizer.encode_ordinary("<s>") == [60, 115, 62]
+
+
+def test_texts_without_ids_do_not_keep_a_model_from_being_saved(tmp_path: Path) -> None:
+    """A unigram model without an unknown token has no ids for most texts of the probe."""
+    made = {"type": "Unigram", "unk_id": None, "vocab": [["a", -1.0], ["b", -2.0]], "byte_fallback": False}
+    tokenizer = fastbpe.load(tokenizer_json(made))
+    for name in ("x.fbpe", "x.json"):
+        tokenizer.export(tmp_path / name)
+        again = fastbpe.load(tmp_path / name)
+        assert again.encode("abba") == tokenizer.encode("abba") == [0, 1, 1, 0]
+        with pytest.raises(fastbpe.VocabularyError, match="has no token"):
+            again.encode("c")
+    other = fastbpe.load(tokenizer_json({**made, "unk_id": 1}))
+    with pytest.raises(fastbpe.VocabularyError, match="has no token"):
+        verify_export.differ(tokenizer._remake(), other._remake())

@@ -14,7 +14,7 @@ from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import fields_repr
-from fastbpe.errors import FastbpeError, FormatError
+from fastbpe.errors import FastbpeError, FormatError, VocabularyError
 from fastbpe.formats import detect, gpt2
 from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import Pattern, resolve_pattern
@@ -227,17 +227,34 @@ def compare(
     n, remaining = 0, iter(texts)
     while batch := [*islice(remaining, _BATCH_TEXTS)]:
         n += len(batch)
-        expected = one._encode_to_array(batch, allowed, (), None)
-        found = other._encode_to_array(batch, allowed, (), None)
-        if all(memoryview(a) == memoryview(b) for a, b in zip(expected, found, strict=True)):
-            continue
+        try:
+            expected = one._encode_to_array(batch, allowed, (), None)
+            found = other._encode_to_array(batch, allowed, (), None)
+        except VocabularyError:  # some text has a character without a token
+            pass
+        else:
+            if all(memoryview(a) == memoryview(b) for a, b in zip(expected, found, strict=True)):
+                continue
         for text in batch:
+            if _refuse_both(one, other, text, allowed):
+                continue
             ids = [each.encode(text, allowed_special=allowed, disallowed_special=()) for each in (one, other)]
             if ids[0] != ids[1]:
                 difference = Difference(text, *ids)
                 if excused is None or not excused(difference):
                     return n, difference
     return n, None
+
+
+def _refuse_both(one: Exportable, other: Exportable, text: str, allowed: frozenset[str] | str) -> bool:
+    """Tell whether both tokenizers lack a token for a character of the text."""
+    for each in (one, other):
+        try:
+            each.encode(text, allowed_special=allowed, disallowed_special=())
+        except VocabularyError:
+            continue
+        return False
+    return True
 
 
 def differ(one: Exportable, other: Exportable) -> Difference | None:
