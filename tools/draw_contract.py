@@ -105,21 +105,15 @@ ROWS: dict[str, list[Row]] = {
     ],
     "fastbpe": [
         Row(
-            "train count_pieces", RELEASES, "the source; merges", "distinct pieces; counts up to max_memory_bytes"
-        ),
-        Row("aencode aencode_batch", RELEASES, LINEAR, RESULT),
-        Row("align show", TURNS, LINEAR, RESULT),
-        Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT),
-        Row("load", FILES, "the file", "pages of the file; the vocabulary"),
-        Row("merge_vocabularies", TURNS, "both vocabularies", RESULT),
-        Row("changed_texts", TURNS, "the source", "the texts that change"),
-        Row("vocabulary_report", RELEASES, "the vocabulary; the source", RESULT),
-        Row("write_shard merge_shards", RELEASES, "the texts or the files", CORPUS),
-        Row("open_ids", FILES, "the number of files", "pages of the files", ", for the returned object, too"),
-        Row("release_memory", TURNS, "the kept memory", "nothing"),
-        Row("install uninstall", SHORT, "the number of modules", "nothing"),
-    ],
-}
+            "train count_pieces", RELEASES, "the source and the merges", "distinct pieces; counts up to
+            max_memory_bytes" ), Row("aencode aencode_batch", RELEASES, LINEAR, RESULT), Row("align show", TURNS,
+            LINEAR, RESULT), Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT), Row("load",
+            FILES, "the file", "pages of the file; the vocabulary"), Row("merge_vocabularies", TURNS, "both
+            vocabularies", RESULT), Row("changed_texts", TURNS, "the source", "the texts that change"),
+            Row("vocabulary_report", RELEASES, "the vocabulary; the source", RESULT), Row("write_shard
+            merge_shards", RELEASES, "the texts or the files", CORPUS), Row("open_ids", FILES, "the number of
+            files", "pages of the files", ", for the returned object, too"), Row("release_memory", TURNS, "the kept
+            memory", "nothing"), Row("install uninstall", SHORT, "the number of modules", "nothing"), ], }
 
 HEAD = """\
 # The contract of each call
