@@ -14,7 +14,7 @@ from typing import NamedTuple
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "contract.md"
 
 RELEASES, FILES, TURNS, SHORT = "yes", "for files", "in turns", "short"
-LINEAR, TABLES, ONE, AHEAD = "the text's length", "the vocabulary", "one look-up", "as much text as it needs"
+LINEAR, TABLES, ONE, AHEAD = "the text's length", "the vocabulary", "one look-up", "the text that the call reads"
 RESULT, KEPT, CORPUS = "the result", "the result; tables are kept", "a bounded part of the files"
 
 
@@ -35,7 +35,7 @@ class Row(NamedTuple):
     threads: str = ""
 
 
-STREAM = "; the object it returns is one thread's"
+STREAM = ", but only one thread at a time may use the returned object"
 ROWS: dict[str, list[Row]] = {
     "Tokenizer": [
         Row("encode encode_ordinary encode_to_numpy count is_lossless pieces", RELEASES, LINEAR, RESULT),
@@ -49,9 +49,9 @@ ROWS: dict[str, list[Row]] = {
         Row("encode_with_offsets encode_batch_with_offsets", RELEASES, LINEAR, RESULT),
         Row("encode_parts encode_with_template", TURNS, LINEAR, RESULT),
         Row("decode_tokens_bytes", TURNS, "the number of ids", RESULT),
-        Row("fits truncate truncate_batch", TURNS, AHEAD, "the text that it reads"),
+        Row("fits truncate truncate_batch", TURNS, AHEAD, "the text that the call reads"),
         Row("chunk", TURNS, LINEAR, "one chunk at a time"),
-        Row("encoder decoder conversation", SHORT, "what is pushed", "an unfinished piece", STREAM),
+        Row("encoder decoder conversation", SHORT, "the pushed text or ids", "an unfinished piece", STREAM),
         Row("interval_counter", TURNS, LINEAR, RESULT),
         Row("count_messages", TURNS, "the prompt's length", "the prompt"),
         Row("explain", TURNS, LINEAR, RESULT),
@@ -70,7 +70,7 @@ ROWS: dict[str, list[Row]] = {
             RESULT,
         ),
         Row("save", FILES, TABLES, "a copy of the vocabulary"),
-        Row("export", RELEASES, "the vocabulary; the text that verifies", "a copy of the vocabulary"),
+        Row("export", RELEASES, "the vocabulary; the text for verification", "a copy of the vocabulary"),
         Row("encode_files", RELEASES, "the files", CORPUS),
     ],
     "SequenceTokenizer": [
@@ -105,61 +105,55 @@ ROWS: dict[str, list[Row]] = {
     ],
     "fastbpe": [
         Row(
-            "train count_pieces", RELEASES, "the source; merges", "distinct pieces; counts up to max_memory_bytes"
-        ),
-        Row("aencode aencode_batch", RELEASES, LINEAR, RESULT),
-        Row("align show", TURNS, LINEAR, RESULT),
-        Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT),
-        Row("load", FILES, "the file", "pages of the file; the vocabulary"),
-        Row("merge_vocabularies", TURNS, "both vocabularies", RESULT),
-        Row("changed_texts", TURNS, "the source", "the texts that change"),
-        Row("vocabulary_report", RELEASES, "the vocabulary; the source", RESULT),
-        Row("write_shard merge_shards", RELEASES, "the texts or the files", CORPUS),
-        Row("open_ids", FILES, "the number of files", "pages of the files", "; the object it returns, too"),
-        Row("release_memory", TURNS, "what is kept", "less than before"),
-        Row("install uninstall", SHORT, "the number of modules", "nothing"),
-    ],
-}
+            "train count_pieces", RELEASES, "the source and the merges", "distinct pieces; counts up to
+            max_memory_bytes" ), Row("aencode aencode_batch", RELEASES, LINEAR, RESULT), Row("align show", TURNS,
+            LINEAR, RESULT), Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT), Row("load",
+            FILES, "the file", "pages of the file; the vocabulary"), Row("merge_vocabularies", TURNS, "both
+            vocabularies", RESULT), Row("changed_texts", TURNS, "the source", "the texts that change"),
+            Row("vocabulary_report", RELEASES, "the vocabulary; the source", RESULT), Row("write_shard
+            merge_shards", RELEASES, "the texts or the files", CORPUS), Row("open_ids", FILES, "the number of
+            files", "pages of the files", ", for the returned object, too"), Row("release_memory", TURNS, "the kept
+            memory", "nothing"), Row("install uninstall", SHORT, "the number of modules", "nothing"), ], }
 
 HEAD = """\
 # The contract of each call
 
 <!-- Written by tools/draw_contract.py. -->
 
-Any number of threads may make every call at the same time, on shared tokenizers, sequence tokenizers and counts.
-A child that was forked at any moment may make it, too, whatever the parent's threads were doing. A row names what
-is an exception.
+Any number of threads may make any call on this page at the same time, on shared tokenizers, sequence tokenizers
+and counts. A child process that was forked at any moment may make any call, too, whatever the parent's threads
+were doing. The rows name the exceptions.
 
-| column | means |
+| column | meaning |
 |---|---|
-| GIL: yes | a long call works without the GIL, so that other threads run at the same time |
-| GIL: in turns | the call holds the GIL and gives it up every few milliseconds, as any Python code |
-| GIL: for files | held, but given up while the system reads or writes |
-| GIL: short | held, for microseconds, or for what makes the table at its first use |
-| time grows with | at most in proportion and by a logarithm: no text, file or pattern makes it quadratic |
-| memory grows with | besides [buffers kept between calls](../threads-and-servers.md#memory-kept-between-calls) |
+| GIL: yes | a long call releases the GIL, so other threads run at the same time |
+| GIL: in turns | the call holds the GIL, but releases it every few milliseconds, as Python code does |
+| GIL: for files | the call holds the GIL, but releases it while the system reads or writes |
+| GIL: short | the call holds the GIL for microseconds; the first call may hold it until a table is built |
+| time grows with | time is at most O(n log n) in this quantity: no text, file or pattern makes it quadratic |
+| memory grows with | plus [buffers kept between calls](../threads-and-servers.md#memory-kept-between-calls) |
 
 A call raises `MemoryError` if memory cannot be allocated, and `OSError` if a disk operation fails. The object
-stays usable. A file is written whole or not at all. `tests/unit/test_contract.py` tests what this page says about
-threads, forks and the GIL; `tools/every_fault.py` refuses memory, fills disks and kills writers; `tools/faults.py`
-tests that time grows as this page says.
-"""
+stays usable. A file appears only when it is complete. `tests/unit/test_contract.py` tests the columns on threads,
+forks and the GIL; `tools/every_fault.py` tests what happens if memory or disk space runs out, or a writer is
+killed; `tools/faults.py` tests how time grows. """
 
 TAIL = """\
 
 ## Free threading and subinterpreters
 
-On a free-threaded CPython (3.13t and later) importing and using fastbpe leaves the GIL off, and this page holds:
-threads may share tokenizers and counts, and change a list that a call in another thread reads. The column GIL then
-says which calls a fork or a garbage collection in another thread does not wait for.
-`tests/unit/test_free_threading.py` tries first calls of several threads at once, lists that change, and memory
-that is given back. Each id in a list is an int object of its own there, so lists of ids take longer to make.
+On a free-threaded CPython (3.13t and later), importing and using fastbpe leaves the GIL off, and this page still
+holds: threads may share tokenizers and counts, and change a list that a call in another thread reads. A fork or a
+garbage collection in another thread does not wait for the calls marked "yes" in the column GIL.
+`tests/unit/test_free_threading.py` tests simultaneous first calls from several threads, lists that change, and
+memory that is freed. On a free-threaded CPython, each id in a list is a separate int object, so lists of ids take
+longer to make.
 
-Do not change the settings of a `fastbpe.sentencepiece` processor while another thread uses it. A call beside
-`Load` uses either model, or says that none is loaded.
+Do not change the settings of a `fastbpe.sentencepiece` processor while another thread uses it. A call during
+`Load` uses the old or the new model, or raises an error that no model is loaded.
 
-One interpreter of a process uses fastbpe. Another one gets an `ImportError`, with a GIL of its own or without.
-"""
+Only one interpreter per process can use fastbpe. In a second interpreter, with or without its own GIL, the import
+raises an `ImportError`. """
 
 
 def page() -> str:
