@@ -217,3 +217,16 @@ def test_tokens_listed_again_and_of_one_id_are_those_of_tokenizers() -> None:
                 decoded = ours.decode([token_id], skip_special_tokens=skips)
                 expected = theirs.decode([token_id], skip_special_tokens=skips)
                 assert decoded == expected, f"seed {SEED} {number}: {token_id}, {skips}"
+
+
+@pytest.mark.parametrize("content", ["", "x", "a"])
+@pytest.mark.parametrize("token_id", [-1, 1 << 32])
+def test_id_of_more_than_32_bits_is_refused(content: str, token_id: int) -> None:
+    added = [{**FLAGS, "id": token_id, "content": content, "special": False}]
+    text = json.dumps({"version": "1.0", "added_tokens": added, "model": MODEL})
+    with pytest.raises(Exception, match="expected u32"):
+        tokenizers.Tokenizer.from_str(text)
+    with pytest.raises(fastbpe.FormatError, match=r"added_tokens\[0\]"):
+        fastbpe.load(text.encode())
+    with pytest.raises(fastbpe.FormatError, match=r"added_tokens\[0\]"):
+        tokenizers_face.Tokenizer.from_str(text)

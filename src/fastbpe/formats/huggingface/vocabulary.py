@@ -173,7 +173,11 @@ def _is_token(top: Part, number: int, value: Any) -> bool:
     """Return False for an empty token, which tokenizers skips. FormatError if it is not a token."""
     part = _added(top, number, value)
     content: str = part.get("content", str)
-    part.get("id", int)
+    token_id: int = part.get("id", int)
+    if not 0 <= token_id < 1 << 32:
+        part.fail(f"must be an id of 0 to 2**32 - 1, not {token_id}", "id")
+    for key in _FLAGS:
+        part.get(key, bool)
     return bool(content)
 
 
@@ -192,10 +196,6 @@ def _take(
         part.fail(f"{content!r:.60} contains a surrogate, which UTF-8 cannot encode", "content")
     is_new = content not in ids
     expected = vocabulary.get(content, following) if is_new else ids[content]
-    if not 0 <= token_id < 1 << 32:
-        part.fail(f"must be an id of 0 to 2**32 - 1, not {token_id}", "id")
-    for key in _FLAGS:
-        part.get(key, bool)
     if token_id != expected:
         warnings.warn(
             f"{part.where}: {part.place}: {content!r:.60} has the id {token_id} in the file and gets {expected}: "
