@@ -194,3 +194,39 @@ def test_text_before_all_other_text_has_no_place(first: dict[str, Any], then: li
             continue
         assert tokenizer.encode_with_offsets(text, allowed_special="all") == (wanted.ids, wanted.offsets)
         assert face.encode(text).offsets == wanted.offsets
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
+def test_tokens_listed_again_and_of_one_id_are_those_of_tokenizers() -> None:
+    """Vocabularies with gaps, where an added token may get the id of another; contents listed twice."""
+    for number in range(n_rounds(200, 20_000)):
+        rng = random.Random(f"{SEED} {number}")
+        ids = rng.sample(range(9), rng.randint(2, 5))
+        vocab = dict(zip(rng.sample("abcdef", len(ids)), ids, strict=True))
+        added = [
+            {**FLAGS, "id": rng.randrange(10), "content": rng.choice("XYZabcdef"), "special": rng.random() < 0.5}
+            for _ in range(rng.randint(1, 7))
+        ]
+        model = {**MODEL, "vocab": vocab, "merges": [], "unk_token": None}
+        text = json.dumps({"version": "1.0", "added_tokens": added, "model": model})
+        theirs, ours = tokenizers.Tokenizer.from_str(text), fastbpe.load(text.encode())
+        found = ours.encode("XYZabcdef", allowed_special="all")
+        assert found == theirs.encode("XYZabcdef").ids, f"seed {SEED} {number}"
+        for skips in (False, True):
+            for token_id in {*ids, *found}:
+                decoded = ours.decode([token_id], skip_special_tokens=skips)
+                expected = theirs.decode([token_id], skip_special_tokens=skips)
+                assert decoded == expected, f"seed {SEED} {number}: {token_id}, {skips}"
+
+
+@pytest.mark.parametrize("content", ["", "x", "a"])
+@pytest.mark.parametrize("token_id", [-1, 1 << 32])
+def test_id_of_more_than_32_bits_is_refused(content: str, token_id: int) -> None:
+    added = [{**FLAGS, "id": token_id, "content": content, "special": False}]
+    text = json.dumps({"version": "1.0", "added_tokens": added, "model": MODEL})
+    with pytest.raises(Exception, match="expected u32"):
+        tokenizers.Tokenizer.from_str(text)
+    with pytest.raises(fastbpe.FormatError, match=r"added_tokens\[0\]"):
+        fastbpe.load(text.encode())
+    with pytest.raises(fastbpe.FormatError, match=r"added_tokens\[0\]"):
+        tokenizers_face.Tokenizer.from_str(text)

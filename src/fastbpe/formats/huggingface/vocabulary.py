@@ -111,14 +111,18 @@ def read_added_tokens(
             kept += batch
             continue
         for number, value in enumerate(batch, first):
-            if _is_token(top, number, value, ids):
+            if _is_token(top, number, value):
                 following = _take(top, number, value, vocabulary, ids, following)
                 kept.append(value)
-    # As in tokenizers, a token outside a vocabulary with gaps may get the id of another. The last of them counts.
+    # As in tokenizers, a token outside a vocabulary with gaps may get the id of another, and a token may be listed
+    # again. The last of those with one id counts; a token that was ever special stays special.
     last_of = {ids[value["content"]]: value for value in kept}
     made = [
         AddedToken._make((value["content"], token_id, *_flags_of(value))) for token_id, value in last_of.items()
     ]
+    if len(ids) < len(kept):
+        special = {value["content"] for value in kept if value["special"]}
+        made = [token._replace(special=token.content in special) for token in made]
     if named is not None:
         return named.add(sorted(made, key=_id_of_token), partial(_find, vocabulary), len(vocabulary))
     return sorted(made, key=_id_of_token)
@@ -165,12 +169,16 @@ def _take_all(
     return following
 
 
-def _is_token(top: Part, number: int, value: Any, ids: Mapping[str, int]) -> bool:
-    """Return False for an empty or repeated token, which tokenizers skips. FormatError if it is not a token."""
+def _is_token(top: Part, number: int, value: Any) -> bool:
+    """Return False for an empty token, which tokenizers skips. FormatError if it is not a token."""
     part = _added(top, number, value)
     content: str = part.get("content", str)
-    part.get("id", int)
-    return bool(content) and content not in ids
+    token_id: int = part.get("id", int)
+    if not 0 <= token_id < 1 << 32:
+        part.fail(f"must be an id of 0 to 2**32 - 1, not {token_id}", "id")
+    for key in _FLAGS:
+        part.get(key, bool)
+    return bool(content)
 
 
 def _take(
@@ -181,16 +189,13 @@ def _take(
     ids: dict[str, int],
     following: int,
 ) -> int:
-    """Take one token, or raise FormatError. Returns `following` after it."""
+    """Take one token, which may be listed already, or raise FormatError. Returns `following` after it."""
     part, content = _added(top, number, value), value["content"]
     token_id: int = value["id"]
     if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
         part.fail(f"{content!r:.60} contains a surrogate, which UTF-8 cannot encode", "content")
-    expected = vocabulary.get(content, following)
-    if not 0 <= token_id < 1 << 32:
-        part.fail(f"must be an id of 0 to 2**32 - 1, not {token_id}", "id")
-    for key in _FLAGS:
-        part.get(key, bool)
+    is_new = content not in ids
+    expected = vocabulary.get(content, following) if is_new else ids[content]
     if token_id != expected:
         warnings.warn(
             f"{part.where}: {part.place}: {content!r:.60} has the id {token_id} in the file and gets {expected}: "
@@ -199,7 +204,7 @@ def _take(
             stacklevel=2,
         )
     ids[content] = expected
-    return following + (content not in vocabulary)
+    return following + (is_new and content not in vocabulary)
 
 
 def _added(top: Part, number: int, value: Any) -> Part:
