@@ -105,7 +105,10 @@ ROWS: dict[str, list[Row]] = {
     ],
     "fastbpe": [
         Row(
-            "train count_pieces", RELEASES, "the source; merges", "distinct pieces; counts up to max_memory_bytes"
+            "train count_pieces",
+            RELEASES,
+            "the source and the merges",
+            "distinct pieces; counts up to max_memory_bytes",
         ),
         Row("aencode aencode_batch", RELEASES, LINEAR, RESULT),
         Row("align show", TURNS, LINEAR, RESULT),
@@ -142,7 +145,8 @@ were doing. The rows name the exceptions.
 A call raises `MemoryError` if memory cannot be allocated, and `OSError` if a disk operation fails. The object
 stays usable. A file appears only when it is complete. `tests/unit/test_contract.py` tests the columns on threads,
 forks and the GIL; `tools/every_fault.py` tests what happens if memory or disk space runs out, or a writer is
-killed; `tools/faults.py` tests how time grows. """
+killed; `tools/faults.py` tests how time grows.
+"""
 
 TAIL = """\
 
@@ -159,7 +163,8 @@ Do not change the settings of a `fastbpe.sentencepiece` processor while another 
 `Load` uses the old or the new model, or raises an error that no model is loaded.
 
 Only one interpreter per process can use fastbpe. In a second interpreter, with or without its own GIL, the import
-raises an `ImportError`. """
+raises an `ImportError`.
+"""
 
 
 def page() -> str:
