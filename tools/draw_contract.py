@@ -105,15 +105,24 @@ ROWS: dict[str, list[Row]] = {
     ],
     "fastbpe": [
         Row(
-            "train count_pieces", RELEASES, "the source and the merges", "distinct pieces; counts up to
-            max_memory_bytes" ), Row("aencode aencode_batch", RELEASES, LINEAR, RESULT), Row("align show", TURNS,
-            LINEAR, RESULT), Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT), Row("load",
-            FILES, "the file", "pages of the file; the vocabulary"), Row("merge_vocabularies", TURNS, "both
-            vocabularies", RESULT), Row("changed_texts", TURNS, "the source", "the texts that change"),
-            Row("vocabulary_report", RELEASES, "the vocabulary; the source", RESULT), Row("write_shard
-            merge_shards", RELEASES, "the texts or the files", CORPUS), Row("open_ids", FILES, "the number of
-            files", "pages of the files", ", for the returned object, too"), Row("release_memory", TURNS, "the kept
-            memory", "nothing"), Row("install uninstall", SHORT, "the number of modules", "nothing"), ], }
+            "train count_pieces",
+            RELEASES,
+            "the source and the merges",
+            "distinct pieces; counts up to max_memory_bytes",
+        ),
+        Row("aencode aencode_batch", RELEASES, LINEAR, RESULT),
+        Row("align show", TURNS, LINEAR, RESULT),
+        Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT),
+        Row("load", FILES, "the file", "pages of the file; the vocabulary"),
+        Row("merge_vocabularies", TURNS, "both vocabularies", RESULT),
+        Row("changed_texts", TURNS, "the source", "the texts that change"),
+        Row("vocabulary_report", RELEASES, "the vocabulary; the source", RESULT),
+        Row("write_shard merge_shards", RELEASES, "the texts or the files", CORPUS),
+        Row("open_ids", FILES, "the number of files", "pages of the files", ", for the returned object, too"),
+        Row("release_memory", TURNS, "the kept memory", "nothing"),
+        Row("install uninstall", SHORT, "the number of modules", "nothing"),
+    ],
+}
 
 HEAD = """\
 # The contract of each call
@@ -136,7 +145,8 @@ were doing. The rows name the exceptions.
 A call raises `MemoryError` if memory cannot be allocated, and `OSError` if a disk operation fails. The object
 stays usable. A file appears only when it is complete. `tests/unit/test_contract.py` tests the columns on threads,
 forks and the GIL; `tools/every_fault.py` tests what happens if memory or disk space runs out, or a writer is
-killed; `tools/faults.py` tests how time grows. """
+killed; `tools/faults.py` tests how time grows.
+"""
 
 TAIL = """\
 
@@ -153,7 +163,8 @@ Do not change the settings of a `fastbpe.sentencepiece` processor while another 
 `Load` uses the old or the new model, or raises an error that no model is loaded.
 
 Only one interpreter per process can use fastbpe. In a second interpreter, with or without its own GIL, the import
-raises an `ImportError`. """
+raises an `ImportError`.
+"""
 
 
 def page() -> str:
