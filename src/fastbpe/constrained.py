@@ -36,7 +36,7 @@ class GuidedTokenizer:
     def __init__(self, tokenizer: Tokenizer, *, eos_token_id: int | None = None) -> None:
         eos = tokenizer.eos_token_id if eos_token_id is None else eos_token_id
         if eos is None:
-            raise ValueError("the tokenizer names no token that ends a text: pass eos_token_id=")
+            raise ValueError("the tokenizer has no end-of-text token (role eos): pass eos_token_id=")
         self.eos_token_id = eos
         self.bos_token_id = tokenizer.bos_token_id
         special = {*tokenizer.special_tokens.values()}

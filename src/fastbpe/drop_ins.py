@@ -129,7 +129,8 @@ def _check(names: Sequence[str]) -> None:
         if name not in _FACES:
             near = did_you_mean(name, _FACES)
             raise ValueError(
-                f"fastbpe replaces no module {name!r}: {near + ' ' if near else ''}choose from {', '.join(_FACES)}"
+                f"fastbpe cannot replace the module {name!r}: {near + ' ' if near else ''}choose from "
+                f"{', '.join(_FACES)}"
             )
 
 

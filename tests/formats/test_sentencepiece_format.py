@@ -52,7 +52,7 @@ GOOD = {
 }
 BAD = {
     "nothing": (b"\x00", "not a field number"),
-    "no pieces": (BPE, "holds no pieces"),
+    "no pieces": (BPE, "contains no pieces"),
     "no unknown": (A + BPE, "no piece is of type UNKNOWN"),
     "two unknowns": (UNK + piece_field(b"u", varint_field(3, 2)) + BPE, "both of type UNKNOWN"),
     "a piece twice": (UNK + A + A + BPE, "pieces 1 and 2 are both b'a'"),

@@ -65,7 +65,7 @@ def count_messages(
         return len(tokenizer.encode_parts(harmony.parts_of(plain, begins_reply=begins_reply)))
     if not begins_reply:
         raise ChatError(
-            "the estimate for OpenAI's models always counts the beginning of the reply: leave the option out"
+            "the estimate for OpenAI's modelsalways counts the start of the reply: leave the option out"
         )
     return estimate(tokenizer.name or "", plain, schemas, tokenizer.count)
 
@@ -99,7 +99,7 @@ def _choose(
         return OPENAI, None
     if "{" not in template:
         known = _listed([*own, harmony.NAME, *([OPENAI] if name in TOOL_COSTS else [])])
-        raise ChatError(f"template={template!r:.80} is not a name ({known}), and not a template of jinja2")
+        raise ChatError(f"template={template!r:.80} is neither a name ({known}) nor a jinja2 template")
     return None, template
 
 

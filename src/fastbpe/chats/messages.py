@@ -70,8 +70,8 @@ def text_of(content: Any, where: str) -> str:
         if not isinstance(text, str):
             kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
             raise ChatError(
-                f"{where}[{number}] is {kind!r}, not text: no tokenizer knows how many tokens a model makes of "
-                "it; leave it out and add its tokens yourself"
+                f"{where}[{number}] is {kind!r}, not text: only the model knows how many tokens it takes; leave "
+                "it out and add its tokens yourself"
             )
         texts.append(text)
     return "".join(texts)

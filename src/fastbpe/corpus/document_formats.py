@@ -69,7 +69,9 @@ def named(path: AnyPath) -> tuple[str, str]:
 def check_is_read(path: AnyPath) -> None:
     """Raise FormatError for a packed file that fastbpe does not unpack."""
     if path.suffix.lower() in REFUSED:
-        raise FormatError(f"{path}: fastbpe reads no {path.suffix} files; unpack it, or pack it as .gz or .zst")
+        raise FormatError(
+            f"{path}: fastbpe reads no {path.suffix} files; decompress it, or compress it as .gz or .zst"
+        )
 
 
 def head_of(file: ReadAhead, where: object) -> bytes:
@@ -81,7 +83,7 @@ def head_of(file: ReadAhead, where: object) -> bytes:
     head = file.head_past(_MARKS)
     for mark, name in _OTHER_FILES.items():
         if head.startswith(mark):
-            raise FormatError(f"{where}: it is a {name} file; unpack it, or pack it as .gz or .zst")
+            raise FormatError(f"{where}: this is a {name} file; decompress it, or compress it as .gz or .zst")
     if encoding := _encoding_of(head):
         raise FormatError(
             f"{where}: it is {encoding}, not UTF-8; convert it first: iconv -f {encoding} -t UTF-8 FILE"

@@ -489,7 +489,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
     if not files:
         raise ValueError("inputs is empty: pass a path, a folder, or a list of paths")
     if (same := next((path for path in files if path.resolve() == out.resolve()), None)) is not None:
-        raise ValueError(f"{same} is the output and one of the inputs; write to another place")
+        raise ValueError(f"{same} is both the output and an input; choose another output")
     for path in files:
         require_extras(path, job.format)
     check_effects(

@@ -152,7 +152,8 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
         file = path.with_name(output["path"])
         if not file.exists() or file.stat().st_size != output["size"]:
             raise FileExistsError(
-                f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
+                f"{file}: missing, or its size is not the {output['size']} bytes in {place.name}; to encode the "
+                "shard "
                 "again, pass overwrite=True"
             )
     return FilesSummary(

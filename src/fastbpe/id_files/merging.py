@@ -143,7 +143,9 @@ def _check_output(out: Path, parts: Sequence[Part]) -> None:
     if out.suffix in TABLES:
         require_pyarrow(out)
     if parts[0].dtype not in (*DTYPES, *_UNSIGNED):
-        raise FormatError(f"{parts[0].path}: its ids are {parts[0].dtype}; written are {' and '.join(DTYPES)}")
+        raise FormatError(
+            f"{parts[0].path}: its ids are {parts[0].dtype}; only {' and '.join(DTYPES)} can be written"
+        )
     for part in parts:
         if part.path.resolve() == ids_path(out).resolve():
-            raise ValueError(f"{out} is the output and one of the inputs; write to another place")
+            raise ValueError(f"{out} is both the output and an input; choose another output")

@@ -170,11 +170,14 @@ def find_set(
             raise FileNotFoundError(errno.ENOENT, "no .bin or .npy file of ids in this folder", str(place))
         if len(sets) > 1:
             names = ", ".join(sorted(output.name for output, _ in sets))
-            raise FormatError(f"{place}: files of several sets ({names}): pass the path of one of them")
+            raise FormatError(
+                f"{place}: this folder has several sets of files ({names}): pass the path of one of them"
+            )
     elif place.suffix not in suffixes:
         if place.suffix in TABLES:
             raise FormatError(
-                f"{place}: it cannot be mapped; write it as .bin: fastbpe merge {place.name} -o NEW.bin"
+                f"{place}: this format cannot be mapped into memory; convert it to .bin: fastbpe merge "
+                f"{place.name} -o NEW.bin"
             )
         raise FormatError(f"{place}: ids are read from {' and '.join(suffixes)} files, and from folders of them")
     elif place.exists():
@@ -189,7 +192,7 @@ def find_set(
             raise FormatError(f"{place}: sets of {counts} shards are in one folder: move one set elsewhere")
     (output, n), found = next(iter(sets.items()))
     if strange := [path for index, path in found.items() if n and index >= n]:
-        raise FormatError(f"{strange[0]}: not one of {n} shards, which are numbered 0 to {n - 1}")
+        raise FormatError(f"{strange[0]}: not one of the {n} shards, which are numbered 0 to {n - 1}")
     return output, n, found
 
 
@@ -239,7 +242,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
         said = dtype
     dtype = dtype or said
     if dtype is None:
-        raise ValueError(f"{path}: nothing beside it says the dtype of the ids; pass dtype=, such as 'uint16'")
+        raise ValueError(f"{path}: no file next to it names the dtype of the ids; pass dtype=, such as 'uint16'")
     size = READABLE[dtype][0]
     n_bytes = path.stat().st_size - start
     n_ids, rest = divmod(n_bytes, size)

@@ -153,7 +153,7 @@ def encode_files(
     if number is not None:
         for file in files:
             if (found := shard_of(file)) is not None and found[0].resolve() == target.resolve():
-                raise ValueError(f"{file} is a shard of the output and one of the inputs; write to another place")
+                raise ValueError(f"{file} is both a shard of the output and an input; choose another output")
         shares, digest = plan(files, number, job.is_divisible)
         settings = manifests.settings_of(job, number, digest)
         if isinstance(path, Path):

@@ -232,7 +232,7 @@ def finder(
 
 def needs_tokenizers(what: str) -> NoReturn:
     """Raise the error for what fastbpe does not do by itself."""
-    raise ImportError(f"{what} needs the original, too: pip install 'tokenizers>=0.23,<0.24'")
+    raise ImportError(f"{what} also needs the original library: pip install 'tokenizers>=0.23,<0.24'")
 
 
 #: Type of a step that is an object written in Python, in the place of its JSON.

@@ -211,8 +211,8 @@ class IdMap:
             raise TypeError(f"other must be an IdMap, not {type(other).__name__}")
         if other.n_old != self.n_new:
             raise ValueError(
-                f"the first map leads to {self.n_new} ids and the second begins with {other.n_old}: they must "
-                "share the vocabulary between them"
+                f"the first map has {self.n_new} new ids, but the second has {other.n_old} old ids: the new "
+                "vocabulary of the first must be the old one of the second"
             )
         new_to_old = [NONE if middle == NONE else self._new_to_old[middle] for middle in other._new_to_old]
         init = {}
@@ -316,7 +316,7 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
     try:
         packed = array("q", new_to_old)
     except OverflowError:
-        raise ValueError(f"new_to_old holds a number that is not an id of the old ones, 0..{n_old - 1}") from None
+        raise ValueError(f"new_to_old contains a number that is not an old id, 0..{n_old - 1}") from None
     if len(packed) > MAX_IDS:
         raise ValueError(f"new_to_old has {len(packed)} ids: the limit is {MAX_IDS}")
     taken = bytearray(n_old)
@@ -329,8 +329,8 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
             )
         if taken[old]:
             raise ValueError(
-                f"new_to_old gives the old id {old} to the new ids {packed.index(old)} and {new}: name it in "
-                "init_from of the second instead"
+                f"new_to_old gives the old id {old} to the new ids {packed.index(old)} and {new}: for the "
+                "second, use init_from instead"
             )
         taken[old] = 1
     return packed

@@ -160,7 +160,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     material = material_of(tokenizer)
     if material.vocabulary.segmenter is not None:
         raise VocabularyError(
-            f"a {tokenizer.model_type} model merges nothing, so no token has a tree of merges; "
+            f"a {tokenizer.model_type} model has no merges, so no token has a merge tree; "
             "explain() shows how a text is cut"
         )
     kind = material.kinds[token_id] if 0 <= token_id < len(material.kinds) else Kind.NONE

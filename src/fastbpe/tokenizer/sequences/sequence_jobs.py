@@ -119,7 +119,7 @@ def export(
         return None
     if tokenizer.base_size != _BYTES:
         raise FormatError(
-            f"{os.fspath(path)}: {chosen} has bytes for symbols, and this tokenizer has {tokenizer.base_size} "
+            f"{os.fspath(path)}: {chosen} stores bytes as symbols, but this tokenizer has {tokenizer.base_size} "
             'integers; format="native" (.fbpe) holds them'
         )
     special = tokenizer.special_tokens
