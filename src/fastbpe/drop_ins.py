@@ -68,9 +68,9 @@ _replaced: dict[str, dict[str, ModuleType]] = {}
 
 
 def install(*names: str) -> None:
-    """Let `import tiktoken`, `sentencepiece`, `tokenizers`, `minbpe` or `rustbpe` give fastbpe's module.
+    """Make `import tiktoken`, `sentencepiece`, `tokenizers`, `minbpe` or `rustbpe` import fastbpe's module.
 
-    It holds for imports after the call, in all of this process. A module that has imported the original before
+    This applies to imports after the call, in the whole process. A module that has imported the original before
     keeps it. The original need not be installed. Calling it again changes nothing.
 
     Args:

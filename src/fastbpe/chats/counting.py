@@ -18,7 +18,7 @@ MAX_CHARACTERS = 1 << 28  # of a rendered prompt
 
 
 class Counting(Protocol):
-    """Methods of a tokenizer that counting calls."""
+    """The methods of a tokenizer that counting needs."""
 
     @property
     def name(self) -> str | None:
@@ -28,7 +28,7 @@ class Counting(Protocol):
         """Encode a text with its special tokens."""
 
     def encode_parts(self, parts: Any) -> list[int]:
-        """Encode parts, with special tokens in the trusted ones."""
+        """Encode parts, with special tokens only in trusted ones."""
 
     def count(self, text: str) -> int:
         """Count the ids of a text without special tokens."""

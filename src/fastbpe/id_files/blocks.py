@@ -40,7 +40,7 @@ def blocks_of(part: Part) -> Iterator[bytes]:
 
 
 def ends_of(part: Part) -> Iterator[array[int]]:
-    """Read the ends of a part's documents, and check that they do not fall."""
+    """Read the ends of a part's documents, and check that they do not decrease."""
     before = 0
     for ends in _ends(part):
         for end in ends:

@@ -76,7 +76,7 @@ def write(
     inputs: Sequence[tuple[str, AnyPath | FilePart]],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the manifest of a shard beside it, as the last of its files.
+    """Write the manifest of a shard next to it, as the last of its files.
 
     Args:
         place: the manifest.
@@ -103,7 +103,7 @@ def write(
 def renamed(
     manifest: Mapping[str, Any], shard: tuple[int, int], names: Mapping[str, str], changed: AnyPath
 ) -> bytes:
-    """Return the manifest of a shard that gets another number and other names.
+    """Return the manifest of a shard under a new number and new names.
 
     Args:
         manifest: the manifest.

@@ -52,7 +52,7 @@ _AGAIN = "write it again with encode_files"
 
 @dataclass(frozen=True)
 class Part:
-    """A file of ids whose neighbours fit it.
+    """A file of ids, checked against the files next to it.
 
     Attributes:
         path: the file.
@@ -83,13 +83,13 @@ class Part:
 
     @property
     def fingerprint(self) -> str | None:
-        """Fingerprint of the tokenizer that made the ids; None: the files do not say."""
+        """Fingerprint of the tokenizer that made the ids; None if the files do not record it."""
         tokenizer = self.about.get("tokenizer")
         return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
 
 def shard_path(out: P, shard: tuple[int, int]) -> P:
-    """Name the file of one shard of an output.
+    """Return the path of one shard of an output.
 
     >>> shard_path(Path("ids/train.bin"), (3, 10)).as_posix()
     'ids/train-00003-of-00010.bin'
@@ -99,7 +99,7 @@ def shard_path(out: P, shard: tuple[int, int]) -> P:
 
 
 def shard_of(path: P) -> tuple[P, int, int] | None:
-    """Return output, number and count of shards that a name says; None: the name is not a shard's.
+    """Parse the name of a shard into output, number and count of shards; None if it is not one.
 
     >>> output, index, n = shard_of(Path("ids/train-00003-of-00010.bin"))
     >>> output.as_posix(), index, n, shard_of(Path("train.bin"))
@@ -112,7 +112,7 @@ def shard_of(path: P) -> tuple[P, int, int] | None:
 
 
 def beside(path: P, ending: str) -> P:
-    """Name a neighbour of a file.
+    """Return the path of a file next to another one.
 
     >>> beside(Path("train.bin"), ".json").name
     'train.bin.json'
@@ -129,11 +129,11 @@ def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES)
     Args:
         path: a .bin, .idx or .npy file; the output that shards were written for ("train.bin" for
             "train-00000-of-00010.bin" and so on); or a folder that holds one such file or one set of shards.
-        suffixes: endings of the files to find.
+        suffixes: extensions of the files to find.
 
     Raises:
         FileNotFoundError: there is no such file, or some shards of the set are missing.
-        FormatError: the ending is another, or the folder holds files of more than one set.
+        FormatError: the extension is not among these, or the folder contains more than one set of files.
     """
     output, n, found = find_set(path, suffixes)
     if missing := [index for index in range(n) if index not in found]:

@@ -264,7 +264,7 @@ def write_shard(
 
 
 def rename_shard(source: AnyPath, out: Path_, shard: object) -> None:
-    """Make a finished shard one of another output, with the bytes that `write_shard` would have written there.
+    """Move a finished shard to another output, with the bytes that `write_shard` would have written there.
 
     Args:
         source: the shard, which was made of texts. It is on the same file system as the output.

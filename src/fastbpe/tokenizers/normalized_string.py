@@ -117,7 +117,7 @@ class NormalizedString:
         self._apply([upper_case_step()])
 
     def strip(self) -> None:
-        """Leave white space out at both ends."""
+        """Remove white space at both ends."""
         self._run({"type": "Strip", "strip_left": True, "strip_right": True})
 
     def lstrip(self) -> None:

@@ -126,7 +126,7 @@ class MergeTree:
 
 
 def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
-    """Show how merging makes a token: the two tokens it is merged from, the two of each of these, and so on.
+    """Show how merging makes a token: the two tokens it is merged from, and the same for each of these.
 
     In every text, the same merge makes a token: the last merge when its bytes are merged alone.
 
