@@ -56,7 +56,7 @@ class BpeTrainer(Trainer):
         initial_alphabet: list of str; the first character of each is a token even if no text has it.
         continuing_subword_prefix: text before each character of a word but the first.
         end_of_word_suffix: text after the last character of a word.
-        max_token_length: maximum length of a token is below this number.
+        max_token_length: tokens must be shorter than this.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:

@@ -35,7 +35,7 @@ class OffsetType(Enum):
 
 
 class SplitDelimiterBehavior(Enum):
-    """What happens to the separator of a split."""
+    """Treatment of the separator of a split."""
 
     REMOVED = "removed"
     ISOLATED = "isolated"
