@@ -245,7 +245,7 @@ def test_counts_made_with_other_options_are_refused() -> None:
         ({"symbols": [5]}, "no valid 'symbols'"),
         ({"numbers": dict.fromkeys(counts_format.SENTENCE_NUMBERS, "x")}, "no valid 'n_sentences'"),
         ({"characters": b"\0\0\0\0"}, "do not match"),
-        ({"characters": b"\xff" * 4, "character_counts": b"\1" + bytes(7)}, "not a character"),
+        ({"characters": b"\xff" * 4, "character_counts": b"\1" + bytes(7)}, "an invalid character"),
         ({"characters": b"a\0\0\0", "character_counts": bytes(8)}, "a count below 1"),
     ],
 )

@@ -75,7 +75,7 @@ def check_is_read(path: AnyPath) -> None:
 
 
 def head_of(file: ReadAhead, where: object) -> bytes:
-    """Read the first bytes of a stream ahead, and check that they may begin UTF-8.
+    """Peek at the first bytes of a stream, and check that they can be the start of UTF-8 text.
 
     Raises:
         FormatError: they are UTF-16 or UTF-32, or a kind of compressed file that fastbpe does not unpack.

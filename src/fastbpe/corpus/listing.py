@@ -62,7 +62,7 @@ class Listing:
         for file in found:
             known = file.resolve()
             if known in self._seen:
-                warnings.warn(f"{file}: passed twice, so it is read twice", FormatWarning, stacklevel=2)
+                warnings.warn(f"{file}: listed twice, so it is read twice", FormatWarning, stacklevel=2)
             self._seen.add(known)
         return found
 

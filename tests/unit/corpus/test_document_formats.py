@@ -379,12 +379,12 @@ def test_hidden_files_and_folders_are_left_out_of_folders_and_patterns(tmp_path:
 def test_file_given_twice_is_said(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     put(tmp_path, {"a.txt": b"x", "b.txt": b"y"})
     for inputs in ([tmp_path / "a.txt", str(tmp_path / "a.txt")], [tmp_path, tmp_path / "a.txt"]):
-        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: passed twice, so it is read twice"):
+        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: listed twice, so it is read twice"):
             code_tokenizer.encode_files(inputs, tmp_path / "out.bin", progress=False, overwrite=True)
-        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: passed twice, so it is read twice"):
+        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: listed twice, so it is read twice"):
             fastbpe.count_pieces([Path(path) for path in inputs], progress=False)
     (tmp_path / "c.txt").symlink_to(tmp_path / "b.txt")
-    with pytest.warns(fastbpe.FormatWarning, match=r"c\.txt: given twice"):
+    with pytest.warns(fastbpe.FormatWarning, match=r"c\.txt: listed twice"):
         fastbpe.count_pieces(tmp_path, progress=False)
 
 

@@ -261,7 +261,7 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
         ("(?s:.)", "kind of group is unknown"),
         ("(?P<x>a)", "kind of group is unknown"),
         ("(?~a)", "kind of group is unknown"),
-        ("a(?i)b", "reach further"),
+        ("a(?i)b", "apply to more"),
         ("(?i:ss)", "matches one character too"),
         ("(?i:s(?:T))", "matches one character too"),
         ("(?i:ß)", "several characters"),

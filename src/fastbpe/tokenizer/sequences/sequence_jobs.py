@@ -87,7 +87,7 @@ def encode_files(
     made = job_of(tokenizer.fingerprint, tokenizer.n_vocab, tokenizer.special_tokens, text_field=field, **job)
     files = sequence_files.files_of(inputs)
     if (same := next((file for file in files if file.resolve() == ids_path(path).resolve()), None)) is not None:
-        raise ValueError(f"{same} is the output and one of the inputs; write to another place")
+        raise ValueError(f"{same} is both the output and an input; choose another output")
 
     def merged(sequences: Sequences, n_threads: int) -> tuple[Any, Any]:
         result = Merged(vocabulary)
