@@ -89,7 +89,7 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
         merge_shards([], tmp_path / "all.bin")
     with pytest.raises(FileNotFoundError):
         merge_shards([one, tmp_path / "no.bin"], tmp_path / "all.bin")
-    with pytest.raises(ValueError, match="is the output and one of the inputs"):
+    with pytest.raises(ValueError, match="is both the output and an input"):
         merge_shards([raw, raw.with_name("raw2.npy")], raw, overwrite=True)
     assert sorted(tmp_path.iterdir()) == before
 

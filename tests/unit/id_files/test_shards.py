@@ -344,7 +344,7 @@ def test_merge_refuses_bad_outputs_and_writes_nothing(three: Path, tmp_path: Pat
     for out, error, message in (
         ("all.txt", ValueError, r"ids are written to \.bin"),
         ("no/all.bin", FileNotFoundError, "no such folder"),
-        ("ids/out-00000-of-00003.bin", ValueError, "is the output and one of the inputs"),
+        ("ids/out-00000-of-00003.bin", ValueError, "is both the output and an input"),
     ):
         with pytest.raises(error, match=message):
             merge_shards(three, tmp_path / out)
