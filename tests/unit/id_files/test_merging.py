@@ -81,7 +81,7 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
         ([one, raw], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
         ([raw, one], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
         ([raw, long], r"long\.npy: its dtype is int64, but uint16 in raw\.npy"),
-        ([long], r"long\.npy: its ids are int64; written are uint16 and uint32"),
+        ([long], r"long\.npy: its ids are int64; only uint16 and uint32 can be written"),
     ):
         with pytest.raises(FormatError, match=message):
             merge_shards(runs, tmp_path / "all.bin", progress=False)
