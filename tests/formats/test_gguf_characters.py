@@ -206,7 +206,7 @@ def test_files_that_merge_otherwise_are_refused(changes: dict[str, Any], message
 
 
 def test_split_pattern_of_the_caller_is_refused() -> None:
-    with pytest.raises(FormatError, match="holds its own split pattern; load it without pattern="):
+    with pytest.raises(FormatError, match="contains its own split pattern; load it without pattern="):
         fastbpe.load(written(), pattern="gpt2")
 
 

@@ -163,7 +163,7 @@ def test_unusable_contents_raise_format_error_with_the_path(data: bytes, message
 def test_line_ends_do_not_matter_and_pattern_is_refused() -> None:
     assert fastbpe.load(MODEL.replace(b"\n", b"\r\n")) == fastbpe.load(MODEL)
     assert fastbpe.load(MODEL, special_tokens={"<t>": 500}).special_tokens == {"<t>": 500}
-    with pytest.raises(FormatError, match="holds its own split pattern"):
+    with pytest.raises(FormatError, match="contains its own split pattern"):
         fastbpe.load(MODEL, pattern="gpt2")
 
 
