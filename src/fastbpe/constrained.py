@@ -7,10 +7,10 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
 class GuidedTokenizer:
-    r"""A tokenizer as llguidance takes it, with the table of tokens for xgrammar and outlines-core.
+    r"""A tokenizer in the form that llguidance accepts, with the token table for xgrammar and outlines-core.
 
-    The bytes of a token are those that it adds to a text that has begun. `decode_bytes([id])` is another question:
-    it decodes the id as a text of its own, so that a vocabulary of code points takes off its first space.
+    The bytes of a token are those that it adds to a text that has begun. `decode_bytes([id])` differs: it decodes
+    the id as a whole text, so that a code-point vocabulary drops its first space.
 
     Args:
         tokenizer: the tokenizer.
@@ -23,7 +23,7 @@ class GuidedTokenizer:
         bos_token_id: int or None – the id that begins one.
 
     Raises:
-        ValueError: the tokenizer has no id that ends a text, and none was given.
+        ValueError: the tokenizer has no end-of-text token, and eos_token_id is not given.
 
     >>> made = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<end>": 257})
     >>> guided = GuidedTokenizer(made, eos_token_id=257)
@@ -36,7 +36,7 @@ class GuidedTokenizer:
     def __init__(self, tokenizer: Tokenizer, *, eos_token_id: int | None = None) -> None:
         eos = tokenizer.eos_token_id if eos_token_id is None else eos_token_id
         if eos is None:
-            raise ValueError("the tokenizer names no token that ends a text: pass eos_token_id=")
+            raise ValueError("the tokenizer has no end-of-text token (role eos): pass eos_token_id=")
         self.eos_token_id = eos
         self.bos_token_id = tokenizer.bos_token_id
         special = {*tokenizer.special_tokens.values()}

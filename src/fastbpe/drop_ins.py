@@ -68,9 +68,9 @@ _replaced: dict[str, dict[str, ModuleType]] = {}
 
 
 def install(*names: str) -> None:
-    """Let `import tiktoken`, `sentencepiece`, `tokenizers`, `minbpe` or `rustbpe` give fastbpe's module.
+    """Make `import tiktoken`, `sentencepiece`, `tokenizers`, `minbpe` or `rustbpe` import fastbpe's module.
 
-    It holds for imports after the call, in all of this process. A module that has imported the original before
+    This applies to imports after the call, in the whole process. A module that has imported the original before
     keeps it. The original need not be installed. Calling it again changes nothing.
 
     Args:
@@ -129,7 +129,8 @@ def _check(names: Sequence[str]) -> None:
         if name not in _FACES:
             near = did_you_mean(name, _FACES)
             raise ValueError(
-                f"fastbpe replaces no module {name!r}: {near + ' ' if near else ''}choose from {', '.join(_FACES)}"
+                f"fastbpe cannot replace the module {name!r}: {near + ' ' if near else ''}choose from "
+                f"{', '.join(_FACES)}"
             )
 
 

@@ -28,7 +28,7 @@ class PatternError(FastbpeError, ValueError):
 
 
 class VocabularyError(FastbpeError, ValueError):
-    """Error for a vocabulary that contradicts itself: a missing byte, a rank or token given twice, …
+    """Error for an inconsistent vocabulary: a missing byte, a rank or token given twice, …
 
     >>> import fastbpe
     >>> try:
@@ -40,7 +40,7 @@ class VocabularyError(FastbpeError, ValueError):
 
 
 class SpecialTokenError(FastbpeError, ValueError):
-    """Error for a special token that cannot be used, or that a text holds and the caller did not allow.
+    """Error for a special token that cannot be used, or that a text contains although the caller did not allow it.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["ab"], vocab_size=258, special_tokens=["<end>"], progress=False)
@@ -126,7 +126,7 @@ class MissingByteError(VocabularyError, KeyError):
 
 
 class CheckError(FastbpeError, AssertionError):
-    """Error where the library that a drop-in replaces fails an assertion."""
+    """Error of a drop-in in cases where the original library fails an assertion."""
 
 
 class FormatError(FastbpeError, ValueError):
@@ -234,7 +234,7 @@ class TrainingWarning(UserWarning):
 
 
 def note_place(error: BaseException, place: str) -> None:
-    """Add a note to an error that names the item it belongs to.
+    """Add a note to an error: the item in which it occurred.
 
     Tracebacks show notes from Python 3.11 on; before, `__notes__` holds them for pytest and others.
 

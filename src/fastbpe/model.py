@@ -76,15 +76,15 @@ class Chat(NamedTuple):
 class AddedToken(NamedTuple):
     """Token that is found in text before the text is split, as an added token of a tokenizer.json.
 
-    The flags mean the same as in the library tokenizers. The default of normalized is another there: True for
-    tokens that are not special.
+    The flags mean the same as in the library tokenizers. But tokenizers has another default for normalized: True
+    for tokens that are not special.
 
     content: str – its text.
     id: int – its id. NEXT (-1), for `Tokenizer.with_tokens`: the next free one.
     special: bool – found only if the caller allows it; False: found everywhere.
     normalized: bool – searched in normalized text, between the other added tokens; False: in the original text.
-    lstrip: bool – takes the white space before it along.
-    rstrip: bool – takes the white space after it along.
+    lstrip: bool – also matches the white space before it.
+    rstrip: bool – also matches the white space after it.
     single_word: bool – not found next to a letter, digit or underscore.
 
     >>> AddedToken("<extra>", lstrip=True)[:2]

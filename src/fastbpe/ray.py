@@ -47,8 +47,8 @@ _Rows = list[tuple[int, bytes]]
 def count_pieces(dataset: Dataset, column: str, *, on_error: OnError = "raise", **options: Any) -> PieceCounts:
     """Count the pieces of a column of texts, with the arguments and the result of `fastbpe.spark.count_pieces`.
 
-    Blocks are counted in the order of arrival; tasks add up eight results at a time until one is left, which holds
-    each distinct piece. Number and order of blocks do not matter, except that the order of pieces, which
+    Blocks are counted in the order of arrival. Tasks add up eight results at a time until one is left, with all
+    distinct pieces. Number and order of blocks do not matter, except that the order of pieces, which
     `train(ties="first")` uses, is the order of the rows in the dataset.
 
     Args:
@@ -97,13 +97,13 @@ def encode(
 ) -> Dataset:
     """Add a column of ids to a dataset: a list for each text, null for a null.
 
-    The dataset is lazy and streams, as others do. No text and no id becomes a Python object: rows go from Arrow
-    buffers to Arrow buffers.
+    The result is a lazy, streaming dataset. Rows go from Arrow buffers to Arrow buffers; no text or id becomes a
+    Python object.
 
     Args:
         dataset: Dataset – the texts.
         dtype: str – integer dtype of the ids.
-        concurrency: int or (int, int) – number of actors, or the least and the most. None: 1 to the number of CPUs
+        concurrency: int or (int, int) – number of actors, or (minimum, maximum). None: 1 to the number of CPUs
             of the cluster.
         column, tokenizer, output, allowed_special, disallowed_special: as in `fastbpe.spark.encode`.
 
@@ -143,9 +143,9 @@ def write_shards(
 
     Each block becomes a shard, as each partition does in `fastbpe.spark.write_shards`. Use
     `dataset.repartition(n)` for n shards. The dataset streams: tasks write blocks as they come, as many at a time
-    as the cluster has CPUs, and Ray's object store holds only the blocks in between. Each shard has the number of
-    all shards in its name, which is known at the end. So shards are in a hidden folder beside the output until
-    then, and none appears if the call fails.
+    as the cluster has CPUs, and Ray's object store holds only the blocks in between. The name of a shard contains
+    the total number of shards, which is known only at the end. Until then the shards are in a hidden folder next
+    to the output; if the call fails, none appears.
 
     Args:
         dataset: Dataset – the texts; each row is a document.

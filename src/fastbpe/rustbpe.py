@@ -186,7 +186,7 @@ class Tokenizer:
         """Return the error for the first id that is not a token."""
         for number in map(index, ids):
             if not 0 <= number <= _MAX_U32:
-                return OverflowError(f"id {number} is not an integer of 32 bits without a sign")
+                return OverflowError(f"id {number} is not an unsigned 32-bit integer")
         return UnknownIdError(f"Unknown token id: {next(n for n in map(index, ids) if n >= self.vocab_size)}")
 
     def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[type[Tokenizer], str, list[Pair]]]:

@@ -46,9 +46,9 @@ _INTEGERS = ("int16", "int32", "int64")
 def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **options: Any) -> PieceCounts:
     """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
-    One task counts a partition. The executors add up the counts, divided by hash, and the driver gets the sums: it
-    holds each distinct piece and 32 bytes. Number and order of partitions do not matter, except that the order of
-    pieces, which `train(ties="first")` uses, is the order of the rows in the DataFrame.
+    One task counts a partition. The executors add up the counts, partitioned by hash, and the driver collects the
+    sums. It needs memory for each distinct piece plus 32 bytes. Number and order of partitions do not matter,
+    except that the order of pieces, which `train(ties="first")` uses, is the order of the rows in the DataFrame.
 
     Args:
         df: DataFrame – the texts; each row is a document.
@@ -56,7 +56,7 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
         on_error: str – "skip": leave out null rows, and count them in `PieceCounts.n_skipped`; "raise": they are a
             FormatError.
         **options: keyword arguments of `fastbpe.count_pieces`, such as mode, pattern, special_tokens, errors and
-            max_memory_bytes (of one task). num_threads is 1 if it is not given.
+            max_memory_bytes (of one task). num_threads defaults to 1.
 
     Raises:
         ImportError: pyspark is not installed.
@@ -101,8 +101,8 @@ def encode(
 ) -> DataFrame:
     """Add a column of ids to a DataFrame: an array for each text, null for a null.
 
-    The DataFrame is lazy, as others are. No text and no id becomes a Python object: rows go from Arrow buffers to
-    Arrow buffers.
+    The result is a lazy DataFrame. Rows go from Arrow buffers to Arrow buffers; no text or id becomes a Python
+    object.
 
     Args:
         df: DataFrame – the texts.
@@ -116,7 +116,7 @@ def encode(
     Raises:
         ImportError: pyspark is not installed.
         TypeError: the column does not hold strings.
-        ValueError: there is no such column, the new one exists, or the dtype is not one of these.
+        ValueError: there is no such column, the new column exists already, or the dtype is not one of these.
 
     >>> import fastbpe.spark
     >>> from pyspark.sql import SparkSession
@@ -156,7 +156,7 @@ def write_shards(
 
     Each partition becomes a shard with its manifest, as `fastbpe.write_shard` writes it: the third of ten is
     OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
-    `fastbpe.merge_shards` makes one file of them, as one machine does. Use `df.repartition(n)` for n shards.
+    `fastbpe.merge_shards` joins them into one file. Use `df.repartition(n)` for n shards.
 
     Args:
         df: DataFrame – the texts; each row is a document.

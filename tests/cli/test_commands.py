@@ -296,7 +296,7 @@ class TestDecode:
         done = run("decode", "-m", ranks, "--pattern", "none", tmp_path / "a.bin")
         assert done.failed_with(f"{tmp_path / 'a.bin'}: its ids are of the tokenizer ")
         (tmp_path / "raw.bin").write_bytes(b"h\0\xff\xff")
-        assert run("decode", "-m", model, tmp_path / "raw.bin").failed_with("raw.bin: nothing beside it says")
+        assert run("decode", "-m", model, tmp_path / "raw.bin").failed_with("raw.bin: no file next to it names")
         done = run("decode", "-m", model, tmp_path / "raw.bin", "--dtype", "uint16")
         assert done.failed_with(f"{tmp_path / 'raw.bin'}: document 0: ", "65535")
         done = run("decode", "-m", model, "--dtype", "uint16", stdin=b"104")

@@ -84,7 +84,7 @@ def test_standard_library_is_large_enough():
 
 def test_missing_standard_library_is_reported(run, here, monkeypatch):
     monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(here / "python311.zip")})
-    assert run("demo").failed_with("holds no Python sources", "--text FILE")
+    assert run("demo").failed_with("contains no Python sources", "--text FILE")
 
 
 def test_training_on_a_small_text_warns(run, here):

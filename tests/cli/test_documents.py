@@ -201,7 +201,7 @@ def test_repeated_flag_is_refused(run):
     ):
         done = run(*line.split())
         assert done.status == 2
-        assert f"error: {flag} is given twice, and takes one value" in done.err
+        assert f"error: {flag} is given twice, but takes one value" in done.err
     assert app.make_parser().parse_args(["count", "-m", "a", "--special", "a=1", "--special", "b=2"]).special
 
 

@@ -107,7 +107,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         ),
         (
             ["verify", "codes.fbpe", "-m", "codes.fbpe"],
-            ["of integers, and codes.fbpe is not a file of ids"],
+            ["of integers, but codes.fbpe is not a file of ids"],
         ),
         ([*TRAIN, "codes.txt", "--option", "a=b"], ["only --mode codepoint and --mode unigram have such options"]),
         ([*TRAIN, "codes.txt", "--lines"], ["leave out separator"]),

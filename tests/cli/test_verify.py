@@ -105,5 +105,6 @@ def test_every_output_is_verified_merged_and_decoded(run, model, text, tmp_path,
     if suffix in (".parquet", ".arrow"):
         done = run("decode", out, "-m", model)
         assert done.failed_with(
-            f"{out}: it cannot be mapped; write it as .bin: fastbpe merge {out.name} -o NEW.bin"
+            f"{out}: this format cannot be mapped into memory; convert it to .bin: fastbpe merge {out.name} -o "
+            "NEW.bin"
         )

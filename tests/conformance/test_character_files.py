@@ -140,5 +140,5 @@ def test_other_class_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_split_pattern_is_refused(tmp_path: Path) -> None:
     folder = write(tmp_path, *words_of("OpenAIGPT"))
-    with pytest.raises(fastbpe.FormatError, match="holds its own split pattern"):
+    with pytest.raises(fastbpe.FormatError, match="contains its own split pattern"):
         fastbpe.load(folder / "vocab.json", pattern="gpt2")

@@ -275,7 +275,7 @@ def test_estimate_of_tools_is_the_published_overhead(name: str, first: int) -> N
         (CHATS[0], {"tools": "f"}, "tools must be a list of dicts, each the JSON schema of a function"),
         (CHATS[0], {"tools": [len]}, r"tools\[0\] must be the JSON schema of a function"),
         (CHATS[0], {}, "this tokenizer has no chat template: load the model's folder, .* or give .* as template="),
-        (CHATS[0], {"template": "chatml"}, r"'chatml' is not a name \(harmony\), and not a template of jinja2"),
+        (CHATS[0], {"template": "chatml"}, r"'chatml' is neither a name \(harmony\) nor a jinja2 template"),
         (
             CHATS[0],
             {"template": "openai"},
@@ -303,7 +303,7 @@ def test_refusals_of_built_in_formats() -> None:
         harmony().count_messages(CHATS[0], tools=TOOLS)
     with pytest.raises(ChatError, match=r"messages\[0\] does not answer an earlier call"):
         harmony().count_messages([{"role": "tool", "content": "x"}])
-    with pytest.raises(ChatError, match="counts the beginning of the reply"):
+    with pytest.raises(ChatError, match="counts the start of the reply"):
         openai("cl100k_base").count_messages(CHATS[0], add_generation_prompt=False)
     with pytest.raises(TypeError, match="template must be the text or the name of a template, not int"):
         harmony().count_messages(CHATS[0], template=5)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from helpers import folder_grid
 from helpers.sampling import SEED, n_rounds
 
 #: What fastbpe refuses although transformers loads it; docs/formats.md lists it.
-LIMITS = ("is normalized and takes white space along", "a normalizer, where normalized")
+LIMITS = ("is normalized and strips white space", "a normalizer, where normalized")
 RANKS = ("ranks", "tiktoken.model")
 
 

@@ -176,7 +176,7 @@ def test_character_without_a_piece_is_refused() -> None:
             r"the rules of normalization 'nfkc': of the text '\\ufb01\\u0301' they make 'fi\\u0301', and the "
             r"normalizer Precompiled of tokenizers 'fi'; export it as sentencepiece",
         ),
-        ({"control_symbols": ["Q"]}, "the piece 'Q' of type CONTROL, which text may hold,"),
+        ({"control_symbols": ["Q"]}, "the piece 'Q' of type CONTROL, which a text may contain,"),
         (
             {"user_defined_symbols": ["ab"], "control_symbols": ["QQ"], "byte_fallback": False, "vocab_size": 90},
             r"together with the piece '</s>': in the text 'ab</s>' tokenizers might find it where sentencep",

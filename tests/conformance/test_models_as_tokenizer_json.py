@@ -25,7 +25,7 @@ SYMBOLS = ("<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]�
 CONTROL = ("[C]", "<ctl>", "s>x", "Q")
 NAMES = ("<s>", "</s>", "<unk>", "<0x41>", "<0x00>")
 BITS = (*"abcdx1", "ab", " ", "  ", "▁", "é", "漢", "\t", "\n", "\u3000", "<u", "\u0301", "Ａ", "12", *NAMES)
-REFUSED = ("of type CONTROL, which text may hold,", "user-defined pieces together with the piece")
+REFUSED = ("of type CONTROL, which a text may contain,", "user-defined pieces together with the piece")
 
 
 def options_of(rng: random.Random) -> dict[str, Any]:

@@ -324,7 +324,7 @@ def test_threads_give_the_same_ids() -> None:
     assert ours.encode(texts, num_threads=1) == ours.encode(texts, num_threads=8) == expected
     assert ours.encode(texts, thread_pool=drop_in.ThreadPool(2)) == expected
     assert plain(ours.encode(texts, out_type="numpy", num_threads=2)) == expected
-    with pytest.raises(TypeError, match="thread_pool is a ThreadPool, not int"):
+    with pytest.raises(TypeError, match="thread_pool must be a ThreadPool, not int"):
         ours.encode(["a"], thread_pool=3)
 
 

@@ -112,7 +112,7 @@ def test_fields_are_read_without_protobuf() -> None:
 
 @pytest.mark.parametrize("end", [1, 7, 100, 400])
 def test_truncated_bytes_raise_format_error(end: int) -> None:
-    with pytest.raises(fastbpe.FormatError, match="no sentencepiece model: byte"):
+    with pytest.raises(fastbpe.FormatError, match="not a sentencepiece model: byte"):
         ours.ModelProto.FromString(made()[:-end])
 
 

@@ -65,5 +65,5 @@ def test_invalid_part_raises_format_error(
 def test_the_file_alone_names_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="load the folder"):
         fastbpe.load(fill(tmp_path, LINES) / "vocab.txt")
-    with pytest.raises(FormatError, match="holds its own split pattern"):
+    with pytest.raises(FormatError, match="contains its own split pattern"):
         fastbpe.load(tmp_path, pattern="gpt2")

@@ -91,11 +91,11 @@ def at(name: str, further: int) -> Callable[[list[str]], int]:
 DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "kind": (
         lambda data: data.replace(b"v2 boundless", b"v2 endless"),
-        r":1: kind 'endless' of model is not known",
+        r":1: unknown kind of model 'endless'",
     ),
     "truncated": (lambda data: data[: len(data) // 2], "truncated: it ends after line|expected"),
     "not UTF-8": (lambda data: data[:200] + b"\xff" + data[200:], "byte 200 is not UTF-8"),
-    "a gap in ids": (lambda data: data.replace(b"\n257 ", b"\n258 ", 1), "has the id 258, and 257 is next"),
+    "a gap in ids": (lambda data: data.replace(b"\n257 ", b"\n258 ", 1), "has the id 258, but the next id is 257"),
     "a token twice": (
         edited(lambda lines: lines.__setitem__(4, "1 Ā 0 0")),
         ":5: token 'Ā' appears twice",
@@ -130,7 +130,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "a merge numbered otherwise": (
         edited(lambda lines: lines.__setitem__(at("merges", 2)(lines), "77" + lines[at("merges", 2)(lines)][1:])),
-        "not numbered without gaps",
+        "numbered with gaps",
     ),
     "a merge twice": (
         edited(lambda lines: lines.__setitem__(at("merges", 3)(lines), "1" + lines[at("merges", 2)(lines)][1:])),
@@ -154,7 +154,7 @@ def test_merges_out_of_order_are_refused(file: bytes) -> None:
     n = int(lines[first - 1])
     rows = [line.split(" ", 1)[1] for line in lines[first : first + n]][::-1]
     lines[first : first + n] = [f"{i} {row}" for i, row in enumerate(rows)]
-    with pytest.raises(FormatError, match="joins a token that no merge before it makes"):
+    with pytest.raises(FormatError, match="joins a token that no earlier merge creates"):
         load("\n".join(lines).encode())
 
 

@@ -112,7 +112,7 @@ def test_tokens_that_look_special_are_not_unless_a_known_class_names_them(tmp_pa
 
 
 def test_special_tokens_are_read_from_files_beside_ranks(tmp_path: Path) -> None:
-    """As transformers does: tokens with ids keep them, and ids between are reserved tokens."""
+    """As transformers does: tokens with ids keep them, and the ids between become reserved tokens."""
     PLAIN.export(tmp_path / "tokenizer.model", format="tiktoken")
     decoder = {"259": {"content": "<think>", "special": False}, "260": {"content": "<e>", "special": True}}
     fill(tmp_path, tokenizer_config={"added_tokens_decoder": decoder, "eos_token": "<e>", "bos_token": "<s>"})
@@ -128,7 +128,7 @@ def test_token_far_beyond_the_ranks_raises_format_error(tmp_path: Path) -> None:
     PLAIN.export(tmp_path / "tokenizer.model", format="tiktoken")
     fill(tmp_path, added_tokens={"<|a|>": 1 << 30})
     with pytest.raises(
-        FormatError, match="id 1073741824, far beyond its 258 ranks; ids between are reserved tokens"
+        FormatError, match="id 1073741824, far beyond its 258 ranks; the ids between become reserved tokens"
     ):
         fastbpe.load(tmp_path, pattern="gpt2")
 

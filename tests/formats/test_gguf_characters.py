@@ -177,7 +177,7 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
             "<0x26> is not a token: expected tokens of all bytes",
         ),
         ({"tokens": strings([*TOKENS[:-1], "a"])}, "are both b'a'"),
-        ({"merges": strings(["<0x41> a"])}, "merge 0, '<0x41> a': a token of a byte merges with no other"),
+        ({"merges": strings(["<0x41> a"])}, "merge 0, '<0x41> a': byte tokens cannot be merged"),
         ({"merges": strings([*MERGES, "a zz"])}, r"merges\[5\].*'zz' is not a token"),
         ({"merges": strings([*MERGES, "b a"])}, r"merges\[5\].*'ba' is not a token"),
         ({"merges": None}, "merges: expected an array"),
@@ -188,7 +188,7 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
                     INT32, [int(PieceType.CONTROL) if "\n\n" in token else 1 for token in TOKENS], True
                 ),
             },
-            "whole, and the merges make other tokens of it",
+            "as one token, but the merges split it",
         ),
         (
             {"token_type": Typed(INT32, [int(PieceType.BYTE) if token == "a" else 1 for token in TOKENS], True)},
@@ -196,7 +196,7 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
         ),
         (
             {"tokens": strings([*TOKENS[:-2], "\n" * 300, "<html>"])},
-            "whole, and the merges make other tokens of it",
+            "as one token, but the merges split it",
         ),
     ],
 )
@@ -206,7 +206,7 @@ def test_files_that_merge_otherwise_are_refused(changes: dict[str, Any], message
 
 
 def test_split_pattern_of_the_caller_is_refused() -> None:
-    with pytest.raises(FormatError, match="holds its own split pattern; load it without pattern="):
+    with pytest.raises(FormatError, match="contains its own split pattern; load it without pattern="):
         fastbpe.load(written(), pattern="gpt2")
 
 

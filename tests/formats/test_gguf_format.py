@@ -120,11 +120,11 @@ def test_flags_of_bos_and_eos_outlast_native_files(adds_bos: bool, adds_eos: boo
 
 def test_special_tokens_and_patterns_of_the_caller_are_used_or_refused() -> None:
     assert fastbpe.load(written(), special_tokens={"<x>": 258}).special_tokens == {"<x>": 258}
-    with pytest.raises(FormatError, match=r"holds its own split pattern \(llama-bpe\)"):
+    with pytest.raises(FormatError, match=r"contains its own split pattern \(llama-bpe\)"):
         fastbpe.load(written(), pattern="gpt2")
     unknown = written(pre=Typed(STRING, b"parrot"))
     assert fastbpe.load(unknown, pattern="gpt2").pattern == PATTERNS["gpt2"]
-    with pytest.raises(FormatError, match="holds its own special tokens"):
+    with pytest.raises(FormatError, match="contains its own special tokens"):
         fastbpe.load(written(**point_keys()), special_tokens={"<x>": 3})
 
 

@@ -158,7 +158,7 @@ DAMAGED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "text": ("t5", {"precompiled_charsmap": Typed(STRING, b"x")}, "expected an array of int, found bytes"),
     "flag": ("bert", {"normalizer.lowercase": Typed(UINT32, 1)}, "expected true or false, found 1"),
-    "equal": ("bert", {"tokens": strings(*BERT[:-1], "▁the")}, "tokens 4 and 12 are both 'the' for BERT"),
+    "equal": ("bert", {"tokens": strings(*BERT[:-1], "▁the")}, "tokens 4 and 12 are both 'the' to BERT"),
     "roles": ("bert", {"bos_token_id": None}, r"bos token: it has no id below 13"),
 }
 

@@ -454,7 +454,7 @@ def test_vocabulary_that_marks_the_ends_of_words_is_one_of_characters(
         tokenizer = fastbpe.load(source)
         assert tokenizer.mode == "character"
         assert tokenizer.encode("ab a") == ([8, 4] if "ab</w>" in vocab else [0, 5, 4])
-        with pytest.raises(FormatError, match="holds its own split pattern"):
+        with pytest.raises(FormatError, match="contains its own split pattern"):
             fastbpe.load(source, pattern="gpt2")
 
 

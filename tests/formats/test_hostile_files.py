@@ -241,7 +241,7 @@ except fastbpe.FormatError as error:
 
 
 def spread(token_id: int, n_tokens: int) -> str:
-    return f"{token_id} is far beyond the {n_tokens} tokens of the file: at most 266513 is taken"
+    return f"{token_id} is far beyond the {n_tokens} tokens of the file: the limit is 266513"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -362,7 +362,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "dropout as a text": (model(dropout="0.1"), r"model\.dropout: must be a number from 0 to 1"),
     "prefix": (
         model(continuing_subword_prefix="##"),
-        r"model\.merges\[0\]: 'b' cannot lose the 2 bytes of continuing_subword_prefix",
+        r"model\.merges\[0\]: 'b' is too short to remove the 2 bytes of continuing_subword_prefix",
     ),
     "a merge of one token": (model(merges=["a"]), r"model\.merges\[0\]: must be two tokens, not 'a'"),
     "a merge of three": (model(merges=["a b", "a b c"]), r"model\.merges\[1\]: must be two tokens"),
@@ -444,7 +444,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
                 post_processor={"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}}
             )
         ),
-        r"post_processor\.single: it must hold the text once",
+        r"post_processor\.single: it must contain the text once",
     ),
     "a template with a token it does not know": (
         changed(

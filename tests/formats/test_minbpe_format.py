@@ -129,7 +129,7 @@ BAD = [
     (b"minbpe v1\n\n0\n97 98\n97\n", "x.model:5: expected two ids, found '97'"),
     (b"minbpe v1\n\n0\n97 98 99\n", "x.model:4: expected two ids"),
     (b"minbpe v1\n\n0\n-97 98\n", "x.model:4: expected two ids"),
-    (b"minbpe v1\n\n0\n97 98\n97 257\n", "x.model:5: no earlier merge makes id 257; this merge makes id 257"),
+    (b"minbpe v1\n\n0\n97 98\n97 257\n", "x.model:5: no earlier merge creates id 257; this merge creates id 257"),
     (b"minbpe v1\n\n0\n97 98\n97 98\n", "x.model:5: the pair 97 98 is already on line 4"),
     (b"minbpe v1\n\xff\n0\n", "byte 10 is not UTF-8"),
     (
@@ -163,7 +163,7 @@ def test_unusable_contents_raise_format_error_with_the_path(data: bytes, message
 def test_line_ends_do_not_matter_and_pattern_is_refused() -> None:
     assert fastbpe.load(MODEL.replace(b"\n", b"\r\n")) == fastbpe.load(MODEL)
     assert fastbpe.load(MODEL, special_tokens={"<t>": 500}).special_tokens == {"<t>": 500}
-    with pytest.raises(FormatError, match="holds its own split pattern"):
+    with pytest.raises(FormatError, match="contains its own split pattern"):
         fastbpe.load(MODEL, pattern="gpt2")
 
 

@@ -133,7 +133,7 @@ def test_special_tokens_may_be_replaced_but_the_pattern_not(data: bytes) -> None
     again = fastbpe.load(data, special_tokens={"<new>": 300})
     assert again.special_tokens == {"<new>": 300}
     assert again.encode("<new>", allowed_special="all") == [300]
-    with pytest.raises(FormatError, match="holds its own split pattern; load it without pattern="):
+    with pytest.raises(FormatError, match="contains its own split pattern; load it without pattern="):
         fastbpe.load(data, pattern="gpt2")
 
 
@@ -584,16 +584,16 @@ def test_merges_of_wrong_length_or_unknown_ids_raise_format_error(tmp_path: Path
     for merges in ((97, 98, 257), (300, 98, 256), (97, 98, NONE)):
         header, tables = parts(with_table(data, "merges", put(0, *merges)))
         del header["sections"]["pieces"], header["sections"]["pairs"]
-        refused(sealed(header, tables), "merge 0 does not make a token of two tokens")
+        refused(sealed(header, tables), "merge 0 does not join two tokens into a token")
     header, tables = parts(data)
     header["sections"]["merges"][1] -= 1
     refused(sealed(header, tables), "the size of its section 'merges' is not a multiple")
     for n_cut in (1, 4, 8):  # the end of the last token, "ab"
         header, tables = parts(data)
         header["sections"]["token_ends"][1] -= n_cut
-        refused(sealed(header, tables), "'token_ends' does not cut" if n_cut == 1 else "merge 0 does not make")
+        refused(sealed(header, tables), "'token_ends' does not divide" if n_cut == 1 else "merge 0 does not join")
     for number, end in ((0, 3), (256, 255), (256, 259), (3, NONE)):
-        refused(with_table(data, "token_ends", put(4 * number, end)), "'token_ends' does not cut 258 bytes")
+        refused(with_table(data, "token_ends", put(4 * number, end)), "'token_ends' does not divide 258 bytes")
 
 
 # Writing: all or nothing.

@@ -203,7 +203,7 @@ def test_exceeded_limits_raise_format_error(data: bytes, monkeypatch: pytest.Mon
     sections = {str(i): [0, 0] for i in range(65)}
     with pytest.raises(FormatError, match="its header names 65 'sections': the limit is 64"):
         fastbpe.load(sealed(header | {"sections": sections}, tables))
-    with pytest.raises(FormatError, match="its header is said to have 67108928 bytes: the limit is 67108864"):
+    with pytest.raises(FormatError, match="its header claims to have 67108928 bytes; the limit is 67108864"):
         fastbpe.load(data[:28] + b"%08x" % (2**26 + 64) + data[36:])
     monkeypatch.setattr(limits, "MAX_SPECIAL_TOKENS", 10)
     if header["mode"] == "byte":
@@ -220,7 +220,7 @@ def test_altered_merges_are_refused_or_safe(tmp_path: Any) -> None:
     for number in range(24):
         forged = bytearray(tables)
         forged[at + number] ^= 0x01
-        with pytest.raises(FormatError, match=r"merge [01] does not make a token of two tokens"):
+        with pytest.raises(FormatError, match=r"merge [01] does not join two tokens into a token"):
             fastbpe.load(sealed(header, bytes(forged)))
 
 

@@ -52,13 +52,13 @@ GOOD = {
 }
 BAD = {
     "nothing": (b"\x00", "not a field number"),
-    "no pieces": (BPE, "holds no pieces"),
+    "no pieces": (BPE, "contains no pieces"),
     "no unknown": (A + BPE, "no piece is of type UNKNOWN"),
     "two unknowns": (UNK + piece_field(b"u", varint_field(3, 2)) + BPE, "both of type UNKNOWN"),
     "a piece twice": (UNK + A + A + BPE, "pieces 1 and 2 are both b'a'"),
     "a control twice": (UNK + A + piece_field(b"a", varint_field(3, 3)) + BPE, "both b'a'"),
     "an empty piece": (UNK + piece_field(b"", fixed32_field(2, bytes(4))) + BPE, "piece 1 is empty"),
-    "a NUL": (UNK + piece_field(b"a\0b", fixed32_field(2, bytes(4))) + BPE, "piece 1, .* holds a NUL"),
+    "a NUL": (UNK + piece_field(b"a\0b", fixed32_field(2, bytes(4))) + BPE, "piece 1, .* contains a NUL"),
     "bytes without fallback": (UNK + ALL_BYTES + BPE, "byte_fallback is false"),
     "fallback without bytes": (UNK + A + FALLBACK, "needs 256 pieces"),
     "a byte piece with a wrong name": (

@@ -78,7 +78,7 @@ def test_settings_may_stand_behind_the_tokens() -> None:
 
 def test_special_tokens_of_the_caller_take_the_place_of_those_in_the_file() -> None:
     assert fastbpe.load(dumped(document()), special_tokens={"<x>": 3}).special_tokens == {"<x>": 3}
-    with pytest.raises(FormatError, match="holds its own split pattern"):
+    with pytest.raises(FormatError, match="contains its own split pattern"):
         fastbpe.load(dumped(document()), pattern="gpt2")
 
 

@@ -88,7 +88,7 @@ RULES = {"precompiled_charsmap": charsmap("nmt_nfkc"), "name": "nmt_nfkc"}
 REFUSED: dict[str, tuple[Sequence[Piece], Any, Any, str]] = {
     "symbol": ([UNK, SPACE, ("Ａ", 0.0, USER)], None, RULES, "user-defined piece 'Ａ', which its rules of"),
     "name": ([UNK, BOS, SPACE, *LETTERS, ("<s", -1.0, NORMAL), ("s>", -1.0, NORMAL)], None, None, "'<s>' of type"),
-    "character": ([UNK, ("x", 0.0, CONTROL), SPACE], None, None, "'x' of type CONTROL, which text may hold"),
+    "character": ([UNK, ("x", 0.0, CONTROL), SPACE], None, None, "'x' of type CONTROL, which a text may contain"),
     "unused": ([UNK, SPACE, *LETTERS, ("ab", -1.0, UNUSED), ("bab", -1.0, NORMAL)], None, None, "of type UNUSED"),
     "scores": ([UNK, ("▁", 1.0, NORMAL)], None, None, "without a normal piece whose score is 0 or below"),
     "equal": ([UNK, BOS, SPACE, ("<s>", -1.0, NORMAL)], None, None, "equal pieces"),

@@ -245,8 +245,8 @@ def test_counts_made_with_other_options_are_refused() -> None:
         ({"symbols": [5]}, "no valid 'symbols'"),
         ({"numbers": dict.fromkeys(counts_format.SENTENCE_NUMBERS, "x")}, "no valid 'n_sentences'"),
         ({"characters": b"\0\0\0\0"}, "do not match"),
-        ({"characters": b"\xff" * 4, "character_counts": b"\1" + bytes(7)}, "not a character"),
-        ({"characters": b"a\0\0\0", "character_counts": bytes(8)}, "counts below 1"),
+        ({"characters": b"\xff" * 4, "character_counts": b"\1" + bytes(7)}, "an invalid character"),
+        ({"characters": b"a\0\0\0", "character_counts": bytes(8)}, "a count below 1"),
     ],
 )
 def test_inconsistent_file_of_words_raises_format_error(change: Options, message: str, tmp_path: Path) -> None:

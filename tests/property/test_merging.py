@@ -38,7 +38,7 @@ def drawn(name: str, sample: int) -> Iterator[Merged]:
         except SpecialTokenError:
             continue  # names that clash
         except VocabularyError as error:
-            if "cannot be said by scores" not in str(error):
+            if "cannot be expressed as scores" not in str(error):
                 raise
             continue
         n_done += 1

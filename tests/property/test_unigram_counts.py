@@ -237,7 +237,7 @@ def test_spaces_outside_of_the_alphabet_are_refused(tmp_path: Path) -> None:
         whole = model_bytes(sentences, tmp_path, **options, **for_counts)
     assert isinstance(whole, bytes)
     found = model_bytes(count(sentences, **for_counts), tmp_path, **options)
-    assert str(found).startswith("U+2581, which stands for spaces, is outside of the alphabet.")
+    assert str(found).startswith("U+2581, which stands for spaces, is not in the alphabet.")
 
 
 def test_counts_of_more_than_a_chunk_of_text_warn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,5 +129,5 @@ def test_id_map_for_another_matrix_is_refused(tokenizers: Mapping[str, Tokenizer
             with pytest.raises(ValueError, match=f"matrix has {n_rows} rows"):
                 id_map.resize(matrix)
             assert (matrix == 1).all()
-    with pytest.raises(ValueError, match="share the vocabulary between them"):
+    with pytest.raises(ValueError, match="must be the old one of the second"):
         IdMap(2, [0, 1]).then(IdMap(3, [0]))

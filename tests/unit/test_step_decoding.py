@@ -288,9 +288,9 @@ REFUSED: list[tuple[Any, str]] = [
         r"decoder\.add_prefix_space: false contradicts the prepend_scheme 'always'",
     ),
     ({"type": "Metaspace", "replacement": "▁", "str_rep": 3}, r"decoder\.str_rep: in Metaspace it must be text"),
-    ({"type": "NFC"}, "decoder: {'type': 'NFC'} is no decoder; tokenizers knows BPEDecoder, .* and Sequence"),
-    ([], r"decoder: \[\] is no decoder"),
-    ("Fuse", "decoder: 'Fuse' is no decoder"),
+    ({"type": "NFC"}, "decoder: {'type': 'NFC'} is not a decoder; tokenizers has BPEDecoder, .* and Sequence"),
+    ([], r"decoder: \[\] is not a decoder"),
+    ("Fuse", "decoder: 'Fuse' is not a decoder"),
     ({"type": "Sequence"}, "decoder: a Sequence needs a list 'decoders'"),
     ({"type": "Sequence", "decoders": [FUSE, {"type": "Strip"}]}, r"decoder\.decoders\[1\]\.content: in Strip"),
 ]

@@ -144,7 +144,7 @@ def check_object(value: Any, schema: Schema, where: str, way_out: str, within: s
     fastbpe.errors.FormatError: a.json: 'count' is 1.5, not int from 0 up; write it again
     """
     if not isinstance(value, dict):
-        raise FormatError(f"{where}: no JSON object, but {type(value).__name__}; {way_out}")
+        raise FormatError(f"{where}: expected a JSON object, found {type(value).__name__}; {way_out}")
     for name, kind in schema.items():
         _check(value.get(name), kind, within + name, where, way_out)
 

@@ -18,7 +18,7 @@ MAX_CHARACTERS = 1 << 28  # of a rendered prompt
 
 
 class Counting(Protocol):
-    """Methods of a tokenizer that counting calls."""
+    """The methods of a tokenizer that counting needs."""
 
     @property
     def name(self) -> str | None:
@@ -28,7 +28,7 @@ class Counting(Protocol):
         """Encode a text with its special tokens."""
 
     def encode_parts(self, parts: Any) -> list[int]:
-        """Encode parts, with special tokens in the trusted ones."""
+        """Encode parts, with special tokens only in trusted ones."""
 
     def count(self, text: str) -> int:
         """Count the ids of a text without special tokens."""
@@ -65,7 +65,7 @@ def count_messages(
         return len(tokenizer.encode_parts(harmony.parts_of(plain, begins_reply=begins_reply)))
     if not begins_reply:
         raise ChatError(
-            "the estimate for OpenAI's models always counts the beginning of the reply: leave the option out"
+            "the estimate for OpenAI's modelsalways counts the start of the reply: leave the option out"
         )
     return estimate(tokenizer.name or "", plain, schemas, tokenizer.count)
 
@@ -99,7 +99,7 @@ def _choose(
         return OPENAI, None
     if "{" not in template:
         known = _listed([*own, harmony.NAME, *([OPENAI] if name in TOOL_COSTS else [])])
-        raise ChatError(f"template={template!r:.80} is not a name ({known}), and not a template of jinja2")
+        raise ChatError(f"template={template!r:.80} is neither a name ({known}) nor a jinja2 template")
     return None, template
 
 

@@ -16,7 +16,7 @@ def checked(messages: Any) -> list[dict[str, Any]]:
     """Return the messages as new dicts, without keys whose value is None, as transformers gives them to templates.
 
     Raises:
-        ChatError: it is not a list of dicts with a role, or an empty one.
+        ChatError: messages is empty, or not a list of dicts with a role.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
         raise ChatError(
@@ -42,7 +42,7 @@ def checked_tools(tools: Any) -> list[dict[str, Any]] | None:
     """Return the tools as new dicts; None if there are none.
 
     Raises:
-        ChatError: they are no list of dicts.
+        ChatError: they are not a list of dicts.
     """
     if tools is None:
         return None
@@ -58,7 +58,7 @@ def text_of(content: Any, where: str) -> str:
     """Return the text of a message's content: a str, or a list of parts of text.
 
     Raises:
-        ChatError: it holds anything else, such as a picture.
+        ChatError: it contains anything else, such as an image.
     """
     if isinstance(content, str):
         return content
@@ -70,8 +70,8 @@ def text_of(content: Any, where: str) -> str:
         if not isinstance(text, str):
             kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
             raise ChatError(
-                f"{where}[{number}] is {kind!r}, not text: no tokenizer knows how many tokens a model makes of "
-                "it; leave it out and add its tokens yourself"
+                f"{where}[{number}] is {kind!r}, not text: only the model knows how many tokens it takes; leave "
+                "it out and add its tokens yourself"
             )
         texts.append(text)
     return "".join(texts)

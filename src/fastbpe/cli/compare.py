@@ -32,8 +32,8 @@ SUMMARY = "compare tokenizers on the same texts"
 DETAILS = f"""
 
 Prints a row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
-and characters per token, and the cost, a multiple of the tokens of the best tokenizer.
-A group is a FILE as given, or as --by says; with --by script, each line is a text, and
+and characters per token, and the cost: tokens relative to the best tokenizer's.
+Each FILE is a group unless --by is given; with --by script, each line is a text, and
 its group is the script of most of its letters. With two tokenizers, the command also
 shows the first place where their token boundaries differ. Special tokens in the text
 are treated as plain text. If a file cannot be read, the command reports it, compares the

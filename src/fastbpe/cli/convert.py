@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=PARTS,
-        help="part that the format cannot store, to be left out: normalizer; some texts may get other ids",
+        help="leave out this part, which the format cannot store: normalizer; some texts may get other ids",
     )
     outputs.add_arguments(parser)
 

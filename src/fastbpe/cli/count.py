@@ -22,7 +22,7 @@ Repeat -m for one column per tokenizer. Special tokens in the text count as plai
 If a file cannot be read, the command reports it, counts the others, and exits with
 status 1.
 
-With --messages, each FILE holds chats: a JSON array of messages, a request to a chat
+With --messages, each FILE contains chats: a JSON array of messages, a request to a chat
 API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or one per
 line. The model's chat template is applied before counting (-m FOLDER; needs jinja2).
 gpt-oss needs no template: its format, harmony, is built in. For OpenAI's closed models
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to count (default: standard input)")
     documents.add_arguments(parser)
     add_model(parser, several=True)
-    parser.add_argument("--messages", action="store_true", help="count chats: each FILE holds messages, as JSON")
+    parser.add_argument("--messages", action="store_true", help="count chats: each FILE contains messages as JSON")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 

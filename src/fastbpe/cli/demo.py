@@ -27,7 +27,7 @@ from fastbpe.training.train import train
 SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
 DETAILS = """
 
-The text is Python's own standard library, which every machine with Python has, or the
+The text is the source code of Python's standard library, or the
 file that --text names. Nothing is downloaded. Without --output, the tokenizer is written
 to fastbpe-demo.fbpe, which the next run replaces."""
 EXAMPLE = r"""
@@ -141,7 +141,7 @@ def standard_library() -> Corpus:
             if path.suffix == ".py" and (text := _utf8_or_none(path)):
                 texts[path] = text
     if not texts:
-        raise FastbpeError(f"{root} holds no Python sources; pass a text of your own with --text FILE")
+        raise FastbpeError(f"{root} contains no Python sources; pass a text of your own with --text FILE")
     version = platform.python_version()
     what = f"the {len(texts):,} files of Python {version}'s standard library"
     # The sample is a short function that every version has; if it goes one day, the first lines of the texts.
@@ -154,7 +154,7 @@ def own_text(name: str) -> Corpus:
     text = streams.read(name)
     where = streams.name_of(name)
     if not text:
-        raise TrainingError(f"{where}: it is empty: there is no text to learn from")
+        raise TrainingError(f"{where}: the file is empty, so there is no text to learn from")
     try:
         return Corpus(where, [text], _first_lines(text.decode().lstrip("\r\n")))
     except UnicodeDecodeError as error:

@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     special.add_argument(
         "--forbid-special",
         action="store_true",
-        help="fail if the text holds a special token that is not allowed",
+        help="fail if the text contains a special token that is not allowed",
     )
     documents.add_arguments(parser)
     encode_files.add_arguments(parser)

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="text on which to measure the compression of a source; best the same text in each language "
+        help="text on which to measure the compression of a source; ideally the same text in each language "
         "(repeatable)",
     )
     add(

@@ -118,7 +118,7 @@ def load_text_model(
     """Load a tokenizer of text. Raises FormatError for one of sequences of integers."""
     tokenizer = load(name, pattern=pattern, special_tokens=special_tokens)
     if not isinstance(tokenizer, Tokenizer):
-        raise FormatError(f"{name}: it encodes sequences of integers, but this command reads text")
+        raise FormatError(f"{name}: this tokenizer encodes sequences of integers, but this command reads text")
     return tokenizer
 
 

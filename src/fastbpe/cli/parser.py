@@ -154,6 +154,6 @@ class _StoreOnce(argparse._StoreAction):
     ) -> None:
         given: set[str] = vars(namespace).setdefault("_given", set())
         if flag is not None and self.dest in given:
-            parser.error(f"{'/'.join(self.option_strings)} is given twice, and takes one value")
+            parser.error(f"{'/'.join(self.option_strings)} is given twice, but takes one value")
         given.add(self.dest)
         super().__call__(parser, namespace, values, flag)

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add = parser.add_argument
     add("paths", metavar="PATH", nargs="+", help="file of ids, folder of shards, or vocabulary")
-    add("--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file beside it")
+    add("--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file next to it")
     add(
         "--inputs",
         metavar="FOLDER",
@@ -124,7 +124,9 @@ def _verify_vocabulary(
     args: argparse.Namespace, path: str, model: Tokenizer | SequenceTokenizer | None
 ) -> _Outcome:
     if isinstance(model, SequenceTokenizer):
-        raise FormatError(f"{args.model}: it encodes sequences of integers, and {path} is not a file of ids")
+        raise FormatError(
+            f"{args.model}: this tokenizer encodes sequences of integers, but {path} is not a file of ids"
+        )
     pattern, special = _flags(args)
     if model is not None and (format := _lacking_format(Path(path))):  # what the file lacks is as in the original
         needed = arguments(format, model.pattern, model.special_tokens)

@@ -169,7 +169,8 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int
         raise min(errors, key=str)
     if sorted(part for part, _ in rows) != list(range(n_shards)):
         raise FormatError(
-            f"{out}: the engine ran {len(rows)} tasks, not {n_shards} as it had said; repartition the data first"
+            f"{out}: the engine ran {len(rows)} tasks, although it announced {n_shards}; repartition the data "
+            "first"
         )
     counts = [json.loads(bytes(data)) for _, data in sorted(rows, key=lambda row: row[0])]
     n_documents, n_ids, n_bytes, seconds, n_skipped, named = zip(*counts, strict=True)

@@ -64,7 +64,7 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
     wanted = format or ("" if said == "json" else said)
     if wanted in TABLES:
         if packing:
-            raise FormatError(f"{path}: a {wanted} file is compressed inside; unpack it")
+            raise FormatError(f"{path}: a {wanted} file has its own compression; decompress it first")
         yield Content(wanted, None, lambda: 0, False)
         return
     with path.open("rb") as stored, content_of(stored, path, wanted, said, packing, field) as content:

@@ -69,11 +69,13 @@ def named(path: AnyPath) -> tuple[str, str]:
 def check_is_read(path: AnyPath) -> None:
     """Raise FormatError for a packed file that fastbpe does not unpack."""
     if path.suffix.lower() in REFUSED:
-        raise FormatError(f"{path}: fastbpe reads no {path.suffix} files; unpack it, or pack it as .gz or .zst")
+        raise FormatError(
+            f"{path}: fastbpe reads no {path.suffix} files; decompress it, or compress it as .gz or .zst"
+        )
 
 
 def head_of(file: ReadAhead, where: object) -> bytes:
-    """Read the first bytes of a stream ahead, and check that they may begin UTF-8.
+    """Peek at the first bytes of a stream, and check that they can be the start of UTF-8 text.
 
     Raises:
         FormatError: they are UTF-16 or UTF-32, or a kind of compressed file that fastbpe does not unpack.
@@ -81,7 +83,7 @@ def head_of(file: ReadAhead, where: object) -> bytes:
     head = file.head_past(_MARKS)
     for mark, name in _OTHER_FILES.items():
         if head.startswith(mark):
-            raise FormatError(f"{where}: it is a {name} file; unpack it, or pack it as .gz or .zst")
+            raise FormatError(f"{where}: this is a {name} file; decompress it, or compress it as .gz or .zst")
     if encoding := _encoding_of(head):
         raise FormatError(
             f"{where}: it is {encoding}, not UTF-8; convert it first: iconv -f {encoding} -t UTF-8 FILE"

@@ -72,11 +72,11 @@ class FilesSummary:
         path: Path – the output.
         n_documents: int – documents in the output.
         n_ids: int – ids in the output.
-        n_bytes: int – bytes of UTF-8 that were encoded, also by runs that this one resumed.
+        n_bytes: int – bytes of UTF-8 that were encoded, including earlier runs that this one resumed.
         seconds: float – duration of this call.
         n_skipped: int – documents that on_error="skip" left out, and files whose rest it left out.
         skipped: tuple of str – names of the first ten of them, with file, line or row, and reason.
-        n_left_out: int – files of input folders that hold no documents, by their names.
+        n_left_out: int – files in input folders that, by their names, contain no documents.
         left_out: tuple of str – names of the first ten of them.
 
     >>> import fastbpe, pathlib, tempfile
@@ -209,7 +209,7 @@ AtEnd = Callable[[FilesSummary], object]
 
 
 def nothing_more(_: FilesSummary) -> object:
-    """Do nothing, as an `AtEnd`."""
+    """Do nothing: the `AtEnd` of a run without one."""
     return None
 
 
@@ -489,7 +489,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
     if not files:
         raise ValueError("inputs is empty: pass a path, a folder, or a list of paths")
     if (same := next((path for path in files if path.resolve() == out.resolve()), None)) is not None:
-        raise ValueError(f"{same} is the output and one of the inputs; write to another place")
+        raise ValueError(f"{same} is both the output and an input; choose another output")
     for path in files:
         require_extras(path, job.format)
     check_effects(

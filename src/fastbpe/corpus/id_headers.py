@@ -79,7 +79,7 @@ def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
     if len(data) < 12 or magic not in {*_LLMC_MAGICS, _LLMC_EXAMPLES}:
         return None
     if magic == _LLMC_EXAMPLES:
-        raise FormatError(f"{where}: llm.c's multiple-choice questions, not a file of ids alone; pass another")
+        raise FormatError(f"{where}: this file contains llm.c's multiple-choice questions; pass a file of ids")
     if version not in _LLMC_DTYPES:
         raise FormatError(
             f"{where}: llm.c's header of version {version}; fastbpe reads versions 1 (uint16) and 7 (uint32)"

@@ -50,7 +50,7 @@ class Listing:
         """
         path = as_path(item)
         if item == "":  # Path("") is the current folder
-            raise FileNotFoundError('"" names no file; pass a path, or "." for this folder')
+            raise FileNotFoundError('"" is not a path; pass one, or "." for this folder')
         if path.is_dir():
             found = self._below(path)
         elif not path.exists() and glob.has_magic(os.fspath(item)):
@@ -62,7 +62,7 @@ class Listing:
         for file in found:
             known = file.resolve()
             if known in self._seen:
-                warnings.warn(f"{file}: given twice, and read twice", FormatWarning, stacklevel=2)
+                warnings.warn(f"{file}: listed twice, so it is read twice", FormatWarning, stacklevel=2)
             self._seen.add(known)
         return found
 

@@ -48,8 +48,8 @@ class OpenFile:
             more = self._read_at(at + len(data), n - len(data))
             if not more:
                 raise FormatError(
-                    f"{self._path}: it ends at byte {at + len(data)} and was longer when reading began; read it "
-                    "when nothing writes to it"
+                    f"{self._path}: the file now ends at byte {at + len(data)}, but was longer when reading "
+                    "began; read it while nothing writes to it"
                 )
             data += more
         return data

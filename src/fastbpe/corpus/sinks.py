@@ -279,7 +279,9 @@ class Sink:
                 check_object(progress[name], schema, place, _AGAIN, f"{name}.")
         done = progress.get("finishing") or {"count": progress["n_ids"], "documents": progress["n_documents"]}
         if (done["count"], done["documents"]) != (progress["n_ids"], progress["n_documents"]):
-            raise FormatError(f"{place}: 'finishing' has other counts than 'n_ids' and 'n_documents'; {_AGAIN}")
+            raise FormatError(
+                f"{place}: the counts in 'finishing' differ from 'n_ids' and 'n_documents'; {_AGAIN}"
+            )
         if progress.get("earlier") is not None:
             progress["earlier"] = _without_nulls(progress["earlier"])
         return _without_nulls(progress)
@@ -293,7 +295,9 @@ class Sink:
         for name, n_bytes in expected.items() if progress and "finishing" not in progress else ():
             path = self.folder / name
             if (size := path.stat().st_size if path.exists() else 0) < n_bytes:
-                raise FormatError(f"{path}: {size} bytes, fewer than the {n_bytes} of progress.json; {_AGAIN}")
+                raise FormatError(
+                    f"{path}: the file has {size} bytes, fewer than the {n_bytes} in progress.json; {_AGAIN}"
+                )
         return progress
 
     def _read(self, name: str, schema: Schema) -> dict[str, Any] | None:

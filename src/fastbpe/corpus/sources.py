@@ -417,7 +417,7 @@ def read_stream(
         assert content.file is not None
         if format is None and begins_like_json_lines(content.file.head()):
             warnings.warn(
-                f'{where}: it begins like lines of JSON, and is read as text; format="jsonl" reads a document '
+                f'{where}: the file looks like JSON Lines, but is read as text; format="jsonl" reads a document '
                 'from each line, format="text" confirms that it is text',
                 FormatWarning,
                 stacklevel=2,

@@ -132,7 +132,7 @@ class TableTexts:
             groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             if min(groups, default=0) < 0 or (n_rows := sum(groups)) != file.metadata.num_rows:
                 raise FormatError(
-                    f"{self._where}: damaged parquet file: its counts of rows differ; copy or make it again"
+                    f"{self._where}: damaged parquet file: its row counts disagree; copy or make it again"
                 )
             first = 0
             while first < len(groups) and self._row + groups[first] <= self._first_row:

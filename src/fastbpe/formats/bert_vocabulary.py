@@ -87,12 +87,13 @@ def _described(
     for role in ("unk", "cls", "sep"):
         name = roles.get(role)
         if name not in vocab:
-            raise FormatError(f"{where}: no line is {name!r}, the token of {role}_token, which BERT's rules need")
+            raise FormatError(f"{where}: no line is {name!r}, the {role}_token, which BERT's rules need")
         around.append([name, vocab[name]])
     new = next((name for name in named.names() if name not in vocab), None)
     if new is not None and len(vocab) < len(tokens):
         raise FormatError(
-            f"{where}: lines are repeated, and {new!r} has no line: it would get another token's id; add a line"
+            f"{where}: some lines are repeated, and {new!r} has no line, so it would get another token's id; add "
+            "a line"
         )
     described = {
         "version": "1.0",

@@ -44,7 +44,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
         raise FormatError(f"{where}: byte {error.start} is not UTF-8; copy or make the file again") from None
     kind = lines.next().strip().removeprefix(MAGIC.decode())
     if kind not in _KINDS:
-        lines.fail(f"kind {kind!r:.40} of model is not known; {', '.join(_KINDS)} are")
+        lines.fail(f"unknown kind of model {kind!r:.40}; choose {' or '.join(_KINDS)}")
     tokens = _read_tokens(lines)
     held = _read_special_tokens(lines)
     ids = {token: i for i, token in enumerate(tokens)}
@@ -114,7 +114,7 @@ class _Lines:
         """Return the bytes of a token that a line has."""
         token = bytes_of(text)
         if not token:
-            self.fail(f"{text!r:.60} is not a token: some character stands for no byte")
+            self.fail(f"{text!r:.60} is not a token: one of its characters stands for no byte")
         return token
 
 
@@ -125,7 +125,7 @@ def _read_tokens(lines: _Lines) -> list[bytes]:
     for i in range(lines.number()):
         number, text, _, _ = lines.fields(4)
         if int(number) != i:
-            lines.fail(f"token {text!r:.60} has the id {number}, and {i} is next")
+            lines.fail(f"token {text!r:.60} has the id {number}, but the next id is {i}")
         token = lines.token(text)
         if token in known:
             lines.fail(f"token {text!r:.60} appears twice")
@@ -181,7 +181,7 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
     if len({row[1:3] for row in rows}) < len(rows):
         lines.fail(f"two merges of the section {name!r} join the same two tokens")
     if [row[0] for row in rows] != [*range(rows[0][0] if rows else 0, (rows[0][0] if rows else 0) + len(rows))]:
-        lines.fail(f"the merges of the section {name!r} are not numbered without gaps")
+        lines.fail(f"the merges of the section {name!r} are numbered with gaps")
     return config, [row[1:] for row in rows]
 
 
@@ -190,8 +190,8 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(
-            f"{where}: merge {bad} of words joins a token that no merge before it makes: training never "
-            "orders merges so"
+            f"{where}: merge {bad} of words joins a token that no earlier merge creates: training never produces "
+            "this order"
         )
 
 
@@ -226,7 +226,7 @@ def dump(
     """
     ids = {token: i for i, token in enumerate(tokens)}
     if len(ids) < len(tokens) or b"" in ids:
-        raise FormatError("a .model of BoundlessBPE numbers its tokens without gaps, and has none twice")
+        raise FormatError("a .model of BoundlessBPE numbers its tokens without gaps and without repeating one")
     missing = next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
     if missing is not None:
         raise FormatError(f"a .model of BoundlessBPE needs a token for the byte 0x{missing:02x}")
@@ -235,7 +235,7 @@ def dump(
         raise FormatError(f"a .model of BoundlessBPE cannot hold the white space of the special token {bad!r}")
     if out_of_order(words, tokens) is not None:
         raise FormatError(
-            "a .model of BoundlessBPE needs merges in an order in which each joins what earlier ones make"
+            "a .model of BoundlessBPE needs merges ordered so that each joins bytes or results of earlier merges"
         )
     kind = "word" if supermerges is None else supermerges.kind
     supers = [] if supermerges is None else supermerges.merge_list()

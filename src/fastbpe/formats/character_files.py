@@ -127,7 +127,7 @@ def parse(
     Args:
         vocab, merges: bytes of vocab.json and of merges.txt.
         where: names of the two files in errors.
-        special_tokens: name → id, in place of all that the files seem to hold.
+        special_tokens: name → id, instead of the special tokens in the files.
         named: tokens that the files beside them name.
         class_name: the tokenizer's class in transformers, without "Tokenizer"; "": none is named.
 

@@ -128,7 +128,7 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
         raise FormatError(f"{where}: damaged: {problem}; copy or make the file again")
     size = int(line.group(1), 16)
     if size > _MAX_HEADER:
-        raise FormatError(f"{where}: its header is said to have {size} bytes: the limit is {_MAX_HEADER}")
+        raise FormatError(f"{where}: its header claims to have {size} bytes; the limit is {_MAX_HEADER}")
     if len(view) < _ALIGNMENT + size:
         raise FormatError(
             f"{where}: damaged: truncated within its header, at {len(view)} bytes; copy or make it again"
@@ -139,7 +139,7 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
             f"{where}: damaged: truncated or altered (its checksum does not match); copy or make it again"
         )
     if sys.byteorder != "little":
-        raise FormatError(f"{where}: {kind.called} is for little-endian machines; read it on one")
+        raise FormatError(f"{where}: {kind.called} can only be read on a little-endian machine")
     import json
 
     try:

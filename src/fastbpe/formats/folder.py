@@ -40,7 +40,9 @@ def find(folder: str) -> tuple[str, ...]:
         found = sorted(path for path in where.glob(pattern) if path.is_file())
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
-            raise FormatError(f"{folder}: it holds {len(found)} tokenizers: {names}; pass the path of one")
+            raise FormatError(
+                f"{folder}: this folder contains {len(found)} tokenizers: {names}; pass the path of one"
+            )
         if found:
             return (str(found[0]),)
     pairs = (" with ".join(pair) for pair in gpt2.ALL_NAMES)

@@ -44,7 +44,7 @@ def check(data: Buffer, where: str) -> None:
     found = _name(head, data)
     if found is not None:
         kind, way_out = found
-        raise FormatError(f"{where}: {kind}, no vocabulary: {way_out}")
+        raise FormatError(f"{where}: {kind}, not a vocabulary: {way_out}")
 
 
 def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:

@@ -55,7 +55,7 @@ def parse(data: Buffer, where: str) -> Mapped:
     for name, code in _SECTIONS.items():
         tables[name] = array(code)
         if len(sections[name]) % tables[name].itemsize:
-            raise FormatError(f"{where}: its section {name!r} ends within a number")
+            raise FormatError(f"{where}: its section {name!r} ends in the middle of a number")
         tables[name].frombytes(sections[name])
     if sum(tables["init_counts"]) != len(tables["init_ids"]):
         raise FormatError(f"{where}: its sections 'init_counts' and 'init_ids' do not match")

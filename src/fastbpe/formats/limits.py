@@ -36,8 +36,8 @@ def check_spread(token_id: int, n_tokens: int, place: str) -> None:
     last = MAX_UNUSED_IDS + (UNUSED_PER_TOKEN + 1) * n_tokens
     if token_id > last:
         raise FormatError(
-            f"{place} {token_id} is far beyond the {n_tokens} tokens of the file: at most {last} is taken, for "
-            "tables hold all ids up to the greatest; number the tokens without such a gap"
+            f"{place} {token_id} is far beyond the {n_tokens} tokens of the file: the limit is {last}, because "
+            "tables have a row for each id up to the greatest; number the tokens without such a gap"
         )
 
 

@@ -88,7 +88,7 @@ def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], 
         left, right = int(match[1]), int(match[2])
         if max(left, right) >= len(tokens):
             raise FormatError(
-                f"{where}:{number}: no earlier merge makes id {max(left, right)}; this merge makes id "
+                f"{where}:{number}: no earlier merge creates id {max(left, right)}; this merge creates id "
                 f"{len(tokens)}"
             )
         if lines_of.setdefault((left, right), number) != number:
@@ -143,7 +143,8 @@ def dump(
             )
     if len(listed) != 256 + len(merges):
         raise FormatError(
-            f"token {256 + len(merges)} is made by no merge; a minbpe file holds only bytes and merges"
+            f"token {256 + len(merges)} is not the result of a merge; a minbpe file can store only bytes and "
+            "merges"
         )
     if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
         raise FormatError(

@@ -150,7 +150,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         extras |= native_extras.read_supermerges(header, supermerges, where)
         supermerges = None
     if supermerges is not None:
-        raise FormatError(f"{where}: it has a section 'supermerges' that its header does not name")
+        raise FormatError(f"{where}: its section 'supermerges' is not listed in its header")
     if scores is not None:
         raise FormatError(f"{where}: it has a section 'scores' that its model does not use")
     return Model(
@@ -185,6 +185,8 @@ def _check_merges(sections: Mapping[str, Buffer], where: str) -> None:
     token_bytes, token_ends = (bytes(sections[name]) for name in _TOKENS)
     bad = merges_as_scores.first_bad(token_bytes, token_ends, memoryview(merges).cast("I"))
     if bad == -1:
-        raise FormatError(f"{where}: its section 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
+        raise FormatError(
+            f"{where}: its section 'token_ends' does not divide {len(token_bytes)} bytes into tokens"
+        )
     if bad is not None:
-        raise FormatError(f"{where}: merge {bad} does not make a token of two tokens")
+        raise FormatError(f"{where}: merge {bad} does not join two tokens into a token")

@@ -90,7 +90,7 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
     if len(byte_ids) not in (0, 256) or not all(
         type(i) is int and -1 <= i < _MAX_IDS for i in (unknown, *byte_ids)
     ):
-        top.fail(f"ids must lie in -1..{_MAX_IDS - 1}, and byte_ids must hold 0 or 256 of them")
+        top.fail(f"ids must be in -1..{_MAX_IDS - 1}, and byte_ids must hold 0 or 256 of them")
     name = top.get("unknown_token", str, None)
     kind, longest = top.get("kind", str), top.get("longest", int)
     if kind not in ("BPE", *read_segmented.TYPES) or not 0 <= longest < 1 << 63:
@@ -272,7 +272,7 @@ def _read_added_tokens(top: Part, n_ids: int) -> list[AddedToken]:
     try:
         "".join(columns["content"]).encode()
     except UnicodeEncodeError as error:
-        described.fail(f"some token holds a surrogate, {error.object[error.start]!r}", "content")
+        described.fail(f"some token contains a surrogate, {error.object[error.start]!r}", "content")
     flags = [columns.get(name, repeat(False)) for name in _FLAGS]
     return [*map(AddedToken._make, zip(columns["content"], ids, *flags, strict=False))]
 

@@ -88,8 +88,8 @@ def _special_names(listed: object, version: object, n: int, where: str) -> list[
     names = list(_FIRST_SPECIAL)
     if listed is None and version not in _WITHOUT_LIST:
         raise FormatError(
-            f"{where}: special_tokens: missing, and files of version {version!r:.20} must list them; get the file "
-            "again"
+            f"{where}: special_tokens: missing, and files of version {version!r:.20} must list them; download "
+            "the file again"
         )
     if listed is not None:
         if not isinstance(listed, list):

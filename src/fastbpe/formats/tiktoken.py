@@ -62,7 +62,7 @@ def parse(
     if len(data) > HEAD_BYTES and not recognise(data):
         first = bytes(data[:HEAD_BYTES]).lstrip(b"\r\n").partition(b"\n")[0]
         raise FormatError(
-            f"{where}: no .tiktoken file: its first line is not a token in base64 and rank: {first[:60]!r}"
+            f"{where}: not a .tiktoken file: its first line is not a token in base64 and its rank: {first[:60]!r}"
         )
     check_entries(data, where, b"\n")
     known = known or recognise_known(data)
@@ -121,7 +121,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
     if last - n_tokens > _MAX_RESERVED:
         raise FormatError(
             f"{where}: the files beside it name an added token with the id {last}, far beyond its {n_tokens} "
-            f"ranks; ids between are reserved tokens, and fastbpe takes at most {_MAX_RESERVED}"
+            f"ranks; the ids between become reserved tokens, and fastbpe accepts at most {_MAX_RESERVED}"
         )
     published = {} if named.decoder else model.special_tokens
     own = {i: AddedToken(name, i, special=True) for name, i in published.items()}

@@ -25,7 +25,7 @@ class HandOver(Exception):
 
 
 class Plan(NamedTuple):
-    """All that decides the ids of a batch, besides its texts.
+    """Everything except the texts that decides the ids of a batch.
 
     tokenizer: fastbpe's tokenizer.
     frame: ids around each row.

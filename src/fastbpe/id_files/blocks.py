@@ -26,7 +26,7 @@ def blocks_of(part: Part) -> Iterator[bytes]:
             yield block
         if left:
             raise FormatError(
-                f"{part.path}: its metadata say {part.n_ids} ids, but it has a different number; {AGAIN}"
+                f"{part.path}: the number of ids differs from the {part.n_ids} in its metadata; {AGAIN}"
             )
         return
     with open(part.path, "rb") as file:
@@ -34,13 +34,13 @@ def blocks_of(part: Part) -> Iterator[bytes]:
         while left:
             block = file.read(min(left, _BLOCK_BYTES))
             if not block:
-                raise FormatError(f"{part.path}: it became shorter while it was read")
+                raise FormatError(f"{part.path}: the file became shorter while it was read")
             left -= len(block)
             yield block
 
 
 def ends_of(part: Part) -> Iterator[array[int]]:
-    """Read the ends of a part's documents, and check that they do not fall."""
+    """Read the ends of a part's documents, and check that they do not decrease."""
     before = 0
     for ends in _ends(part):
         for end in ends:

@@ -76,7 +76,7 @@ def write(
     inputs: Sequence[tuple[str, AnyPath | FilePart]],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the manifest of a shard beside it, as the last of its files.
+    """Write the manifest of a shard next to it, as the last of its files.
 
     Args:
         place: the manifest.
@@ -103,7 +103,7 @@ def write(
 def renamed(
     manifest: Mapping[str, Any], shard: tuple[int, int], names: Mapping[str, str], changed: AnyPath
 ) -> bytes:
-    """Return the manifest of a shard that gets another number and other names.
+    """Return the manifest of a shard under a new number and new names.
 
     Args:
         manifest: the manifest.
@@ -152,7 +152,8 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
         file = path.with_name(output["path"])
         if not file.exists() or file.stat().st_size != output["size"]:
             raise FileExistsError(
-                f"{file}: missing, or not of the {output['size']} bytes of {place.name}; to encode the shard "
+                f"{file}: missing, or its size is not the {output['size']} bytes in {place.name}; to encode the "
+                "shard "
                 "again, pass overwrite=True"
             )
     return FilesSummary(

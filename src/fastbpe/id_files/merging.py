@@ -36,16 +36,16 @@ def merge_shards(
     overwrite: bool = False,
     header: Header | None = None,
 ) -> FilesSummary:
-    """Merge shards, or finished runs of one tokenizer, into one file: the bytes that a single run would write.
+    """Merge shards, or finished runs of one tokenizer, into the file that a single run would write.
 
     Documents keep their order. Files with a manifest are compared with its hashes first, and the vocabulary must
-    have every id. The output appears whole or not at all. It may have another format than the inputs, and one file
-    is merged, too: that converts it.
+    have every id. The output appears whole or not at all. Its format may differ from that of the inputs; merging
+    one file converts it.
 
     Args:
         path: a folder of shards, the output that they were written for, or one file of ids (.bin, .idx, .npy,
             .parquet, .arrow); or a list of these, joined in its order.
-        out: the merged file; its ending chooses the format, as for `encode_files`.
+        out: the merged file; its extension sets the format, as for `encode_files`.
         progress: as for `encode_files`; the phase is "merging", in bytes of ids.
         overwrite: replace an output that exists.
         header: as for `encode_files`.
@@ -55,7 +55,7 @@ def merge_shards(
             message names it.
         FileNotFoundError: a file or a shard is missing.
         FileExistsError: the output exists.
-        ValueError: the output is one of the inputs, or has another ending; or there are no inputs.
+        ValueError: the output is one of the inputs, its extension is not known, or there are no inputs.
 
     >>> import fastbpe, pathlib, tempfile
     >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
@@ -143,7 +143,9 @@ def _check_output(out: Path, parts: Sequence[Part]) -> None:
     if out.suffix in TABLES:
         require_pyarrow(out)
     if parts[0].dtype not in (*DTYPES, *_UNSIGNED):
-        raise FormatError(f"{parts[0].path}: its ids are {parts[0].dtype}; written are {' and '.join(DTYPES)}")
+        raise FormatError(
+            f"{parts[0].path}: its ids are {parts[0].dtype}; only {' and '.join(DTYPES)} can be written"
+        )
     for part in parts:
         if part.path.resolve() == ids_path(out).resolve():
-            raise ValueError(f"{out} is the output and one of the inputs; write to another place")
+            raise ValueError(f"{out} is both the output and an input; choose another output")

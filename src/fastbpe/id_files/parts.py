@@ -52,7 +52,7 @@ _AGAIN = "write it again with encode_files"
 
 @dataclass(frozen=True)
 class Part:
-    """A file of ids whose neighbours fit it.
+    """A file of ids, checked against the files next to it.
 
     Attributes:
         path: the file.
@@ -83,13 +83,13 @@ class Part:
 
     @property
     def fingerprint(self) -> str | None:
-        """Fingerprint of the tokenizer that made the ids; None: the files do not say."""
+        """Fingerprint of the tokenizer that made the ids; None if the files do not record it."""
         tokenizer = self.about.get("tokenizer")
         return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
 
 def shard_path(out: P, shard: tuple[int, int]) -> P:
-    """Name the file of one shard of an output.
+    """Return the path of one shard of an output.
 
     >>> shard_path(Path("ids/train.bin"), (3, 10)).as_posix()
     'ids/train-00003-of-00010.bin'
@@ -99,7 +99,7 @@ def shard_path(out: P, shard: tuple[int, int]) -> P:
 
 
 def shard_of(path: P) -> tuple[P, int, int] | None:
-    """Return output, number and count of shards that a name says; None: the name is not a shard's.
+    """Parse the name of a shard into output, number and count of shards; None if it is not one.
 
     >>> output, index, n = shard_of(Path("ids/train-00003-of-00010.bin"))
     >>> output.as_posix(), index, n, shard_of(Path("train.bin"))
@@ -112,7 +112,7 @@ def shard_of(path: P) -> tuple[P, int, int] | None:
 
 
 def beside(path: P, ending: str) -> P:
-    """Name a neighbour of a file.
+    """Return the path of a file next to another one.
 
     >>> beside(Path("train.bin"), ".json").name
     'train.bin.json'
@@ -129,11 +129,11 @@ def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES)
     Args:
         path: a .bin, .idx or .npy file; the output that shards were written for ("train.bin" for
             "train-00000-of-00010.bin" and so on); or a folder that holds one such file or one set of shards.
-        suffixes: endings of the files to find.
+        suffixes: extensions of the files to find.
 
     Raises:
         FileNotFoundError: there is no such file, or some shards of the set are missing.
-        FormatError: the ending is another, or the folder holds files of more than one set.
+        FormatError: the extension is not among these, or the folder contains more than one set of files.
     """
     output, n, found = find_set(path, suffixes)
     if missing := [index for index in range(n) if index not in found]:
@@ -170,11 +170,14 @@ def find_set(
             raise FileNotFoundError(errno.ENOENT, "no .bin or .npy file of ids in this folder", str(place))
         if len(sets) > 1:
             names = ", ".join(sorted(output.name for output, _ in sets))
-            raise FormatError(f"{place}: files of several sets ({names}): pass the path of one of them")
+            raise FormatError(
+                f"{place}: this folder has several sets of files ({names}): pass the path of one of them"
+            )
     elif place.suffix not in suffixes:
         if place.suffix in TABLES:
             raise FormatError(
-                f"{place}: it cannot be mapped; write it as .bin: fastbpe merge {place.name} -o NEW.bin"
+                f"{place}: this format cannot be mapped into memory; convert it to .bin: fastbpe merge "
+                f"{place.name} -o NEW.bin"
             )
         raise FormatError(f"{place}: ids are read from {' and '.join(suffixes)} files, and from folders of them")
     elif place.exists():
@@ -189,7 +192,7 @@ def find_set(
             raise FormatError(f"{place}: sets of {counts} shards are in one folder: move one set elsewhere")
     (output, n), found = next(iter(sets.items()))
     if strange := [path for index, path in found.items() if n and index >= n]:
-        raise FormatError(f"{strange[0]}: not one of {n} shards, which are numbered 0 to {n - 1}")
+        raise FormatError(f"{strange[0]}: not one of the {n} shards, which are numbered 0 to {n - 1}")
     return output, n, found
 
 
@@ -239,7 +242,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
         said = dtype
     dtype = dtype or said
     if dtype is None:
-        raise ValueError(f"{path}: nothing beside it says the dtype of the ids; pass dtype=, such as 'uint16'")
+        raise ValueError(f"{path}: no file next to it names the dtype of the ids; pass dtype=, such as 'uint16'")
     size = READABLE[dtype][0]
     n_bytes = path.stat().st_size - start
     n_ids, rest = divmod(n_bytes, size)

@@ -153,7 +153,7 @@ def encode_files(
     if number is not None:
         for file in files:
             if (found := shard_of(file)) is not None and found[0].resolve() == target.resolve():
-                raise ValueError(f"{file} is a shard of the output and one of the inputs; write to another place")
+                raise ValueError(f"{file} is both a shard of the output and an input; choose another output")
         shares, digest = plan(files, number, job.is_divisible)
         settings = manifests.settings_of(job, number, digest)
         if isinstance(path, Path):
@@ -264,7 +264,7 @@ def write_shard(
 
 
 def rename_shard(source: AnyPath, out: Path_, shard: object) -> None:
-    """Make a finished shard one of another output, with the bytes that `write_shard` would have written there.
+    """Move a finished shard to another output, with the bytes that `write_shard` would have written there.
 
     Args:
         source: the shard, which was made of texts. It is on the same file system as the output.

@@ -31,7 +31,7 @@ class Vocabulary(HasFingerprint, Protocol):
         """Number of tokens."""
 
     def id_to_token(self, token_id: int, /) -> Any:
-        """Give the token of an id, or raise InvalidTokenError."""
+        """Return the token of an id, or raise InvalidTokenError."""
 
 
 class Verified(NamedTuple):
@@ -58,10 +58,9 @@ def verify_ids(
     inputs: str | os.PathLike[str] | None = None,
     progress: Progress = False,
 ) -> Verified:
-    """Verify a file of ids with its neighbours, or all shards of a set; reads all of them.
-
-    Sizes, counts, offsets, Megatron's index, hashes of manifests, and that the vocabulary has each id. All files
-    are verified, also after one has a problem.
+    """Verify a file of ids and the files next to it, or all shards of a set; reads all of them. Checks sizes,
+    counts, offsets, Megatron's index, hashes of manifests, and that the vocabulary has each id. All files are
+    verified, even after one has a problem.
 
     Args:
         path: as for `open_ids`; parquet and Arrow files of ids as well.

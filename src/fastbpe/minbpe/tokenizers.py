@@ -116,7 +116,7 @@ class Tokenizer(Methods):
         """
         path = os.fspath(model_file)
         if not path.endswith(".model"):
-            raise CheckError(f"{path}: load takes a file whose name ends with .model")
+            raise CheckError(f"{path}: load needs a file with the extension .model")
         model = parse(atomic_files.map_file(path), path)
         self.merges = {(left, right): merged for left, right, merged in model.merge_list() or ()}
         self.pattern = model.pattern if isinstance(model.pattern, str) else ""
@@ -134,7 +134,7 @@ class Tokenizer(Methods):
 
     def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:
         if vocab_size < N_BYTES:
-            raise CheckError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
+            raise CheckError(f"vocab_size={vocab_size} is too small: the first {N_BYTES} ids are the single bytes")
         vocab_size = integer("vocab_size", vocab_size)
         counter = PieceCounter(_splitter(self._splitting()))
         counter.add_text(text)

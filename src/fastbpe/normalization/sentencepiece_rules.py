@@ -182,7 +182,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
             )
         rules[source] = _characters(fields[1], f"{where}:{number}") if len(fields) > 1 else ""
     if not rules:
-        raise FormatError(f"{where}: no line holds a rule; for no rules, pass the name identity")
+        raise FormatError(f"{where}: no line contains a rule; for no rules, pass the name identity")
     return rules
 
 

@@ -52,7 +52,7 @@ def fetch(name: str) -> Fetched:
             that host only.
 
     Raises:
-        DownloadError: the download failed, or FASTBPE_OFFLINE=1 forbids it.
+        DownloadError: the download failed, or FASTBPE_OFFLINE=1 forbids downloads.
         FormatError: the file has another SHA-256 than the published one, or fastbpe cannot read it.
         OSError: the cache cannot be written, or belongs to another user.
     """
@@ -124,15 +124,17 @@ def check_hash(content: bytes, source: str, sha256: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise FormatError(
-            f"Hash mismatch for data downloaded from {source} (expected {sha256}, found {found}): it was "
-            "damaged on its way, or changed; nothing of it is kept"
+            f"Hash mismatch for data downloaded from {source} (expected {sha256}, found {found}): it was damaged "
+            "in transit, or it has changed; the download is discarded"
         )
 
 
 def check_allowed(url: str) -> None:
     """Raise DownloadError if the environment variable FASTBPE_OFFLINE forbids downloads."""
     if os.environ.get("FASTBPE_OFFLINE", "0") not in ("", "0"):
-        raise DownloadError(f"{url} is not downloaded: FASTBPE_OFFLINE={os.environ['FASTBPE_OFFLINE']} forbids it")
+        raise DownloadError(
+            f"{url} is not downloaded: FASTBPE_OFFLINE={os.environ['FASTBPE_OFFLINE']} forbids downloads"
+        )
 
 
 def download(url: str, *, token: str | None = None) -> bytes:
@@ -143,7 +145,7 @@ def download(url: str, *, token: str | None = None) -> bytes:
         token: str or None – bearer token; it is sent to the host of url, and not to other hosts it redirects to.
 
     Raises:
-        DownloadError: the download failed or is larger than 256 MB, or FASTBPE_OFFLINE forbids it.
+        DownloadError: the download failed or is larger than 256 MB, or FASTBPE_OFFLINE forbids downloads.
     """
     check_allowed(url)
     import urllib.request  # here: files in a cache are read without it
@@ -194,7 +196,7 @@ def _keep(path: str, content: bytes) -> None:
     """Write a file of the user's cache, whole or not at all, which only this user can read."""
     root = find.user_cache()
     if not os.path.isabs(root):
-        raise DownloadError(f"{path}: this user has no home folder to keep it in; set XDG_CACHE_HOME to a folder")
+        raise DownloadError(f"{path}: this user has no home folder for the cache; set XDG_CACHE_HOME to a folder")
     folder = os.path.dirname(path)
     os.makedirs(os.path.dirname(root), exist_ok=True)
     made = root
@@ -224,7 +226,8 @@ def _make_private_folder(folder: str) -> None:
     for found in (os.lstat(folder), os.stat(folder)):  # of a symbolic link both the link and its target
         if found.st_uid != os.geteuid():
             raise PermissionError(
-                f"{folder}: it is another user's (uid {found.st_uid}), who could change vocabularies in it; "
+                f"{folder}: this folder belongs to another user (uid {found.st_uid}), who could change "
+                "vocabularies in it; "
                 "remove it, or set XDG_CACHE_HOME to a folder of yours"
             )
     if not stat.S_ISDIR(found.st_mode):

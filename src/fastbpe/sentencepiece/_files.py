@@ -18,7 +18,7 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     if isinstance(filename, bytearray):
         filename = bytes(filename)
     if not isinstance(filename, (str, bytes, os.PathLike)):
-        raise ArgumentTypeError(f"a model's file is named by a str, not by {type(filename).__name__}")
+        raise ArgumentTypeError(f"the path of a model must be a str, not {type(filename).__name__}")
     where = os.fsdecode(filename)
     try:
         with open(where, "rb") as file:
@@ -28,7 +28,7 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
         raise ModelError(f'{status}: "{where}": {error.strerror}') from error
     except UnicodeEncodeError:
         raise ArgumentTypeError(
-            f"a model's file is named by a str that UTF-8 can hold, not by {where!r}"
+            f"the path of a model must be a str that UTF-8 can encode, not {where!r}"
         ) from None
 
 
@@ -37,5 +37,5 @@ def proto_bytes(serialized: Any) -> bytes:
     if hasattr(serialized, "SerializeToString"):
         serialized = serialized.SerializeToString()
     if not isinstance(serialized, bytes):
-        raise ArgumentTypeError(f"a serialized model is bytes, not {type(serialized).__name__}")
+        raise ArgumentTypeError(f"a serialized model must be bytes, not {type(serialized).__name__}")
     return serialized

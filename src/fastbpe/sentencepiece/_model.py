@@ -250,7 +250,10 @@ def is_sound(text: Text) -> bool:
     """Tell whether a text is valid UTF-8. Raises ModelError for surrogates."""
     if isinstance(text, str):
         if not text.isascii() and has_surrogates(text):
-            raise ModelError("the text holds surrogates, which no UTF-8 says: text.encode('utf-8', 'replace')")
+            raise ModelError(
+                "the text contains surrogates, which UTF-8 cannot encode; replace them: text.encode('utf-8', "
+                "'replace')"
+            )
         return True
     return n_valid(text) == len(text)
 

@@ -30,8 +30,8 @@ def convert_to_flatbuffer(
 ) -> NoReturn:
     """Raise RuntimeError: fastbpe writes no FlatBuffers; sentencepiece can convert any model."""
     raise ModelError(
-        "UNIMPLEMENTED: fastbpe writes no FlatBuffers models; sentencepiece.convert_to_flatbuffer makes one of "
-        "any .model file, also of those that fastbpe writes"
+        "UNIMPLEMENTED: fastbpe writes no FlatBuffers models; sentencepiece.convert_to_flatbuffer converts any "
+        ".model file, including those that fastbpe writes"
     )
 
 

@@ -159,10 +159,10 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
         }
     if rule_name:
         if not isinstance(rule_name, (str, bytes)):
-            raise ArgumentTypeError(f"rule_name is a str, not {type(rule_name).__name__}")
+            raise ArgumentTypeError(f"rule_name must be a str, not {type(rule_name).__name__}")
         name = rule_name if isinstance(rule_name, str) else rule_name.decode("utf-8", "replace")
         if has_surrogates(name):
-            raise ArgumentTypeError("rule_name holds surrogates, which no UTF-8 says")
+            raise ArgumentTypeError("rule_name contains surrogates, which UTF-8 cannot encode")
         if name not in sentencepiece_rules.RULE_NAMES:
             names = ", ".join(sentencepiece_rules.RULE_NAMES)
             if not re.fullmatch(r"[a-z_-]+", name):
@@ -176,11 +176,11 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
 
 def _listed(norm_map: Any) -> dict[str, str]:
     if isinstance(norm_map, Mapping) or not isinstance(norm_map, Iterable):
-        raise ArgumentTypeError("norm_map is a list of (text, what it becomes)")
+        raise ArgumentTypeError("norm_map must be a list of (text, replacement) pairs")
     try:
         pairs = [*norm_map]
     except TypeError:  # an array without dimensions
-        raise ArgumentTypeError("norm_map is a list of (text, what it becomes)") from None
+        raise ArgumentTypeError("norm_map must be a list of (text, replacement) pairs") from None
     rules: dict[str, str] = {}
     for pair in pairs:
         try:
@@ -190,7 +190,7 @@ def _listed(norm_map: Any) -> dict[str, str]:
             raise ArgumentError(f"INVALID_ARGUMENT: norm_map: {error.object!r:.60} is not UTF-8") from None
         except (TypeError, ValueError):
             raise ArgumentTypeError(
-                f"norm_map is a list of (text, what it becomes); {pair!r} is not such a pair"
+                f"norm_map must be a list of (text, replacement) pairs, but contains {pair!r}"
             ) from None
         if source in rules:
             raise ArgumentError(f"INVALID_ARGUMENT: Duplicate source string in map: {source}")

@@ -17,7 +17,7 @@ def n_threads(num_threads: int) -> int | None:
 def pool_threads(thread_pool: ThreadPool) -> int:
     """Return the number of threads of a pool."""
     if not isinstance(thread_pool, ThreadPool):
-        raise ArgumentTypeError(f"thread_pool is a ThreadPool, not {type(thread_pool).__name__}")
+        raise ArgumentTypeError(f"thread_pool must be a ThreadPool, not {type(thread_pool).__name__}")
     return thread_pool.num_threads()
 
 

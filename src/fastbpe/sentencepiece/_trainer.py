@@ -126,12 +126,12 @@ def _train(
     trainer = checked.trainer
     if (iterator is None) != bool(trainer["input"]):
         raise SpecError(
-            "pass sentences either as input or as sentence_iterator",
+            "pass the sentences either as input or as sentence_iterator",
             "SentenceIterator and trainer_spec.input() must be exclusive.",
         )
     if (writer is None) != bool(trainer["model_prefix"]):
         raise SpecError(
-            "say where the model goes either by model_prefix or by model_writer",
+            "pass either model_prefix or model_writer as the place of the model",
             "ModelProto and trainer_spec.model_prefix() must be exclusive.",
         )
     if cut is not None and trainer["pretokenization_delimiter"]:
@@ -141,7 +141,7 @@ def _train(
         )
     model_type = trainer["model_type"]
     if cut is not None and model_type not in ("bpe", "unigram"):
-        raise SpecError(f"a model of type {model_type} takes no pretokenizer", NO_PRETOKENIZER)
+        raise SpecError(f"a model of type {model_type} cannot have a pretokenizer", NO_PRETOKENIZER)
     learn = {"bpe": learn_model, "unigram": learn_unigram}.get(model_type, learn_frequent)
     model, report = learn(
         SentenceSource(

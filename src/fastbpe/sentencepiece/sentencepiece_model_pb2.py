@@ -203,13 +203,13 @@ class _Message:
 
     def _take(self, data: bytes) -> None:
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"a serialized message is bytes, not {type(data).__name__}")
+            raise TypeError(f"a serialized message must be bytes, not {type(data).__name__}")
         data = bytes(data)
         try:
             found = self._read(data)
         except protobuf.Damaged as damaged:
             raise FormatError(
-                f"no sentencepiece model: byte {damaged.at} of {type(self).__name__}: {damaged.reason}"
+                f"not a sentencepiece model: byte {damaged.at} of {type(self).__name__}: {damaged.reason}"
             ) from None
         object.__setattr__(self, "_data", data)
         object.__setattr__(self, "_found", found)

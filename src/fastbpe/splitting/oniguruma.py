@@ -162,7 +162,7 @@ class _Translation:
             self.letters = ""
             self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
         else:
-            self.refuse(rf"\{kind} is unknown to fastbpe, or differs from tokenizers", "write it in other words")
+            self.refuse(rf"\{kind} is unknown to fastbpe, or differs from tokenizers", "write it in another way")
 
     def code_point(self, found: re.Match[str]) -> None:
         digits = found[1] or found[2] or found[3]
@@ -238,7 +238,8 @@ class _Translation:
         if end == ")":
             if self.at:
                 self.refuse(
-                    "flags in the middle of a pattern reach further in tokenizers than in fastbpe", "use (?i:...)"
+                    "flags in the middle of a pattern apply to more of it in tokenizers than in fastbpe",
+                    "use (?i:...)",
                 )
             self.ignore_case[-1] = "i" in on
         else:
@@ -253,6 +254,7 @@ class _Translation:
             return
         if found[4] == "+" or (found[4] == "?" and not found[2]):
             self.refuse(
-                f"{found[0]}{found[4]} repeats the repetition in tokenizers", f"write (?:...{found[0]}){found[4]}"
+                f"{found[0]}{found[4]} repeats the repeated part in tokenizers",
+                f"write (?:...{found[0]}){found[4]}",
             )
         self.give(found[0], found[0])

@@ -382,7 +382,7 @@ class _Compiler:
         """Emit an optional round; an empty one is the last, so that the loop ends."""
         may_be_empty = can_match_empty(node.child)
         if may_be_empty and _has_group(node.child):
-            raise UnsupportedError("a group that is referred to, in a round that may be empty")
+            raise UnsupportedError("a back-reference to a group inside a repetition that may be empty")
         register = self._enter(Op.SAVE_PLACE) if may_be_empty else -1
         self.node(node.child, follow, sure)
         if may_be_empty:
@@ -392,7 +392,7 @@ class _Compiler:
     def _group(self, node: Group, follow: First, sure: bool) -> None:
         if self.n_cuts > self.n_sure:
             # A cut drops the frame that undoes CLOSE.
-            raise UnsupportedError("a group that is referred to, within an atomic group or a look-around")
+            raise UnsupportedError("a back-reference to a group inside an atomic group or a look-around")
         register = self._enter(Op.SAVE_PLACE)
         self.node(node.child, follow, sure)
         self._leave(Op.CLOSE, register)

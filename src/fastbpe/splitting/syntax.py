@@ -142,7 +142,7 @@ class _Parser:
                 rf"write \{character} for the character",
             )
         if character == "{" and self.flags.x:
-            cursor.fail(start, "a brace that counts nothing, with the flag x", r"write \{ for the character")
+            cursor.fail(start, "a brace that is not a count, with the flag x", r"write \{ for the character")
         cursor.at += 1
         if character == ".":
             return Chars(ANY if self.flags.s else _NOT_LINE_FEED)
@@ -206,9 +206,7 @@ class _Parser:
 
     def _reference(self, start: int, index: int, shown: str) -> Node:
         if index not in self.closed:
-            self.cursor.fail(
-                start, f"there is no group {shown} that ends before this place", "refer to an earlier group"
-            )
+            self.cursor.fail(start, f"no group {shown} ends before this position", "refer to an earlier group")
         if self.flags.i:
             self.cursor.fail(start, "a back-reference that ignores case is not supported", "put (?-i) before it")
         return Backreference(index)
@@ -288,7 +286,7 @@ class _Parser:
             cursor.fail(start, "the group is not closed", "expected ')' after it")
         cursor.leave()
         if self.flags != outer and not flags_end:
-            cursor.fail(start, "flags set within such a group are read in two ways", "use (?i:...) within it")
+            cursor.fail(start, "flags inside such a group are ambiguous", "use (?i:...) within it")
         self.flags = outer
         return node
 

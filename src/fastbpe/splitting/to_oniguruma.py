@@ -31,7 +31,7 @@ def to_oniguruma(pattern: str) -> str:
         translated = _translated(pattern, as_group)
         if _means_the_same(pattern, from_oniguruma(translated)):
             return translated
-    raise PatternError(f"the split pattern {pattern!r:.80} means something else to tokenizers")
+    raise PatternError(f"the split pattern {pattern!r:.80} means something else in tokenizers")
 
 
 def _translated(pattern: str, as_group: bool) -> str:

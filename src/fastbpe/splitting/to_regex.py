@@ -223,8 +223,8 @@ def _print_code_point(code_point: int) -> str:
 
 def _matches_empty(pattern: str) -> PatternError:
     return EmptyMatchError(
-        f"the split pattern {_shortened(pattern)!r} can match the empty string, so it would never get on; "
-        "make every alternative consume a character, for instance + in place of *"
+        f"the split pattern {_shortened(pattern)!r} can match the empty string, so splitting would never "
+        "advance; make every alternative consume a character, for instance + in place of *"
     )
 
 

@@ -77,8 +77,8 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         state = "is not there" if kept is None else "has another SHA-256"
         wanted = f" with the SHA-256 {expected_hash}" if expected_hash else ""
         raise DownloadError(
-            f"{error}. Its copy in the cache, {path}, {state}: download {blobpath} elsewhere and put it{wanted} "
-            "there under that name, or name a folder that has it in TIKTOKEN_CACHE_DIR"
+            f"{error}. Its copy in the cache, {path}, {state}: download {blobpath} elsewhere and copy it{wanted} "
+            "there under that name, or set TIKTOKEN_CACHE_DIR to a folder that has it"
         ) from error
     _check(content, blobpath, expected_hash)
     try:
@@ -188,5 +188,5 @@ def _blobfile(url: str) -> Any:
     try:
         import blobfile
     except ImportError:
-        raise ImportError(f"{url} takes the package blobfile: pip install blobfile") from None
+        raise ImportError(f"{url} needs the package blobfile: pip install blobfile") from None
     return blobfile

@@ -24,8 +24,8 @@ def encoding_name_for_model(model_name: str) -> str:
     if (encoding := encoding_of_model(model_name)) is not None:
         return encoding
     raise KeyError(
-        f"no encoding is known for the model {model_name!r}; if you know which it is, ask for it by name: "
-        "get_encoding(name)"
+        f"no encoding is known for the model {model_name!r}; if you know its encoding, pass the encoding's name "
+        "to get_encoding"
     )
 
 

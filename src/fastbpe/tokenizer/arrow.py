@@ -147,6 +147,6 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
         values = array.flatten()
         if array.null_count or values.null_count:
             row = next(islice((i for i, row in enumerate(array) if not row.is_valid or None in row.as_py()), 1))
-            raise ValueError(f"batch[{row}] is null, or holds a null: fill or drop nulls first")
+            raise ValueError(f"batch[{row}] is null or contains null: fill or drop nulls first")
         offsets = array.offsets.to_numpy().astype(numpy.int64)
         yield memoryview(values.to_numpy()), memoryview(offsets - offsets[0])

@@ -55,7 +55,7 @@ def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
     places = _native(offsets).tolist()
     for i, (start, end) in enumerate(pairwise(places)):
         if start > end:
-            raise ValueError(f"offsets must not fall: offsets[{i}] is {start} and offsets[{i + 1}] is {end}")
+            raise ValueError(f"offsets must not decrease: offsets[{i}] is {start} and offsets[{i + 1}] is {end}")
     if not places or places[0] != 0 or places[-1] != len(ids):
         told = f"go from {places[0]} to {places[-1]}" if places else "are empty"
         raise ValueError(

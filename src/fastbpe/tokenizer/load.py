@@ -26,9 +26,10 @@ def load(
 ) -> Tokenizer | Any:
     """Load a tokenizer from a file, a folder or a file's bytes, or find a published vocabulary by its name.
 
-    The contents decide the format of a file, not its ending. A name is looked for on this machine, never
+    The contents decide the format of a file, not its extension. A name is searched for on this machine, never
     downloaded: in the folders of FASTBPE_VOCAB_DIR (`o200k_base.tiktoken`, `NAME.fbpe`, a folder `NAME/`), in the
-    cache that `fastbpe fetch NAME` fills, in tiktoken's cache and in Hugging Face's. A published vocabulary must
+        cache that `fastbpe fetch NAME` fills, in tiktoken's cache and in Hugging Face's. A published vocabulary
+        must
     have its published SHA-256 there.
 
     Args:
@@ -45,10 +46,10 @@ def load(
               added_tokens.json name, as AutoTokenizer of transformers reads them;
             - a name, if no file or folder has it: "o200k_base", "llama3", ..., a model of OpenAI's ("gpt-4o", also
               spelled "GPT-4o"), or a repository of Hugging Face ("org/name").
-        pattern: split pattern for files that do not hold theirs: a name in `PATTERNS`, any regex, or a list of
+        pattern: split pattern for files that do not store one: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" means no splitting.
-        special_tokens: text to id, instead of those that the file holds or is known for. Or a list of texts, added
-            to those as by `Tokenizer.with_special_tokens`.
+        special_tokens: text to id, instead of the special tokens that the file has or is known for. Or a list of
+            texts, added to those as by `Tokenizer.with_special_tokens`.
         cache_bytes: maximum memory in bytes of the piece caches of all threads together. It does not change ids.
 
     Returns:
@@ -56,10 +57,10 @@ def load(
         Type checkers see `Tokenizer | Any`, since the file decides; `SequenceTokenizer.load` loads no other kind.
 
     Raises:
-        FormatError: the file is damaged, or in no format that fastbpe reads; the message tells the way out.
+        FormatError: the file is damaged, or in no format that fastbpe reads; the message says how to fix it.
         FileNotFoundError: no file and no vocabulary has this name. The message suggests the nearest known name, or
-            tells the SHA-256 and the way to get it; `error.looked_at` lists the places searched.
-        OSError: the file cannot be opened.
+        says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched. OSError: the
+        file cannot be opened.
 
     Warns:
         FormatWarning: a tokenizer.json asks for truncation or padding, which fastbpe does not apply.

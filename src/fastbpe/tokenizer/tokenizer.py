@@ -83,12 +83,12 @@ def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
 
 
 class Tokenizer(TokenizerBase):
-    """BPE tokenizer. Made by `train`, `load`, `Tokenizer.from_ranks` or `Tokenizer.from_merges`.
+    """BPE tokenizer. `train`, `load`, `Tokenizer.from_ranks` and `Tokenizer.from_merges` make one.
 
-    A tokenizer never changes, so threads may share it. It can be pickled. It equals, and hashes like, any other
-    with the same tokens, merges, special tokens and split pattern (as written), from files of any format.
+    A tokenizer never changes, so threads may share it. It can be pickled. It is equal to any tokenizer with the
+    same tokens, merges, special tokens and split pattern text, whatever the file format, and has the same hash.
 
-    `mode` tells the kind of its base symbols:
+    `mode` is the kind of its base symbols:
 
     - "byte": bytes, as in tiktoken, GPT-2, Llama 3 and Qwen.
     - "codepoint": code points, with the ids of sentencepiece, as in Llama 2. The control symbols of the model
@@ -136,7 +136,7 @@ class Tokenizer(TokenizerBase):
         """Make a tokenizer from token bytes and their ranks, which become their ids, as tiktoken's Encoding does.
 
         Args:
-            ranks: every single byte and every token, with its rank. Gaps are allowed. No text gives the empty
+            ranks: every single byte and every token, with its rank. Gaps are allowed. No text produces the empty
                 token.
             pattern: split pattern: a name in `PATTERNS`, any regex, a list of regexes (each splits the pieces of
                 the one before), or None for no splitting.
@@ -192,7 +192,7 @@ class Tokenizer(TokenizerBase):
         seed: int | None = None,
         with_template: bool = False,
     ) -> list[int]:
-        """Encode a text. A special token in it is an error, unless the call allows it.
+        """Encode a text. A special token in the text is an error, unless the call allows it.
 
         Added tokens of a tokenizer.json that are not special (`<think>`) become ids in any text, as in tokenizers.
         Use `encode_parts` for text that you do not trust.
@@ -233,10 +233,10 @@ class Tokenizer(TokenizerBase):
 
     @_compiled(Encoder.encode_parts)
     def encode_parts(self, parts: Iterable[tuple[Text, bool]]) -> list[int]:
-        """Encode a prompt of parts, with special and added tokens in trusted parts only, none across two parts.
+        """Encode a prompt of parts, with special and added tokens only within trusted parts.
 
-        The safe way to put text of other people into a template. Text of an untrusted part never becomes the id of
-        a special token, of an added token (`<think>`, `<tool_call>`) with a visible character, or of such a
+        Use this to put text that you do not trust into a template. Text of an untrusted part never becomes the id
+        of a special token, of an added token (`<think>`, `<tool_call>`) with a visible character, or of such a
         user-defined symbol of a sentencepiece model. If the trained vocabulary holds the same text as a token of
         its own, smaller pieces take its place. Three kinds of ids stay: added tokens of white space only that are
         not special, single bytes and characters (no other ids stand for them), and the unknown token.
@@ -251,7 +251,7 @@ class Tokenizer(TokenizerBase):
         raise NotImplementedError
 
     def encode_with_template(self, text: Text, pair: Text | None = None) -> list[int]:
-        """Encode a text, or a text and a second one, and put the model's template around; for one text,
+        """Encode a text, or a text and a second one, and put the model's template around them; for one text,
         `template`.
 
         The ids equal `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the texts
@@ -281,7 +281,7 @@ class Tokenizer(TokenizerBase):
         unit: Unit = "char",
         as_numpy: bool = False,
     ) -> Any:
-        r"""Encode a text, and give the (start, end) of each id, by default in characters of the text.
+        r"""Encode a text, and return the (start, end) of each id, by default in characters of the text.
 
         If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
         tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
@@ -341,7 +341,7 @@ class Tokenizer(TokenizerBase):
     ) -> Explanation:
         """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
 
-        For texts to look at: it takes some thousand times longer than `encode`. `print` shows it as a table.
+        For texts to look at: it is some thousand times slower than `encode`. `print` shows it as a table.
         Special tokens are plain text, unless they are allowed, as in `count`.
 
         >>> tokenizer = Tokenizer.from_merges([(98, 99), (97, 98)], pattern="gpt2")
@@ -358,7 +358,7 @@ class Tokenizer(TokenizerBase):
     def is_lossless(
         self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = ()
     ) -> bool:
-        """Tell whether decoding the ids of a text gives it back. `explain(text).changes` tells what is lost.
+        """Tell whether decoding the ids of a text restores it. `explain(text).changes` shows the differences.
 
         A normalizer, unknown characters, or bytes without a token may change it; a lone surrogate of a str is
         lost. Special tokens are plain text, unless they are allowed, as in `count`.
@@ -384,7 +384,7 @@ class Tokenizer(TokenizerBase):
         seed: int | None = None,
         with_template: bool = False,
     ) -> list[list[int]]:
-        """Encode each text, in order, as `encode` does. A note of an error tells the index of the text.
+        """Encode each text, in order, as `encode` does. An error has a note with the index of the text.
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
@@ -541,21 +541,21 @@ class Tokenizer(TokenizerBase):
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
-        Special tokens in the texts are plain text, for files are not to be trusted. The output appears whole or
-        not at all. To resume a run that was stopped, call again with the same arguments: the bytes are those of a
-        run without the stop. docs/corpus-to-bin.md says what must fit into memory, docs/many-machines.md all of
-        shards.
+        Special tokens in the texts are treated as plain text, because files are not trusted. The output appears
+        whole or not at all. To resume a run that was stopped, call again with the same arguments: the result is
+        byte for byte the same. docs/corpus-to-bin.md says what must fit into memory; docs/many-machines.md
+        describes shards.
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one
                 document; JSON lines have one per line, parquet and Arrow one per row.
-            out: file of ids, in the format of its ending. .bin: the ids, little-endian; .npy: a numpy array of
-                shape (n_ids,). Two files are written beside either: OUT.json (dtype, count, tokenizer), and
+            out: file of ids, in the format of its extension. .bin: the ids, little-endian; .npy: a numpy array of
+                shape (n_ids,). Two files are written next to either: OUT.json (dtype, count, tokenizer), and
                 OUT.offsets, little-endian int64: document i has the ids from offsets[i] up to offsets[i + 1].
-                .idx: a .bin, and the index that Megatron-LM reads. .parquet, .arrow: a row a document, the column
-                "input_ids" of lists.
-            separator: end of each document within a text file, not part of it. "\n": a document a line, which may
-                also end with "\r\n". Refused if no input is text.
+                .idx: a .bin, and the index that Megatron-LM reads. .parquet, .arrow: one row per document, with
+                lists in the column "input_ids".
+            separator: string that ends each document in a text file; it is dropped. "\n": one document per line; a
+                line may also end with "\r\n". Refused if no input is text.
             text_field: field of a line of JSON, or column of a table, that holds the text; "doc.text" is the field
                 "text" of the field "doc". Refused if no input has fields.
             format: format of all inputs, as for `train`. None: by name, or else by content.
@@ -564,16 +564,16 @@ class Tokenizer(TokenizerBase):
             num_threads: as in `encode`.
             progress: a bar on stderr: True, False, or None if it is a terminal. Or a function, called as
                 progress("encoding", done, total) with bytes of the inputs as stored.
-            overwrite: replace an output that exists, and the rest of an unfinished run with other arguments.
+            overwrite: replace an existing output, and the remains of an unfinished run with other arguments.
             shard: (number, how many): encode one part of the inputs, numbered from 0, into OUT-00003-of-00010.bin
-                for (3, 10). Give the same inputs to every call. `merge_shards` makes one file of all.
+                for (3, 10). Pass the same inputs to every call. `merge_shards` joins the shards into one file.
             on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
                 the rest of a damaged file; the summary counts and names them. "raise": they raise FormatError.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they raise FormatError.
             header: "llm.c": the 1,024 bytes of llm.c in front of the ids of a .bin; uint32 in its Llama 3 form.
 
         Raises:
-            FileExistsError: the output exists, or the rest of an unfinished run with other arguments.
+            FileExistsError: the output exists, or an unfinished run with other arguments has left files.
             FormatError: an input is damaged, not UTF-8, or lacks the field; the message names file and position.
             FileNotFoundError, SpecialTokenError, ValueError, ImportError: see the message; nothing is written.
 
@@ -607,14 +607,14 @@ class Tokenizer(TokenizerBase):
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
     ) -> StreamEncoder:
-        """Make a stream that encodes text as it comes. All ids together equal `encode`'s for the whole text.
+        """Make a stream that encodes text as it arrives. Its ids equal those of `encode` for the whole text.
 
-        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. It
+        Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest. It
         holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
-        of most texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text
-        after the last two bytes that are adjacent in no token. It holds back all text if the split pattern is
-        another one without a scanner, or if a normalizer, an allowed special token or an added token may reach
-        over such a place.
+        of most texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text after
+        the last two bytes that are adjacent in no token. It holds back all text if the split pattern is any other
+        without a scanner, or if a normalizer, an allowed special token or an added token may reach over such a
+        place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -631,9 +631,9 @@ class Tokenizer(TokenizerBase):
         """Make a text that grows and is edited, with its ids at any time, equal to `encode`'s for the whole text.
 
         `append(text)` encodes only the end of the text again, `replace(start, end, text)` only the text around the
-        edit, and `truncate_to(n)` cuts off either side. Each tells which ids changed. The time for an append does
-        not grow with the text, except where `encoder` holds back all text: then it encodes the whole text each
-        time.
+        edit, and `truncate_to(n)` cuts off either side. Each returns the ids that changed. The time for an append
+        does not grow with the text, except where `encoder` holds back all text: then it encodes the whole text
+        each time.
 
         >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
         >>> conversation.append("ab ab"), conversation.append("c")
@@ -647,10 +647,9 @@ class Tokenizer(TokenizerBase):
         return Conversation(self, lambda: self._pair_cuts, *chosen)
 
     def completions(self, prefix: bytes | str) -> list[int]:
-        """Give the ids of the tokens whose bytes begin with a prefix (bytes, or a str for its UTF-8), in their
-        order.
+        """List the ids, in order, of the tokens whose bytes begin with a prefix (bytes, or a str for its UTF-8).
 
-        For token healing: take a prompt's last ids back, and let the model choose among the completions of their
+        For token healing: drop the last ids of a prompt, and let the model choose among the completions of their
         bytes. Special and added tokens are not among them. Tokens of characters count as they decode.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
@@ -662,7 +661,8 @@ class Tokenizer(TokenizerBase):
         return self._sorted_tokens.beginning_with(to_utf8(prefix) if isinstance(prefix, str) else prefix)
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
-        """Split a text by the split pattern. No merge crosses pieces. Gives (start, end) of each, in characters.
+        """Split a text by the split pattern, and list the (start, end) of each piece in characters. No merge
+        crosses pieces.
 
         >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
         [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
@@ -681,7 +681,7 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> int:
-        """Count the ids of a text, without making them. By default, special tokens are text like any other.
+        """Count the ids of a text without making a list of them. By default, special tokens are plain text.
 
         Args:
             text, num_threads: as in `encode`.
@@ -736,11 +736,12 @@ class Tokenizer(TokenizerBase):
         Args:
             messages: dicts with "role" and "content", as chat APIs take them.
             tools: JSON schemas of functions, as chat APIs take them.
-            template: instead of the model's: a template in jinja2's language, the name of one that the model has
-                beside its usual one, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox.
+            template: instead of the model's: a template in jinja2's language, the name of another template of the
+                model, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox.
             add_generation_prompt: count the beginning of the assistant's next message, too, as a request does.
 
-        Raises ChatError (a ValueError) if no template is known, it is wrong, or it cannot write these messages.
+        Raises ChatError (a ValueError) if there is no template, or it has an error, or it cannot write these
+        messages.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, name="o200k_base")
         >>> tokenizer.count_messages([{"role": "user", "content": "Hi"}])
@@ -773,7 +774,7 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> bool:
-        """Tell whether `count` gives at most max_tokens. Encodes only as much of the text as that takes.
+        """Tell whether a text has at most max_tokens ids. Encodes only as much of the text as needed.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).fits("ababab", 3)
         True
@@ -801,7 +802,7 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> str | tuple[str, int]:
-        """Give the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
+        """Return the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
         The cut is between characters, and never within an allowed special token. Encoded by itself, the part has
         no more ids than that. It may be a few characters shorter than the longest if the text runs for more than
@@ -814,7 +815,7 @@ class Tokenizer(TokenizerBase):
             side: side to cut off: "right", or "left" for the longest part up to the end.
             boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
                 rules of `chunk`. If none lies within the part, the next finer kind counts.
-            with_total: give also the number of ids of the whole text, found in the same pass.
+            with_total: also return the number of ids of the whole text, found in the same pass.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("éa", 2, side="left")
@@ -837,7 +838,7 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> list[str]:
-        """Truncate each text, in order, as `truncate` does. A note of an error tells the index of the text.
+        """Truncate each text, in order, as `truncate` does. An error has a note with the index of the text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
         ['abab', 'c']
@@ -880,8 +881,8 @@ class Tokenizer(TokenizerBase):
             overlap: each chunk begins with the end of the one before: the longest of up to that many ids, from a
                 boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
-            with_spans: give (text, start, end, n_tokens) for each chunk, a named tuple: its place in the text, in
-                characters, and its number of ids when it is encoded by itself.
+            with_spans: yield a named tuple (text, start, end, n_tokens) for each chunk: its place in the text, in
+                characters, and its number of ids when encoded alone.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
@@ -942,17 +943,17 @@ class Tokenizer(TokenizerBase):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does. A note of an error tells the index of the
+        """Decode each sequence of ids, in order, as `decode` does. An error has a note with the index of the
         sequence.
 
         Args:
             batch_of_ids: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
                 `encode_batch_to_numpy` gives it, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a pyarrow
-                array of lists. Give two arrays that are sequences of their own as a list.
+                array of lists. To decode two arrays as two sequences, pass a list of them.
             errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
 
         Raises:
-            ValueError: the offsets do not rise from 0 to the number of ids; an Arrow list is null.
+            ValueError: the offsets do not increase from 0 to the number of ids, or an Arrow list is null.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.decode_batch([[256], [256, 99]])
@@ -971,10 +972,10 @@ class Tokenizer(TokenizerBase):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> StreamDecoder:
-        """Make a stream that decodes ids as they come and never gives half a character.
+        """Make a stream that decodes ids as they arrive and never returns part of a character.
 
-        Its `push` takes an id or several and gives the text that they complete; its `finish` gives the rest. A
-        stream
+        Its `push` takes one id or several and returns the text that they complete; its `finish` returns the rest.
+        A stream
         cannot take back text: if the first byte ids of a run made characters, and all together are not UTF-8, only
         the ids after them become U+FFFD.
 
@@ -1003,7 +1004,7 @@ class Tokenizer(TokenizerBase):
         return self._decoding.decode_bytes(ids)
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
-        """Give the bytes that each id adds to the text of all. Joined, they are what `decode_bytes` gives.
+        """List the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
@@ -1026,7 +1027,7 @@ class Tokenizer(TokenizerBase):
 
     @_compiled(tokenizer_methods.id_to_token)
     def id_to_token(self, token_id: int) -> bytes:
-        """Give the bytes of an id; for control symbols and the unknown piece, their text in the model.
+        """Return the bytes of an id; for a control symbol or the unknown piece, its text in the model.
 
         Raises InvalidTokenError (a KeyError) if the id has no token.
 
@@ -1138,7 +1139,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def pad_token_id(self) -> int | None:
-        """Id of the token that fills up a batch; None if there is none. `roles` says how it is found.
+        """Id of the token that pads the texts of a batch; None if there is none. `roles` says how it is found.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<pad>": 256}).pad_token_id
         256
@@ -1234,7 +1235,8 @@ class Tokenizer(TokenizerBase):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of all that decides ids: tokens, merges, split pattern, special tokens, rules.
+        """SHA-256, in hexadecimal, of everything that decides ids: tokens, merges, split pattern, special tokens,
+        rules.
 
         >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
         '118bb2f1d15b'
@@ -1281,8 +1283,9 @@ class Tokenizer(TokenizerBase):
 
         Args:
             special_tokens: as `tokens` of `with_tokens`, with its errors; each becomes a special token.
-            reserved: int – number of further special tokens, without a use yet.
-            reserved_name: str – their name, with {} for their number: from 0 on, without the names that are taken.
+            reserved: int – number of further special tokens, reserved for later use.
+            reserved_name: str – their name, with {} for their number, which counts from 0 and skips names that are
+                taken.
             pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number.
             roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its token, old or new; see `roles`. A
                 SpecialTokenError for another role or an unknown token.
@@ -1348,19 +1351,19 @@ class Tokenizer(TokenizerBase):
     ) -> Change[Self, RemovalReport]:
         """Make a tokenizer that keeps the best tokens, or the tokens that a corpus uses. This one does not change.
 
-        The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. With
-        each token stay the tokens that it is made of, so texts whose ids all stay keep them.
+        The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. The
+        tokens of which a kept token is made stay, too. So a text keeps its ids if all their tokens stay.
 
         Args:
             keep: int – number of tokens that stay, with base and special tokens: those that a corpus uses most; of
                 equals, and without a corpus, those that merge first (by rank, score or list).
             corpus: paths or texts, as `train` takes them, encoded as `encode_ordinary` does.
-            min_count: int – without keep: the tokens stay that the corpus uses so many times or more; None: 1.
+            min_count: int – without keep: keep the tokens that occur at least this often in the corpus; None: 1.
             keep_ids: bool – as in `without_tokens`.
-            separator, text_field, format: options of reading the corpus, as for `train`.
+            separator, text_field, format: options for reading the corpus, as for `train`.
 
         Returns:
-            As `without_tokens`. report.makers has the tokens that stay only because others are made of them.
+            As `without_tokens`. report.makers has the tokens that stay only because kept tokens are made of them.
 
         Raises:
             ValueError: the arguments contradict each other; keep is less than what always stays or more than there
@@ -1401,7 +1404,7 @@ class Tokenizer(TokenizerBase):
         return map_families(old._family, self._family)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of the tokenizer into a file, for `load` to read, in the format of its ending, as in `export`.
+        """Write the whole tokenizer into a file for `load`, in the format of the file's extension, as in `export`.
 
         A FormatError names what the format would lose; the file appears whole or not at all.
 
@@ -1434,9 +1437,9 @@ class Tokenizer(TokenizerBase):
     ) -> Verification | None:
         """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
 
-        Formats, with the endings of path that choose them if `format` is None:
+        Formats, with the extensions of path that choose them if `format` is None:
 
-        - "native" (`.fbpe`, or no ending): everything.
+        - "native" (`.fbpe`, or no extension): everything.
         - "huggingface" (`.json`): a tokenizer.json, with which tokenizers gives the ids of allowed_special="all".
         - "gguf" (`.gguf`): llama.cpp's, metadata without tensors.
         - "sentencepiece" (`.model`): code points and Unigram only.
@@ -1455,10 +1458,10 @@ class Tokenizer(TokenizerBase):
                 or the special tokens, the comparison supplies them.
             verify_text: further text to compare, line by line, also with the library that owns the format
                 (tokenizers, tiktoken, sentencepiece) if it is installed.
-            drop: parts to leave out, though ids of some texts change: ["normalizer"], for the formats that cannot
-                hold one. Then normalize texts before you encode them with the file.
+            drop: parts to leave out, even if the ids of some texts change: ["normalizer"], for the formats that
+                cannot store one. Then normalize texts before you encode them with the file.
             roles: as in `with_special_tokens`. Only "native", "huggingface" (a folder), "gguf" and "sentencepiece"
-                have a place for them.
+                can store them.
 
         Returns:
             Number of texts compared, and the owner that took part; with drop, what was dropped and on which of the

@@ -15,10 +15,10 @@ class AddedToken:
     Args:
         content: the text.
         single_word: find it only where no letter, digit or underscore is next to it.
-        lstrip: take the white space on its left along.
-        rstrip: take the white space on its right along.
+        lstrip: also match the white space on its left.
+        rstrip: also match the white space on its right.
         normalized: find it in normalized text; None: unless it is special.
-        special: decoding can leave it out.
+        special: decoding can omit it.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
@@ -51,12 +51,12 @@ class AddedToken:
 
     @property
     def lstrip(self) -> bool:
-        """The token takes white space before it."""
+        """The token also matches white space before it."""
         return self._lstrip
 
     @property
     def rstrip(self) -> bool:
-        """The token takes white space after it."""
+        """The token also matches white space after it."""
         return self._rstrip
 
     @property
@@ -91,7 +91,7 @@ class AddedToken:
         return {**self.state(), "normalized": self._normalized}
 
     def copied(self) -> AddedToken:
-        """Return a token that later changes of this one do not change."""
+        """Return a copy, independent of later changes to this token."""
         return AddedToken(**self.state())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class AddedToken:
 
 
 def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
-    """Return the tokens of a call: copies, made of str where they are no AddedToken.
+    """Return the tokens of a call as copies; each str becomes an AddedToken.
 
     special: make all of them special, which the caller's own objects show, too.
 

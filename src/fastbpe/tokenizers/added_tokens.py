@@ -60,7 +60,7 @@ class AddedTokens:
         return listed
 
     def copied(self) -> AddedTokens:
-        """Return the same tokens, without later changes."""
+        """Return a copy, independent of later changes."""
         made = AddedTokens()
         made.tokens, made.ids, made._greatest = {**self.tokens}, {**self.ids}, self._greatest
         made.special = {*self.special}
@@ -68,7 +68,7 @@ class AddedTokens:
 
 
 def read(described: Any, model: Model) -> AddedTokens:
-    """Read the added tokens of a tokenizer.json. Raises FormatError for what cannot be any."""
+    """Read the added tokens of a tokenizer.json. Raises FormatError if they are invalid."""
     made = AddedTokens()
     tokens = [] if described is None else described
     if not isinstance(tokens, list):

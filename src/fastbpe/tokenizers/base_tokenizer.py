@@ -31,7 +31,7 @@ def _given(value: Any, message: str) -> Any:
 
 
 class BaseTokenizer:
-    """Tokenizer around another, with methods by the same names.
+    """Tokenizer that wraps another and has methods of the same names.
 
     Args:
         tokenizer: the `Tokenizer`.
@@ -108,7 +108,7 @@ class BaseTokenizer:
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """Truncate, put into the template, and pad encodings of texts."""
+        """Truncate encodings of texts, apply the template, and pad them."""
         return self._tokenizer.post_process(encoding, pair, add_special_tokens)
 
     # Vocabulary
@@ -166,7 +166,7 @@ class BaseTokenizer:
         pad_token: str | None = "[PAD]",
         length: int | None = None,
     ) -> None:
-        """Pad from now on. Takes what `Tokenizer.enable_padding` takes."""
+        """Turn padding on. Takes what `Tokenizer.enable_padding` takes."""
         options: dict[str, Any] = {
             "direction": direction,
             "pad_to_multiple_of": pad_to_multiple_of,
@@ -178,18 +178,18 @@ class BaseTokenizer:
         self._tokenizer.enable_padding(**options)
 
     def no_padding(self) -> None:
-        """Pad no longer."""
+        """Turn padding off."""
         self._tokenizer.no_padding()
 
     def enable_truncation(
         self, max_length: int, stride: int | None = 0, strategy: str | None = "longest_first"
     ) -> None:
-        """Truncate at the right from now on. Takes what `Tokenizer.enable_truncation` takes."""
+        """Turn truncation at the right on. Takes what `Tokenizer.enable_truncation` takes."""
         options: dict[str, Any] = {"stride": stride, "strategy": strategy}
         self._tokenizer.enable_truncation(max_length, **options)
 
     def no_truncation(self) -> None:
-        """Truncate no longer."""
+        """Turn truncation off."""
         self._tokenizer.no_truncation()
 
     # Saving

@@ -51,12 +51,12 @@ class BpeTrainer(Trainer):
         progress_format: "indicatif": a bar; "json": lines of JSON on stderr with stage, current and total, also
             without show_progress; "silent": nothing. Another str means "indicatif".
         special_tokens: list of str or `AddedToken`, which get the first ids.
-        limit_alphabet: most characters that are tokens, the frequent ones; of equally frequent ones, the first in
-            Unicode's order. (tokenizers picks any of them.)
-        initial_alphabet: list of str, whose first characters are tokens even if no text has them.
+        limit_alphabet: maximum number of characters that become tokens, most frequent first; of equally frequent
+            ones, the first in Unicode's order. (tokenizers picks any of them.)
+        initial_alphabet: list of str; the first character of each is a token even if no text has it.
         continuing_subword_prefix: text before each character of a word but the first.
         end_of_word_suffix: text after the last character of a word.
-        max_token_length: length from which no token is made.
+        max_token_length: tokens must be shorter than this.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:

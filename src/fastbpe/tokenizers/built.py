@@ -75,7 +75,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     except FastbpeError as error:
         reason = str(error).removeprefix("<bytes>: ")
         raise ImportError(
-            f"fastbpe does not run this tokenizer by itself ({reason}); the original does: "
+            f"fastbpe cannot run this tokenizer without the original library ({reason}): "
             "pip install 'tokenizers>=0.23,<0.24'"
         ) from error
 

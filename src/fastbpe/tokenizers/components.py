@@ -209,7 +209,7 @@ class Indexed(Steps):
 def finder(
     kinds: Mapping[str, Any], what: str, typed: Callable[[Part], Mapping[str, Any]] | None = None
 ) -> Callable[[Any], Any]:
-    """Return a function that makes the component which a tokenizer.json describes.
+    """Return a function that makes the component described by a tokenizer.json.
 
     Args:
         kinds: class of each "type".
@@ -231,8 +231,8 @@ def finder(
 
 
 def needs_tokenizers(what: str) -> NoReturn:
-    """Raise the error for what fastbpe does not do by itself."""
-    raise ImportError(f"{what} needs the original, too: pip install 'tokenizers>=0.23,<0.24'")
+    """Raise the error for a feature that needs the original library."""
+    raise ImportError(f"{what} also needs the original library: pip install 'tokenizers>=0.23,<0.24'")
 
 
 #: Type of a step that is an object written in Python, in the place of its JSON.
@@ -260,7 +260,7 @@ def of_type(value: Any, kind: Any) -> Any:
 
 
 def sequence(value: Any) -> Any:
-    """Return a list or whatever has items by number, such as a numpy array. Raises TypeError for anything else."""
+    """Return a list or another indexable object, such as a numpy array. Raises TypeError for anything else."""
     if isinstance(value, str):
         raise TypeError("Can't extract `str` to `Vec`")
     if isinstance(value, (dict, MappingProxyType)) or not hasattr(type(value), "__getitem__"):
@@ -269,7 +269,7 @@ def sequence(value: Any) -> Any:
 
 
 def number(value: Any) -> int:
-    """Return an int that has no sign and 64 bits. Raises TypeError or OverflowError for others."""
+    """Return an unsigned 64-bit int. Raises TypeError or OverflowError for others."""
     found = int(index(value))
     if found < 0:
         raise OverflowError("can't convert negative int to unsigned")
@@ -279,7 +279,7 @@ def number(value: Any) -> int:
 
 
 def real(value: Any) -> float:
-    """Return a float. Raises TypeError for a str and whatever else is not a number."""
+    """Return a float. Raises TypeError for a str or any other value that is not a number."""
     if not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     return float(value)
@@ -301,7 +301,7 @@ def ignore(names: Iterable[str]) -> None:
 
 
 def single(value: float) -> float:
-    """Return a number as 32 bits hold it."""
+    """Return a number rounded to a 32-bit float."""
     found: float = unpack("f", pack("f", value))[0]
     return found
 
@@ -329,7 +329,7 @@ def pattern(value: Any) -> dict[str, str]:
 
 
 def behavior(value: Any) -> str:
-    """Return what the JSON has for a behavior. Raises TypeError or ValueError for others."""
+    """Return the name of a behavior in JSON. Raises TypeError or ValueError for others."""
     if of_type(value, str) not in _BEHAVIORS:
         known = ", ".join(_BEHAVIORS)
         raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
@@ -458,5 +458,5 @@ def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def is_theirs(value: Any) -> bool:
-    """Tell whether an object is one of the original's, or of a subclass."""
+    """Tell whether an object is an instance of a class of the original library."""
     return any(one.__module__.partition(".")[0] == "tokenizers" for one in type(value).__mro__)

@@ -105,7 +105,7 @@ class Decoder(Component):
 
 
 class ByteLevel(Decoder):
-    """Turns GPT-2's characters for bytes to text.
+    """Turns GPT-2's characters for bytes into text.
 
     Args:
         ignored: arguments by name have no effect.
@@ -120,7 +120,7 @@ class ByteLevel(Decoder):
 
 
 class ByteFallback(Decoder):
-    """Turns tokens for bytes, such as <0x0A>, to text."""
+    """Turns tokens for bytes, such as <0x0A>, into text."""
 
     kind = "ByteFallback"
 
@@ -138,12 +138,12 @@ class Fuse(Decoder):
 
 
 class Strip(Decoder):
-    """Leaves characters out at the ends of each token.
+    """Removes characters from the ends of each token.
 
     Args:
         content: the character.
-        left: most of them at the start.
-        right: most of them at the end.
+        left: maximum number to remove at the start.
+        right: maximum number to remove at the end.
     """
 
     kind = "Strip"
@@ -176,7 +176,7 @@ _pattern = pattern
 
 
 class Metaspace(Decoder):
-    """Turns U+2581 to spaces.
+    """Turns U+2581 into spaces.
 
     Args:
         replacement: the character that stands for spaces.
@@ -196,7 +196,7 @@ class Metaspace(Decoder):
 
 
 class BPEDecoder(Decoder):
-    """Turns the end of a word to a space.
+    """Turns the suffix at the end of a word into a space.
 
     Args:
         suffix: text at the end of words.
@@ -231,8 +231,8 @@ class WordPiece(Decoder):
     """Joins the parts of words, and puts spaces between words.
 
     Args:
-        prefix: text before a part that goes on with a word.
-        cleanup: leave spaces out before punctuation and English short forms.
+        prefix: text before a part that continues a word.
+        cleanup: remove spaces before punctuation and English contractions.
     """
 
     kind = "WordPiece"
@@ -246,7 +246,7 @@ class WordPiece(Decoder):
 
 
 class CTC(Decoder):
-    """Leaves repeated tokens and padding out, as connectionist temporal classification needs it.
+    """Removes repeated tokens and padding, as connectionist temporal classification needs it.
 
     Args:
         pad_token: text of padding.
@@ -340,7 +340,7 @@ class _PlainStream:
 
 
 class DecodeStream(streams.DecodeStream):
-    """Stream that decodes ids as they come.
+    """Stream that decodes ids as they arrive.
 
     Args:
         ids: ids that came before.

@@ -23,7 +23,7 @@ _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """Parse a tokenizer.json. Raises FormatError for what is none."""
+    """Parse a tokenizer.json. Raises FormatError if it is not one."""
     from fastbpe.formats.huggingface.read import read_json  # here: it brings all of the format
 
     document = read_json(data, "<tokenizer.json>")

@@ -38,9 +38,9 @@ def _column(name: str, doc: str) -> Any:
 
 
 class Encoding:
-    """Ids of a text, or of two, and what belongs to each id.
+    """Ids of a text, or of two, with the token, offsets and other values of each id.
 
-    `Tokenizer.encode` makes it. The ids are there from the start; all else is made when it is asked for.
+    `Tokenizer.encode` makes it. The ids are made at once, all other columns at first use.
     """
 
     __slots__ = ("__weakref__", "_columns", "_ids", "_parts", "_ranges", "_row", "_source")
@@ -67,7 +67,7 @@ class Encoding:
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """Lists by name, of one item an id. They are the encoding's own."""
+        """Lists by name, with one item per id, not copies."""
         source = self._source
         if source is not None:
             self._become(source.whole(self._row))
@@ -133,7 +133,7 @@ class Encoding:
     # Finding
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the index of the token that holds a character; None if none does.
+        """Return the index of the token that contains a character, or None.
 
         Args:
             char_pos: position of the character in its text.
@@ -144,7 +144,7 @@ class Encoding:
         return next((i for i in range(start, end) if offsets[i][0] <= at < offsets[i][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the number of the word that holds a character. Takes what `char_to_token` takes."""
+        """Return the number of the word that contains a character. Takes what `char_to_token` takes."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
@@ -257,7 +257,7 @@ class Encoding:
 
         Args:
             encodings: the encodings, in order.
-            growing_offsets: let offsets go on from one to the next.
+            growing_offsets: make the offsets continue from one encoding to the next.
         """
         made = Encoding()
         for one in of_type(encodings, (list, tuple)):
@@ -283,7 +283,7 @@ class Encoding:
         self._parts = made
 
     def copied(self) -> Encoding:
-        """Return an encoding that later changes of this one do not change."""
+        """Return a copy, independent of later changes to this encoding."""
         made = of_columns({name: [*column] for name, column in self.columns.items()})
         made._parts = [part.copied() for part in self.parts]
         made._ranges = {**self.ranges}

@@ -51,7 +51,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
         add_prefix_space: put a space before texts that do not begin with one.
         lowercase: make texts lower case.
-        dropout: share of merges that is left out at random.
+        dropout: share of merges that is skipped at random.
         unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
         continuing_subword_prefix, end_of_word_suffix: as in `models.BPE`; they do not affect training.
         trim_offsets: leave white space out of offsets.
@@ -97,7 +97,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
 
     @staticmethod
     def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> ByteLevelBPETokenizer:
-        """Make a tokenizer of the two files of GPT-2. Takes the other arguments of the class, too."""
+        """Make a tokenizer from the two files of GPT-2. Takes the other arguments of the class, too."""
         return ByteLevelBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
 
     def train(
@@ -158,8 +158,8 @@ class SentencePieceBPETokenizer(_OfCharacters):
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
         unk_token: token of unknown characters.
         replacement: the character that stands for spaces.
-        add_prefix_space: put one before texts.
-        dropout: share of merges that is left out at random.
+        add_prefix_space: put a space before texts.
+        dropout: share of merges that is skipped at random.
         fuse_unk: one unknown token for several characters.
     """
 
@@ -242,7 +242,7 @@ class CharBPETokenizer(_OfCharacters):
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
         unk_token: token of unknown characters.
         suffix: text at the end of words.
-        dropout: share of merges that is left out at random.
+        dropout: share of merges that is skipped at random.
         lowercase: make texts lower case.
         unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
         bert_normalizer: clean texts, and put spaces around Chinese characters.

@@ -21,7 +21,7 @@ EncodeInput = Union[TextEncodeInput, PreTokenizedEncodeInput]  # noqa: UP007
 
 
 class OffsetReferential(Enum):
-    """Text in which offsets count."""
+    """Text to which offsets refer."""
 
     ORIGINAL = "original"
     NORMALIZED = "normalized"
@@ -35,7 +35,7 @@ class OffsetType(Enum):
 
 
 class SplitDelimiterBehavior(Enum):
-    """Fate of the text at which is split."""
+    """Treatment of the separator of a split."""
 
     REMOVED = "removed"
     ISOLATED = "isolated"

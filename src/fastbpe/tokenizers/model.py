@@ -45,7 +45,7 @@ class Model(Component):
         return {**self._state}
 
     def sampling(self) -> str:
-        """Name an option by which texts are cut at random, and which fastbpe's tokenizer does not have; or ""."""
+        """Return the name of a random option that fastbpe's tokenizer lacks, or ""."""
         return ""
 
     def size(self) -> int:
@@ -145,7 +145,7 @@ def taken(vocab: Any) -> dict[str, int]:
 
 
 def changed() -> None:
-    """Record that a model has another vocabulary."""
+    """Record that the vocabulary of a model has changed."""
     n_changes[0] += 1
 
 

@@ -49,7 +49,7 @@ class BPE(CachingModel):
     Args:
         vocab: token → id, or the path of a vocab.json.
         merges: list of pairs of tokens, best first, or the path of a merges.txt.
-        dropout: probability with which a merge is passed over at random; None: 0. Encoding is slower with it.
+        dropout: probability of skipping a merge; None: 0. Encoding is slower with it.
         unk_token: token for unknown characters.
         continuing_subword_prefix: text before each character of a word but the first.
         end_of_word_suffix: text after the last character of a word.
@@ -60,7 +60,7 @@ class BPE(CachingModel):
         Other options have no effect, and cause a warning.
 
     Raises:
-        ValueError: one of vocab and merges is missing; a merge has a token that the vocabulary lacks.
+        ValueError: only one of vocab and merges is given; a merge has a token that the vocabulary lacks.
         TypeError: an argument has the wrong type.
     """
 
@@ -242,7 +242,7 @@ class BPE(CachingModel):
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
-        """Make a model of the two files of GPT-2. Takes what `read_file` and the class take."""
+        """Make a model from the two files of GPT-2. Takes what `read_file` and the class take."""
         return cls(*cls.read_file(vocab, merges), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:

@@ -117,15 +117,15 @@ class NormalizedString:
         self._apply([upper_case_step()])
 
     def strip(self) -> None:
-        """Leave white space out at both ends."""
+        """Remove white space at both ends."""
         self._run({"type": "Strip", "strip_left": True, "strip_right": True})
 
     def lstrip(self) -> None:
-        """Leave white space out at the start."""
+        """Remove white space at the start."""
         self._run({"type": "Strip", "strip_left": True, "strip_right": False})
 
     def rstrip(self) -> None:
-        """Leave white space out at the end."""
+        """Remove white space at the end."""
         self._run({"type": "Strip", "strip_left": False, "strip_right": True})
 
     def prepend(self, s: str) -> None:
@@ -161,7 +161,7 @@ class NormalizedString:
 
         Raises:
             TypeError: it cannot be called.
-            ValueError: it returns no bool.
+            ValueError: it does not return a bool.
         """
         _check(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
         text, spans = self._piece
@@ -175,11 +175,11 @@ class NormalizedString:
         self._piece = Piece("".join(text[i] for i in kept), [spans[i] for i in kept])
 
     def map(self, func: Callable[[str], str]) -> None:
-        """Replace each character by what a function returns for it, or by the first character of that.
+        """Replace each character by the first character of what a function returns for it.
 
         Raises:
             TypeError: it cannot be called.
-            ValueError: it returns no str, or an empty one.
+            ValueError: it does not return a str, or returns an empty one.
         """
         _check(func, "`map` expect a callable with the signature: `fn(char) -> char`")
         made = []
@@ -238,7 +238,7 @@ class NormalizedString:
 
         Raises:
             TypeError: it is none of these.
-            ValueError: a negative number that is too great.
+            ValueError: a negative number beyond the start of the text.
         """
         n = len(self._piece.text)
         start, end = self._bounds(range)

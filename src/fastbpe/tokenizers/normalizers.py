@@ -117,9 +117,9 @@ class BertNormalizer(Normalizer):
     """Normalizer of BERT.
 
     Args:
-        clean_text: leave control characters out, and make all white space spaces.
+        clean_text: remove control characters, and turn all white space into spaces.
         handle_chinese_chars: put spaces around Chinese characters.
-        strip_accents: leave accents out; None: as lowercase says.
+        strip_accents: remove accents; None: if lowercase is True.
         lowercase: make lower case.
     """
 
@@ -153,7 +153,7 @@ class BertNormalizer(Normalizer):
 
 
 class Strip(Normalizer):
-    """Leaves white space out at the ends of a text.
+    """Removes white space at the ends of a text.
 
     Args:
         left: at the start.

@@ -151,13 +151,13 @@ class ParityBpeTrainer:
         Args:
             tokenizer: a `Tokenizer`; its normalizer and pre-tokenizer cut the texts into words.
             train_iterators: for each language an iterable of str, or of lists of str.
-            dev_iterators: the same of dev texts, best the same text in each language: the language with the most
-                tokens in it gets the next merge. The texts' characters are tokens, too.
+            dev_iterators: the same of dev texts, ideally the same text in each language: the language with the
+                most tokens in it gets the next merge. The texts' characters are tokens, too.
             ratio: numbers above 0, by which the language whose training text shrank the least gets the next merge;
                 None: the trainer's. Has no effect with dev_iterators.
 
         Raises:
-            ValueError: there is no language, or not one dev text for each.
+            ValueError: there is no language, or the number of dev texts differs.
             RuntimeError: a ratio, the window or alpha is not above 0, or there is not one ratio for each language.
             TypeError: an argument, or an item of an iterable, has another type.
             ImportError: fastbpe does not run the normalizer or pre-tokenizer.

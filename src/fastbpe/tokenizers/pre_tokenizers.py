@@ -96,7 +96,7 @@ class PreTokenizer(Component):
 
 
 class ByteLevel(PreTokenizer):
-    """Turns texts to bytes, in GPT-2's characters for them.
+    """Turns texts into bytes, written as GPT-2's characters.
 
     Args:
         add_prefix_space: put a space before texts that do not begin with one.
@@ -136,7 +136,7 @@ class Split(PreTokenizer):
     Args:
         pattern: str or `Regex`.
         behavior: "removed", "isolated", "merged_with_previous", "merged_with_next" or "contiguous".
-        invert: split at what is between.
+        invert: split at the text between the matches.
     """
 
     kind = "Split"
@@ -158,7 +158,7 @@ class Digits(PreTokenizer):
     """Splits at digits.
 
     Args:
-        individual_digits: each by itself.
+        individual_digits: make each digit a piece.
     """
 
     kind = "Digits"
@@ -218,7 +218,7 @@ class CharDelimiterSplit(PreTokenizer):
 
 
 class FixedLength(PreTokenizer):
-    """Splits after every so many characters.
+    """Splits into pieces of a fixed number of characters.
 
     Args:
         length: characters of a piece.
@@ -243,7 +243,7 @@ def scheme(value: Any) -> str:
 
 
 class Metaspace(PreTokenizer):
-    """Lets U+2581 stand for spaces, and splits before each.
+    """Replaces spaces by U+2581, and splits before each.
 
     Args:
         replacement: the character that stands for spaces.

@@ -107,7 +107,7 @@ def _added(ids: list[int], tokens: list[str], type_id: int) -> Encoding:
 
 
 class ByteLevel(PostProcessor):
-    """Leaves white space out of offsets.
+    """Excludes white space from offsets.
 
     Args:
         add_prefix_space: a space was put before texts; None: True.
@@ -408,7 +408,7 @@ class Sequence(Indexed, PostProcessor):
         return sum(step.n_added(is_pair) for step in self._steps)
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Let each step follow the one before."""
+        """Apply the steps, one after another."""
         for step in self._steps:
             encodings = step.around(encodings, adds_special)
         return encodings

@@ -32,10 +32,10 @@ class BertWordPieceTokenizer(TrainedTokenizer):
 
     Args:
         vocab: vocabulary, or the path of a vocab.txt; None: to be trained.
-        unk_token: token of words that no tokens make up.
+        unk_token: token for words that cannot be made of tokens.
         sep_token, cls_token: tokens after each text, and before the first one.
         pad_token, mask_token: further special tokens.
-        clean_text: drop control characters, and make white space a space.
+        clean_text: remove control characters, and turn all white space into spaces.
         handle_chinese_chars: put spaces around Chinese characters.
         strip_accents: drop accents; None: if lowercase is True.
         lowercase: make texts lower case.
@@ -146,7 +146,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
     Args:
         vocab: list of (token, score); None: to be trained.
         replacement: the character that stands for spaces.
-        add_prefix_space: put one before texts.
+        add_prefix_space: put a space before texts.
     """
 
     _trainer = UnigramTrainer

@@ -38,8 +38,8 @@ class Unigram(CachingModel):
         vocab: list of (token, score); None: `<unk>` alone.
         unk_id: id of the token for unknown characters; None: such characters are an error.
         byte_fallback: tokens for the bytes of unknown characters.
-        alpha, nbest_size: how tokenizers cuts pieces at random. fastbpe's tokenizer does not, and then only the
-            original encodes.
+        alpha, nbest_size: how tokenizers cuts pieces at random. fastbpe does not, so with these options only the
+            original library encodes.
 
     Raises:
         ValueError: unk_id without vocab, or beyond it.
@@ -139,8 +139,8 @@ class WordPiece(Model):
 
     Args:
         vocab: token → id, or the path of a vocab.txt.
-        unk_token: token for a piece that no tokens make up.
-        max_input_chars_per_word: characters of a piece from which on it is unknown.
+        unk_token: token for a piece that cannot be made of tokens.
+        max_input_chars_per_word: maximum characters of a piece; a longer one is unknown.
         continuing_subword_prefix: text before tokens inside a piece.
         Other options have no effect, and cause a warning.
 
@@ -201,7 +201,7 @@ class WordPiece(Model):
 
     @staticmethod
     def read_file(vocab: str) -> dict[str, int]:
-        """Read a vocab.txt, which has a token a line. Raises OSError if it cannot be opened."""
+        """Read a vocab.txt, which has one token per line. Raises OSError if it cannot be opened."""
         with open(of_type(vocab, str), encoding="utf-8", newline="\n") as file:
             return {line.rstrip(): i for i, line in enumerate(file)}
 

@@ -147,18 +147,18 @@ class UnigramTrainer(Trainer):
     """Options of the training of a Unigram.
 
     The algorithm is sentencepiece's, on the words that the pre-tokenizer leaves, so the same texts give the same
-    model. (The trainer of tokenizers gives another one each time.)
+    model. (The trainer of tokenizers makes a different model each time.)
 
     Args:
         vocab_size: target vocabulary size, including special tokens.
         show_progress: show a bar on a terminal.
         special_tokens: list of str or `AddedToken`, which get the first ids and the score 0.
         initial_alphabet: list of str, whose first characters are tokens even if no text has them.
-        shrinking_factor: share of the tokens that stays each time that some are dropped.
+        shrinking_factor: share of the tokens that is kept in each round.
         unk_token: token for unknown characters; None: the model gets no such token.
-        max_piece_length: most characters of a token.
-        n_sub_iterations: times that scores are computed before tokens are dropped.
-        seed_size: number of strings to begin with, at most.
+        max_piece_length: maximum number of characters of a token.
+        n_sub_iterations: number of times that scores are computed per round.
+        seed_size: maximum number of strings to begin with.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:

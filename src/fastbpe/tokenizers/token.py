@@ -16,7 +16,7 @@ class Token:
         offsets: its start and end.
 
     Raises:
-        TypeError, OverflowError, ValueError: an argument has the wrong type, a number has a sign or is too large,
+        TypeError, OverflowError, ValueError: an argument has the wrong type, a number is negative or too large,
             or offsets are not two numbers.
 
     >>> from fastbpe.tokenizers import models

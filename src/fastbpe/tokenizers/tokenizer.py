@@ -65,7 +65,7 @@ class Tokenizer:
         model: a model of `models`, or one of tokenizers itself, which is copied.
 
     Raises:
-        TypeError: model is no model.
+        TypeError: model is not a model.
 
     >>> from fastbpe.tokenizers import Tokenizer, models
     >>> Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")])).encode("abba").tokens
@@ -108,7 +108,7 @@ class Tokenizer:
 
         Raises:
             FormatError: they are damaged.
-            ImportError: a component that only the original has.
+            ImportError: only the original library has one of the components.
         """
         read = document.read(of_type(buffer, bytes))
         made = Tokenizer(models.find(document.with_scores(read["model"], buffer)))
@@ -181,7 +181,7 @@ class Tokenizer:
 
         Raises:
             TypeError: an argument has the wrong type, or a str has a lone surrogate.
-            ImportError: the tokenizer is of a kind that only the original runs.
+            ImportError: only the original library can run this tokenizer.
             ValueError: the settings of truncation do not fit the texts.
         """
         if pair is None and is_pretokenized is False:
@@ -223,7 +223,7 @@ class Tokenizer:
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """Truncate, put into the template, and pad encodings of texts.
+        """Truncate encodings of texts, apply the template, and pad them.
 
         Args:
             encoding, pair: the encodings of a text, and of the second text.

@@ -126,7 +126,8 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         raise TrainingError(choose_one_of("base_special", base_special, BASE_SPECIAL))
     if options.ties == "huggingface":
         raise TrainingError(
-            'ties="huggingface" cannot be combined with base=, whose bytes have ids of their own; choose '
+            'ties="huggingface" cannot be combined with base=, because the base already gives the bytes their '
+            "ids; choose "
             'ties="pair" (by the ids of the base) or "first"'
         )
     special = {*base.special_tokens.values()}
@@ -184,7 +185,8 @@ def mode_of(given: Any, base: object, source: object = None) -> Any:
     of_type = getattr(base, "model_type", "BPE")
     if of_type != "BPE":
         raise TrainingError(
-            f"base= is a {of_type} model, which has no merges to add to; train anew, or add tokens by with_tokens"
+            f"base= is a {of_type} model, which has no merges to add to; train a new tokenizer, or add tokens "
+            "with with_tokens"
         )
     if given is not None:
         return given
@@ -227,8 +229,8 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
     assert isinstance(base, Tokenizer)
     if model_of(base).supermerges is not None:
         raise TrainingError(
-            "base= has superwords of whole words (BoundlessBPE). Their merges come last, so none can be learned "
-            "after them; pass a tokenizer without such superwords, or train without base="
+            "base= has superwords of whole words (BoundlessBPE). Their merges come last, so no merges can be "
+            "learned after them; pass a tokenizer without such superwords, or train without base="
         )
     if "pattern" in keywords:
         pattern = resolve_pattern(keywords["pattern"])[1]

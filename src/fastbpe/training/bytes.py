@@ -160,7 +160,7 @@ def _counted_pieces(
     if isinstance(source, PieceCounts):
         if start.texts is not None:
             raise TrainingError(
-                "base= has added tokens, a normalizer or pre-tokenizers, which the counts were made without: pass "
+                "base= has added tokens, a normalizer or pre-tokenizers, which were not used for counting: pass "
                 "the texts themselves"
             )
         source.check_made_by(options.pattern, special_tokens)

@@ -154,7 +154,7 @@ class CodePointBase:
         lowest = min([*ordered, 0.0])
         if lowest - len(new) <= -_MAX_SCORE:
             raise TrainingError(
-                f"base= has the score {lowest:g}: floats cannot hold {len(new)} lower ones 1 apart"
+                f"base= has the score {lowest:g}: floats cannot represent {len(new)} lower scores 1 apart"
             )
         packed = [lowest - 1 - rank for rank in range(len(new))]
         piece_bytes, piece_ends = pack_pieces([*model.pieces, *(text.encode() for text in new)])

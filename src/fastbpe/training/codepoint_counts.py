@@ -97,9 +97,7 @@ class WordFacts:
         normalizer = {**words.normalizer, "precompiled_charsmap": bytes(words.charsmap)}
         codes, counts = array("I", bytes(words.characters)), array("q", bytes(words.character_counts))
         if any(code > 0x10FFFF for code in codes) or any(count < 1 for count in counts):
-            raise FormatError(
-                f"{where}: its section 'characters' holds what is not a character, or counts below 1"
-            )
+            raise FormatError(f"{where}: its section 'characters' has an invalid character, or a count below 1")
         return cls(
             options=words.options,
             normalizer=specs.make(specs.NORMALIZER, normalizer),

@@ -34,7 +34,7 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
         if end > len(learned):
             _check_distinct(pieces + texts[rank:])
             raise SpecError(
-                f"{name!r} is to have the id {symbol_id}, but there are only {n_ids} pieces",
+                f"{name!r} must have the id {symbol_id}, but there are only {n_ids} pieces",
                 "[(model_proto->pieces_size() - 1) == (it->first)] ",
             )
         pieces += [*texts[rank:end], name.encode()]

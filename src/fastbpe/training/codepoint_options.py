@@ -122,7 +122,8 @@ class CodePointOptions:
         normalizer = _normalizer(rules) if normalizer is None else _completed(normalizer)
         if not normalizer["escape_whitespaces"]:
             raise SpecError(
-                "escape_whitespaces=False: pieces are learned from text in which spaces are marks; leave it out",
+                "escape_whitespaces=False: pieces are learned from text in which spaces are written as U+2581; "
+                "leave it out",
                 "[normalizer_spec_.escape_whitespaces()] ",
             )
         return cls(
@@ -324,7 +325,7 @@ def _check(trainer: Spec) -> None:
     ):
         if character in trainer["required_chars"]:
             raise SpecError(
-                f"required_chars holds {character!r}, which no piece can hold; a space is written as U+2581",
+                f"required_chars contains {character!r}, which no piece can contain; a space is written as U+2581",
                 detail,
             )
 

@@ -112,7 +112,7 @@ def _resolver(
         raise OSError(
             error.errno,
             f"{error.strerror}: no room for the documents in {tempfile.gettempdir()}; set TMPDIR to a folder "
-            "that has some, or pass the documents as files or as a list",
+            "with enough space, or pass the documents as files or as a list",
         ) from error
     return partial(ReadingOptions().resolve, _Kept(file))
 

@@ -63,7 +63,9 @@ def learn_frequent(
             "[(vocab_size) >= (0)] ",
         )
     if not total:
-        raise SpecError("there is no text to learn from: the sentences hold nothing but symbols", "[(sum) > (0)] ")
+        raise SpecError(
+            "there is no text to learn from: the sentences contain nothing but symbols", "[(sum) > (0)] "
+        )
     if trainer["use_all_vocab"]:
         options = _for_all(len(pieces) + len(options.metas), options)
     else:

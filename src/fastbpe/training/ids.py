@@ -107,7 +107,8 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
     """
     if run.base_special is not None:
         raise TrainingError(
-            f'base_special={run.base_special!r}: mode="ids" takes no base with special tokens; leave it out'
+            f'base_special={run.base_special!r} cannot be used: mode="ids" needs a base without special tokens; '
+            "leave it out"
         )
     replace(run.reading, num_threads=None).check_unused("the source is sequences of integers")
     vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
@@ -133,7 +134,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
         sequences = read_sequences(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
     n_symbols, n_sequences = sequences.n_items, len(sequences)
     if not n_symbols:
-        raise TrainingError("there is nothing to learn from: the source holds no sequence, or only empty ones")
+        raise TrainingError("there is nothing to learn from: the source has no sequence, or only empty ones")
     n_merges = options.vocab_size - n_special - n_known
     with reporter.phase("learning", n_merges, unit=" merges") as phase:
         learner = Learner(

@@ -170,9 +170,10 @@ class ByteOptions:
     """Options of byte-mode training, checked; the training report lists each.
 
     Attributes:
-        vocab_size: int – number of ids to end with: 256 bytes, merges, special tokens. At most `MAX_VOCAB_SIZE`.
+        vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens. At most
+            `MAX_VOCAB_SIZE`.
         pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, or several regexes,
-            each splits the pieces of the regex before it. None: do not split.
+            each of which splits the pieces of the one before. None: do not split.
         special_tokens: tuple of str – names that separate stretches of text before it is counted. They take no
             part in merges, and get the last ids.
         ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids, as rustbpe
@@ -254,11 +255,11 @@ class ReadingOptions:
         return resolve(source, format=self.format, text_field=self.text_field, separator=self.separator)
 
     def documents(self, source: ResolvedSource, cut: Cut | None, skipped: Skipped) -> Iterator[Document]:
-        """Read the documents of a source; those that on_error leaves out are counted in `skipped`."""
+        """Read the documents of a source. `skipped` counts the documents that on_error leaves out."""
         return each_document(self.blocks(source, cut, skipped))
 
     def blocks(self, source: ResolvedSource, cut: Cut | None, skipped: Skipped) -> Iterator[Document | Block]:
-        """Do the same, with the documents of long files in blocks, which any thread may read."""
+        """Read the documents of a source, with long files in blocks that any thread may read."""
         return blocks(
             source,
             format=self.format,
@@ -326,13 +327,13 @@ def check_same_splitting(
     ):
         if differs:
             raise TrainingError(
-                f"the pieces were counted with the {name} {mine}, not {theirs}: leave that option out, or "
-                "count the text again"
+                f"the pieces were counted with the {name} {mine}, not {theirs}: leave this option out, or count "
+                "the text again"
             )
 
 
 def check_same_runs(runs_of: str | None, other: str | None) -> None:
-    """Check that counts are of runs of the same words, or that both are of pieces. Raises TrainingError."""
+    """Raise TrainingError unless both counts are of runs of the same words, or both are of pieces."""
     if runs_of == other:
         return
     if runs_of is None or other is None:
@@ -343,13 +344,13 @@ def check_same_runs(runs_of: str | None, other: str | None) -> None:
 class Run(NamedTuple):
     """Arguments of one call of `train` that all modes have.
 
-    vocab_size: number of ids to end with, or a text that the mode knows.
+    vocab_size: number of ids of the tokenizer, or a str that the mode accepts.
     options: keyword arguments of the mode.
     reading: how to read and count the source.
     reporter: gets the phases "counting" and "learning".
-    base_special: what becomes of the special tokens of a base; None: it was not said.
-    parity: how the merges are shared among the languages of a source with names; None: they are not.
-    weights: how often each source with a name counts; None: all count once.
+    base_special: "keep" or "end", as for `train`; None: not given.
+    parity: how the merges are shared among named sources; None: they are not.
+    weights: factor of the counts of each named source; None: 1 for all.
     """
 
     vocab_size: int | str
@@ -366,12 +367,12 @@ class Run(NamedTuple):
         return self.parity is not None or self.weights is not None
 
     def weight(self, name: str | None) -> int:
-        """Return how often a source counts. name: None: the source of a run without names."""
+        """Return the factor by which the counts of a source are multiplied. name: None for the only source."""
         return 1 if self.weights is None or name is None else self.weights[name]
 
 
 def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
-    """Return the vocab_size that a caller means, as `number_of_ids` does. Raises TypeError: it is another text."""
+    """Return vocab_size as an integer, as `number_of_ids` does. Raises TypeError for any other str."""
     n_ids = number_of_ids(vocab_size, n_of_base)
     if not isinstance(n_ids, int):
         raise TypeError(f"vocab_size must be an integer, not {type(n_ids).__name__}")
@@ -379,7 +380,7 @@ def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
 
 
 def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
-    """Return the vocab_size that a caller means: "+N" is N more than a base has; other str stay.
+    """Return vocab_size as an integer: "+N" is N more than the base has. Any other str is returned unchanged.
 
     Raises:
         TrainingError: "+N" without a base, or N is not a number.

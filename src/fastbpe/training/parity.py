@@ -28,15 +28,15 @@ class Parity:
     https://arxiv.org/abs/2508.04796.
 
     Args:
-        dev: dict – language → source of a text, for all languages of the training; best the same text in each
+        dev: dict – language → source of a text, for all languages of the training; ideally the same text in each
             language. Its tokens tell which language needs a merge. A source is a path, texts or counts, as for
             `train`.
         ratio: dict – language → float above 0, for all languages; instead of dev. The language whose training text
-            shrank the least needs a merge: its bytes by its tokens, divided by this number. Only the ratio of the
+            is compressed least gets the merge: bytes per token, divided by this number. Only the ratio of the
             numbers matters. A good number is the length in bytes of the same text in that language.
             Without dev and ratio, the training text with the most tokens needs a merge.
-        window: int – of the last `window` merges no language gets more than alpha / number of languages, as
-            long as another has pairs left. None: no limit.
+        window: int – no language gets more than alpha / (number of languages) of the last `window` merges, as long
+            as another language has pairs left. None: no limit.
         alpha: float – see window; above 0. Default: 2.0.
         global_merges: int – number of first merges that are chosen as in ordinary training, by the counts of all
             languages together. Default: 0.
@@ -71,7 +71,7 @@ class Parity:
         if self.window is not None and self.window < 1:
             raise TrainingError(f"window={window}: must be at least 1, or None for no window")
         if alpha is not None and window is None:
-            raise TrainingError(f"alpha={alpha} limits the choices within a window; pass window= too")
+            raise TrainingError(f"alpha={alpha} has no effect without window=; pass window=, too")
         self.alpha = _ALPHA if alpha is None else _positive("alpha", alpha)
         self.global_merges = integer("global_merges", global_merges)
         if self.global_merges < 0:
@@ -91,7 +91,7 @@ class Parity:
 def check_run(
     parity: Parity, languages: Collection[str], mode: str, base: object, options: Collection[str]
 ) -> None:
-    """Check that a run can share its merges.
+    """Check that a run can use parity=.
 
     Args:
         parity: how.
@@ -100,14 +100,14 @@ def check_run(
         options: names of the options of the mode that the caller gave.
 
     Raises:
-        TrainingError: it cannot; or dev or ratio names another language, or lacks one.
+        TrainingError: it cannot, or dev or ratio has an unknown language or lacks one.
     """
     if mode != "byte":
         raise TrainingError(f'parity= is an argument of mode="byte", not of {mode!r}; see weights=')
     if base is not None:
         raise TrainingError("parity= learns a new vocabulary, and cannot extend base=; see weights=")
     if "ties" in options:
-        raise TrainingError("parity= has a rule of its own for equally frequent pairs; leave ties= out")
+        raise TrainingError("parity= has its own rule for equally frequent pairs; leave ties= out")
     for argument, values in (("dev", parity.dev), ("ratio", parity.ratio)):
         if values is None:
             continue

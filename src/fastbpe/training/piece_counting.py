@@ -49,7 +49,7 @@ def count_pieces(
 ) -> PieceCounts:
     """Count the pieces of a source: the first half of `train`.
 
-    The result is exact and the same for any number of threads. Files are read as a stream and never held whole.
+    The result is exact and the same for any number of threads. Files are streamed.
     Counts of parts add up to the counts of the whole, in all modes.
 
     Args:
@@ -74,7 +74,7 @@ def count_pieces(
         progress: bool, function or None – as for `train`; the one phase is "counting".
         text_field: str – field of each line of JSON, or column of a table, that holds the text; "doc.text" is the
             field "text" of the field "doc". Default: "text". Refused if no file has fields.
-        separator: str – text between two documents of a text file; it belongs to neither. "\\n": each line
+        separator: str – text between two documents of a text file; it is dropped. "\\n": each line
             is a document, and may end with "\\r\\n". None: the file is one document. Refused if no file is text.
         format: str – format of all files, as for `train`.
         on_error: str – "skip": leave out documents that cannot be read (lines and rows without text or not UTF-8,
@@ -83,10 +83,10 @@ def count_pieces(
         **options: code-point and unigram mode only – the options of `train` that decide how text becomes words:
             options of the normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`,
             `split_digits`, `max_sentence_length`, and the names of symbols (`user_defined_symbols`,
-            `byte_fallback` …). `train` later takes them from the counts. Give the other options, such as
-            `character_coverage`, to `train`.
-            `input_sentence_size` is refused: a sample of the whole cannot be drawn from parts. In unigram mode
-            `split_by_whitespace=False`, `treat_whitespace_as_suffix=True` and `add_dummy_prefix=False` are
+            `byte_fallback` …). `train` later takes them from the counts. Pass the other options, such as
+            `character_coverage`, to `train`. `input_sentence_size` is refused: a sample of the whole cannot be
+            drawn from parts. In unigram mode `split_by_whitespace=False`, `treat_whitespace_as_suffix=True` and
+            `add_dummy_prefix=False` are
             refused: the model then depends on the order of the sentences.
 
     Returns:
@@ -136,14 +136,14 @@ def count_pieces(
 
         if base is not None or names or pattern != DEFAULT_PATTERN:
             argument = "base" if base is not None else "special_tokens" if names else "pattern"
-            raise TrainingError(f"the tokenizer in superwords= decides how text is cut: leave {argument}= out")
+            raise TrainingError(f"the tokenizer in superwords= decides how text is split: leave {argument}= out")
         return count_runs(source, superwords, reading, Reporter(progress))
     if base is not None:
         given = {} if pattern == DEFAULT_PATTERN else {"pattern": pattern}
         pattern = add_pattern_of_base(base, given)["pattern"]
         if not is_plain(base):
             raise TrainingError(
-                "base= has added tokens, a normalizer or pre-tokenizers that counts cannot hold: pass the texts "
+                "base= has added tokens, a normalizer or pre-tokenizers that counts cannot store: pass the texts "
                 "to train(base=) itself"
             )
         names = check_special_tokens((*base.special_tokens, *(n for n in names if n not in base.special_tokens)))

@@ -106,7 +106,7 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that `count_pieces` was given, beside the options of the normalizer.
+        """The options of `count_pieces`, without the options of the normalizer.
 
         >>> import fastbpe
         >>> fastbpe.count_pieces(["low 12"], mode="codepoint", split_digits=True).options
@@ -423,7 +423,7 @@ def counts_of_table(
     words: WordFacts | None = None,
     runs_of: str | None = None,
 ) -> PieceCounts:
-    """Make `PieceCounts` of a finished table, which they take over.
+    """Make `PieceCounts` from a finished table, which then belongs to them.
 
     Args:
         table: the pieces with their counts.
@@ -431,7 +431,7 @@ def counts_of_table(
         special_tokens: names, checked.
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
-        words: the facts of code-point mode; None: byte mode.
+        words: the description of the words in code-point mode; None: byte mode.
         runs_of: fingerprint of the tokenizer of words whose runs the pieces are; None: they are pieces.
     """
     return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words, runs_of)
@@ -447,7 +447,7 @@ def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
 
 
 def facts_of(counts: PieceCounts) -> WordFacts | None:
-    """Return the facts of words that code-point mode counted; None: byte mode counted pieces."""
+    """Return the description of the words that code-point mode counted; None for pieces of byte mode."""
     return counts._words
 
 

@@ -64,7 +64,9 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
     if any(isinstance(one, Mapping) for one in (source.values() if run.has_names else (source,))):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if keywords.get("ties") == "first":
-        raise TrainingError('ties="first" is not for superwords=; choose ties="pair" or "huggingface"')
+        raise TrainingError(
+            'ties="first" cannot be combined with superwords=; choose ties="pair" or "huggingface"'
+        )
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     with read_again(source, run) as again:
         if base is None:
@@ -106,11 +108,11 @@ def _check_base(base: Tokenizer, superwords: Superwords) -> None:
     """Raise TrainingError if superwords cannot be learned on top of a base."""
     if superwords.start is not None:
         raise TrainingError(
-            f"start={superwords.start} is for a run without base=: here superwords follow the ids of the base; "
+            f"start={superwords.start} cannot be combined with base=: superwords then follow the ids of the base; "
             "leave start out"
         )
     if base._pipeline.phases is not None:
-        raise TrainingError("base= already has superwords; pass the tokenizer that they were learned for")
+        raise TrainingError("base= already has superwords; pass the tokenizer on which they were learned")
     vocabulary = vocabulary_of(base)
     missing = {byte for byte in range(N_BYTES) if base.token_to_id(bytes([byte])) is None} - _NEVER_IN_UTF8
     if missing:

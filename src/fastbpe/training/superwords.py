@@ -21,8 +21,8 @@ class Superwords:
     """Options for learning superwords: tokens that span several words, such as " of the".
 
     `train(superwords=Superwords(…))` learns in two stages, as SuperBPE does (arXiv 2503.13423). The first learns
-    words with the split pattern of `train`. The second applies their merges to longer pieces, across the borders
-    of words, and goes on learning there. The tokenizer splits as the second stage does.
+    words with the split pattern of `train`. The second applies their merges to longer pieces, across word
+    boundaries, and continues learning there. The tokenizer splits text as the second stage does.
 
     Args:
         start: int, float or None – number of ids before the first superword, special tokens not counted; a number
@@ -31,7 +31,7 @@ class Superwords:
             of SuperBPE's script: digits by threes, and punctuation, are pieces of their own; all else is one.
         max_words: int or None – maximum number of words in a new token: parts between spaces that are not
             empty. Default: 4. None: no limit.
-        forbid: list of str – texts that no new token may hold. Default: a colon followed by a space.
+        forbid: list of str – texts that no new token may contain. Default: a colon followed by a space.
         documents: str – "lines" (the default): each line, with its line ending, is a document, as SuperBPE reads
             text, so that no token continues after a line ending. "whole": documents are as the source has them.
 
@@ -84,7 +84,7 @@ class Superwords:
 def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
     """Return the number of ids that the first stage ends with, special tokens included.
 
-    Raises TrainingError: that leaves no id for a superword.
+    Raises TrainingError if no id is left for a superword.
     """
     start = 0.9 if superwords.start is None else superwords.start
     n_first = int(start * (vocab_size - n_special)) if start < 1 else int(start)

@@ -117,7 +117,7 @@ def train(
     Args:
         source: path, texts or counts – the text to learn from.
             A path is a file, a folder, or a pattern like "data/*.txt". A file is text, JSON lines, parquet or
-            Arrow with a field "text", also packed as .gz or .zst; its name decides, or else its first bytes.
+            Arrow with a field "text", also compressed as .gz or .zst; its name decides, or else its first bytes.
             A folder stands for all such files below it that are not hidden, if their names end with .txt, .jsonl,
             .ndjson, .jsonlines, .jl, .parquet or .arrow, and for .json files of lines with the field. Files are
             read as a stream: memory does not grow with their size.
@@ -126,14 +126,13 @@ def train(
             str looks like a path: a single line of fewer than 1,024 characters that ends with a suffix of
             such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that does
             not exist is then an error; pass `iter(list)` to have the str taken as texts. Elsewhere, str are texts.
-            Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
-            and special tokens. Pieces are not split again by `pattern`. In code-point mode the mapping
-            is of sentences, and `PieceCounts` hold words (`count_pieces(mode="codepoint")`) and know with which
-            options they were counted. The same goes for unigram mode.
-            With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
-            array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
-            sequences to counts.
-            With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
+            Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also have a pattern and
+            special tokens. Pieces are not split again by `pattern`. In code-point mode the mapping is of
+            sentences, and `PieceCounts` contain words (`count_pieces(mode="codepoint")`) and the options with
+            which they were counted. The same is true of unigram mode. With mode="ids" the source is sequences: an
+            iterable of lists, tuples, ranges or arrays of integers, an array of two dimensions (each row is a
+            sequence) or of one (a single sequence), or a mapping of sequences to counts. With parity= or weights=
+            the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
@@ -143,9 +142,9 @@ def train(
         base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
             tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
             vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
-            than it has. special_tokens are only the new ones. In code-point mode its pieces and scores stay, new
-            scores are below the lowest one, and options that are not given are the base's. With mode="ids" a
-            `SequenceTokenizer`, whose base_size the run has, too.
+            than it has. special_tokens lists only the new ones. In code-point mode its pieces and scores stay, new
+            scores are below the lowest one, and options that are not given are the base's. With mode="ids", the
+            base is a `SequenceTokenizer`, and base_size is the same as in the base.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
             after these.
@@ -171,8 +170,8 @@ def train(
         parity: Parity – share the merges among languages: each merge is for the language whose text needs the most
             tokens. The source is a dict of languages to sources. Byte mode only, without base= and ties=.
         weights: dict – name of a source → int, 1 or more, by which its counts are multiplied, as if the source
-            occurred that often; 1 for a source without weight. Counts are integers, and so are weights: for half a
-            source, double the others. The source is a dict of names to sources. In byte and code-point mode.
+            occurred that often; Default: 1. Weights are integers: to halve a source, double the others. The source
+            is a dict of names to sources. In byte and code-point mode.
         **options: options of the mode.
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
@@ -185,7 +184,7 @@ def train(
             max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
             superwords: `Superwords` – also learn tokens that span words, after words, or on top of a base.
             "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
-            only a .fbpe file or BoundlessBPE's .model holds them. "words": the words of that alone, for
+            only a .fbpe file or BoundlessBPE's .model can store them. "words": only the words of "boundless", for
             `count_pieces(superwords=)`. The source is read several times. Default: None.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
@@ -193,8 +192,8 @@ def train(
             num_sub_iterations. The sums of sentencepiece depend on its option num_threads, 16 here as there by
             default; `fastbpe.sentencepiece` takes other numbers.
             With mode="ids":
-            base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required, but
-            for a run with base=.
+            base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required
+                unless base= is given.
             ties, min_count: as in byte mode, without "huggingface".
             max_token_length: int – greatest length of a token in symbols. Default: None, no limit.
             special_tokens: names of tokens that stand for no symbols; part of vocab_size, with the last ids.
@@ -258,7 +257,9 @@ def train(
         from fastbpe.training.ids import train_ids  # here, as the others: a program needs one mode
 
         if roles is not None:
-            raise TrainingError('roles= names tokens of text, but mode="ids" learns from integers; leave it out')
+            raise TrainingError(
+                'roles= is for tokenizers of text, but mode="ids" learns from integers; leave it out'
+            )
         return train_ids(source, base, run)
     if roles is not None:  # before hours of training
         check_roles(roles, _names_of(mode, options, base, counted).__contains__)

@@ -76,8 +76,8 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
     """Learn a unigram model from a source. See `train`."""
     if base is not None:
         raise TrainingError(
-            'base= is extended by more merges, and mode="unigram" merges nothing: all its scores depend on all '
-            "pieces; train anew, or add tokens by with_tokens"
+            "base= is extended with merges, but a unigram model has none, and each score depends on all pieces; "
+            "train a new tokenizer, or add tokens with with_tokens"
         )
     vocab_size = number_of_ids(run.vocab_size, None)
     if isinstance(source, PieceCounts):
@@ -198,16 +198,16 @@ def _of_alphabet(
         if store is None:
             warnings.warn(
                 f"the counts are of {words.n_bytes:,} bytes of text: sentencepiece looks for its first pieces in "
-                f"parts of {CHUNK_BYTES:,} bytes, in the order of the sentences. Counts have none, so its model "
-                "may differ a little",
+                f"parts of {CHUNK_BYTES:,} bytes, in the order of the sentences. Counts have no order, so its "
+                "model may differ a little",
                 TrainingWarning,
                 stacklevel=_CALLER + 3,
             )
             return words
     if store is None:
         raise TrainingError(
-            "U+2581, which stands for spaces, is outside of the alphabet. So words are not cut at spaces, and "
-            "counts of words do not tell what to learn: raise character_coverage, or pass the text"
+            "U+2581, which stands for spaces, is not in the alphabet. Words are therefore not cut at spaces, and "
+            "counts of words are not enough to learn from: raise character_coverage, or pass the text"
         )
     store.replace_others(known)
     return store

@@ -63,7 +63,8 @@ def count_words_of(
     last_words = LastWords() if mode == "unigram" else None
     if last_words is not None and (name := order_matters(options)):
         raise TrainingError(
-            f"{name}: a unigram model then depends on the order of the sentences, which counts do not hold: leave "
+            f"{name}: the unigram model would depend on the order of the sentences, which counts do not keep: "
+            "leave "
             "it out, or pass the text to train"
         )
     classes = character_classes(options) if last_words is None else cut_at_spaces()
@@ -140,9 +141,7 @@ def with_format_of(source: object, keywords: Mapping[str, Any]) -> dict[str, Any
     """
     values = dict(keywords)
     if isinstance(source, Mapping) and values.setdefault("input_format", "tsv") != "tsv":
-        raise SpecError(
-            f"input_format={values['input_format']!r}: sentences with counts have the format 'tsv'", ""
-        )
+        raise SpecError(f"input_format={values['input_format']!r}: for sentences with counts, use 'tsv'", "")
     return values
 
 

@@ -53,7 +53,8 @@ def words_of(words: Tokenizer) -> tuple[ByteOptions, list[Merge]]:
     report = words.training_report if isinstance(words, Tokenizer) else {}
     if report.get("superwords") != WORDS or len(report["word_counts"]) != len(words.merges):
         raise TrainingError(
-            'this tokenizer does not say how often its words occur: train(superwords="words") makes one'
+            "this tokenizer does not store how often its words occur; train one that does: "
+            'train(superwords="words")'
         )
     names = ("vocab_size", "pattern", "special_tokens", "min_count", "max_token_bytes")
     options = ByteOptions(**{name: report[name] for name in names})

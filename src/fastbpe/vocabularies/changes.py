@@ -51,9 +51,9 @@ class RemovalReport:
 
     Attributes:
         removed: old ids that the caller removed by name, or that prune did not choose.
-        lost: old ids that were also removed, since no remaining tokens make them.
-        remade: new id → new ids of the two tokens that make it now; others made it before. -1: a character without
-            a token.
+        lost: old ids that were also removed, because no remaining tokens can be merged into them.
+        remade: new id → new ids of the two tokens whose merge now makes it; other tokens made it before. -1: a
+            character without a token.
         makers: old ids that prune kept only because kept tokens are made of them.
 
     >>> import fastbpe

@@ -57,7 +57,7 @@ class Digits:
     """Numbers of ASCII digits.
 
     n_tokens: mapping – number of digits → number of tokens that are such a number, of the 10, 100, 1,000 … there
-        are. Tokens that no text gives do not count.
+        are. Tokens that no text can produce do not count.
     groups: mapping – number of digits → sizes of the groups that a number is split into; None: it depends on the
         digits.
     """
@@ -88,7 +88,7 @@ class Indentation:
     """White space that begins lines.
 
     runs: mapping – "spaces", "tabs", "line feeds" (\\\\n), "line endings" (\\\\r\\\\n) → lengths of the tokens
-        that are such a run, among those that some text gives.
+        that are such a run and that some text can produce.
     cost: mapping – number of spaces → ids that this indentation adds to a line.
     """
 

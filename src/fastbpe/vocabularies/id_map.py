@@ -27,7 +27,7 @@ NONE = -1  # instead of an id: there is no such id
 class IdMap:
     """Map between the ids of a vocabulary before and after a change. It never changes.
 
-    An id of the one vocabulary has at most one id of the other. Ids without a token count, too: an embedding
+    Each id of one vocabulary maps to at most one id of the other. Ids without a token count, too: an embedding
     matrix has a row for each id below `n_vocab`.
 
     Args:
@@ -120,7 +120,7 @@ class IdMap:
         """Make the rows of the new ids from the rows of the old ids. Needs numpy.
 
         The row of a kept id is copied. The row of a new id is the mean of the rows of its `init_from`, computed in
-        float64 and rounded to the type of the matrix; without any, the mean of all n_old rows.
+        float64 and rounded to the type of the matrix; without `init_from`, it is the mean of all n_old rows.
 
         Args:
             matrix: array of shape (n_old, …), of any numeric type: embeddings, the output layer, a bias.
@@ -131,7 +131,7 @@ class IdMap:
             An array of shape (n_new, …) and the same type. The matrix does not change.
 
         Raises:
-            ValueError: the matrix has another number of rows, so it belongs to another vocabulary.
+            ValueError: the matrix has the wrong number of rows, so it belongs to another vocabulary.
             TypeError: it is not an array of numbers.
 
         >>> import numpy
@@ -179,7 +179,7 @@ class IdMap:
             )
 
     def inverse(self) -> IdMap:
-        """Make the map back, from the new vocabulary to the old.
+        """Make the inverse map, from the new vocabulary to the old.
 
         Old ids that were removed have no `init_from` in it.
 
@@ -191,7 +191,7 @@ class IdMap:
         return IdMap(self.n_new, self._turned())
 
     def then(self, other: IdMap) -> IdMap:
-        """Make the map of two changes, this one and another after it.
+        """Compose this map with the map of a later change.
 
         An id that the second change adds starts from the old ids that the ids of its `init_from` come from. Its
         row may differ a little from the row that two resizes give: they take a mean of means.
@@ -211,8 +211,8 @@ class IdMap:
             raise TypeError(f"other must be an IdMap, not {type(other).__name__}")
         if other.n_old != self.n_new:
             raise ValueError(
-                f"the first map leads to {self.n_new} ids and the second begins with {other.n_old}: they must "
-                "share the vocabulary between them"
+                f"the first map has {self.n_new} new ids, but the second has {other.n_old} old ids: the new "
+                "vocabulary of the first must be the old one of the second"
             )
         new_to_old = [NONE if middle == NONE else self._new_to_old[middle] for middle in other._new_to_old]
         init = {}
@@ -251,7 +251,7 @@ class IdMap:
             path: str or PathLike – the file.
 
         Raises:
-            FormatError: the file holds no id map, was altered or cut off, or is of a newer version.
+            FormatError: the file is not an id map, was altered or truncated, or has a newer version.
             OSError: the file cannot be read.
 
         >>> import pathlib, tempfile
@@ -316,7 +316,7 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
     try:
         packed = array("q", new_to_old)
     except OverflowError:
-        raise ValueError(f"new_to_old holds a number that is not an id of the old ones, 0..{n_old - 1}") from None
+        raise ValueError(f"new_to_old contains a number that is not an old id, 0..{n_old - 1}") from None
     if len(packed) > MAX_IDS:
         raise ValueError(f"new_to_old has {len(packed)} ids: the limit is {MAX_IDS}")
     taken = bytearray(n_old)
@@ -329,8 +329,8 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
             )
         if taken[old]:
             raise ValueError(
-                f"new_to_old gives the old id {old} to the new ids {packed.index(old)} and {new}: name it in "
-                "init_from of the second instead"
+                f"new_to_old gives the old id {old} to the new ids {packed.index(old)} and {new}: for the "
+                "second, use init_from instead"
             )
         taken[old] = 1
     return packed

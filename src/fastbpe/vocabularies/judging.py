@@ -9,7 +9,7 @@ _ALPHA = 2.5  # order of the entropy that went best with the quality of translat
 
 
 def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:
-    """Return the Rényi efficiency: the entropy of order 2.5 of the tokens of texts, by the greatest possible.
+    """Return the Rényi efficiency: the entropy of order 2.5 of the tokens of texts, divided by its maximum.
 
     It is 1 if all tokens of the vocabulary are equally frequent, and low if a few of them fill the texts (Zouhar
     et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842).
@@ -33,9 +33,10 @@ def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:
 
 
 def gini(costs: Sequence[float]) -> float | None:
-    """Return the Gini coefficient of the costs of languages: 0 if all are equal, near 1 if one pays for all.
+    """Return the Gini coefficient of the costs of languages: 0 if all are equal, near 1 if one language has nearly
+    all costs.
 
-    It is the mean difference of two costs, as a share of twice their mean (Gini 1912). Costs are tokens per
+    It is the mean difference between two costs, divided by twice their mean (Gini 1912). Costs are tokens per
     parallel line, as in work on parity among languages (Foroutan et al. 2025, arXiv 2508.04796).
 
     Args:

@@ -126,7 +126,7 @@ class MergeTree:
 
 
 def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
-    """Show how merging makes a token: the two tokens it is merged from, the two of each of these, and so on.
+    """Show how merging makes a token: the two tokens it is merged from, and the same for each of these.
 
     In every text, the same merge makes a token: the last merge when its bytes are merged alone.
 
@@ -160,7 +160,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     material = material_of(tokenizer)
     if material.vocabulary.segmenter is not None:
         raise VocabularyError(
-            f"a {tokenizer.model_type} model merges nothing, so no token has a tree of merges; "
+            f"a {tokenizer.model_type} model has no merges, so no token has a merge tree; "
             "explain() shows how a text is cut"
         )
     kind = material.kinds[token_id] if 0 <= token_id < len(material.kinds) else Kind.NONE

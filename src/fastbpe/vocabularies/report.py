@@ -37,8 +37,9 @@ class CorpusUse:
     Attributes:
         n_bytes, n_ids: int – size of the corpus: bytes of UTF-8, ids.
         counts: list of int – occurrences of each id.
-        unused: ids of the tokens that some text gives and the corpus never does, without single bytes and names.
-            First those that are not part of a longer token in use, then the parts; of each, low ids first. Low ids
+        unused: ids of the tokens that some text can produce but the corpus never does, without single bytes and
+            names. First those that are not part of a longer token in use, then the parts; of each, low ids first.
+            Low ids
             were learned early: such a token was frequent in the text that the vocabulary comes from, so a model
             trained on this corpus would know a token that it has never seen. " SolidGoldMagikarp" is of this kind.
         parts: the tokens of `unused` that merging needs on the way to a token in use.
@@ -69,8 +70,8 @@ class VocabularyReport:
         mode: "byte", "codepoint" or "character".
         tokens: list of bytes – of each id, as it appears in a text; b"" for ids without a token.
         names: ids of special tokens, added tokens and user-defined symbols.
-        witnesses: mapping – id → a text that gives it. Encoding it gives the id; names as special tokens.
-        impossible: mapping – id → the proof that no text gives it.
+        witnesses: mapping – id → a text whose ids contain it, if special tokens are allowed.
+        impossible: mapping – id → the proof that no text can produce it.
         undecided: ids without a text and without a proof. Empty for all published vocabularies that fastbpe is
             tested with.
         partial: ids that hold a part of a character.
@@ -234,16 +235,16 @@ def vocabulary_report(
     format: DocumentFormat | None = None,
     progress: Progress = None,
 ) -> VocabularyReport:
-    """Examine a vocabulary: which tokens no text can give, which a corpus never uses, which look alike.
+    """Examine a vocabulary: tokens that no text can produce, that a corpus never uses, or that look alike.
 
-    A token counts as possible only with a text that was encoded and gave it, and as impossible only with a proof;
+    A token counts as possible only if an encoded text contains it, and as impossible only with a proof;
     docs/know-a-vocabulary.md states the proofs.
 
     Args:
         tokenizer: a tokenizer of any mode.
         corpus: texts to count tokens in: a path, folder or pattern, a list of paths, or an iterable of str or
             bytes, as for `train`. None: nothing is counted.
-        separator, text_field, format: options of reading the corpus, as for `train`.
+        separator, text_field, format: options for reading the corpus, as for `train`.
         progress: bool, function or None – as for `train`; the one phase is "counting".
 
     Raises:

@@ -62,7 +62,7 @@ def search_tokens(
     format: DocumentFormat | None = None,
     progress: Progress = None,
 ) -> list[Found]:
-    """Search the tokens that fulfil all conditions.
+    """List the tokens that meet all conditions.
 
     Args:
         tokenizer: the tokenizer.

@@ -11,7 +11,7 @@ from fastbpe.vocabularies.material import Described
 
 
 class Reason(Enum):
-    """Proof that no text gives a token."""
+    """Proof that no text can produce a token."""
 
     MERGES = "no merge makes it"
     BYTES = "no text has its bytes"
@@ -40,7 +40,7 @@ class Reach:
 
 
 def encoded(tokenizer: Described, texts: Sequence[str]) -> Sequence[Sequence[int]]:
-    """Encode texts; give no ids for one with a character that the vocabulary cannot spell."""
+    """Encode texts; a text with a character that the vocabulary cannot spell gets no ids."""
     try:
         return tokenizer.encode_ordinary_batch(texts)
     except VocabularyError:  # a tokenizer.json may name an unk_token that it lacks

@@ -97,7 +97,7 @@ def test_footer_without_rows_is_damage(code_tokenizer: Tokenizer, tmp_path: Path
     path.write_bytes(data[: footer + 1] + b"\0" + data[footer + 2 :])
     if pyarrow.parquet.ParquetFile(path).metadata.num_rows:
         pytest.skip("this pyarrow writes its footer otherwise")
-    with pytest.raises(FormatError, match=r"a\.parquet: damaged parquet file: its counts of rows differ"):
+    with pytest.raises(FormatError, match=r"a\.parquet: damaged parquet file: its row counts disagree"):
         fastbpe.train(path, vocab_size=260)
 
 

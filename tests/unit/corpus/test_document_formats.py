@@ -178,7 +178,7 @@ def test_tables_are_read_under_every_name(tmp_path: Path, name: str) -> None:
 def test_packed_files_under_other_names_are_named(tmp_path: Path, data: bytes, name: str) -> None:
     for file in ("a.txt", "a.jsonl", "a"):
         (tmp_path / file).write_bytes(data + b"\0" * 100)
-        with pytest.raises(FormatError, match=rf"it is a {name} file; unpack it"):
+        with pytest.raises(FormatError, match=rf"this is a {name} file; decompress it"):
             texts(tmp_path / file)
 
 
@@ -243,7 +243,7 @@ def test_format_by_hand_reads_files_and_streams(tmp_path: Path) -> None:
         assert texts(tmp_path / "a.txt", format=format) == wanted
         assert streamed(content, format=format) == wanted
     assert streamed(gzip.compress(LINES), format="jsonl") == streamed(zstandard.compress(LINES), format="jsonl")
-    with pytest.warns(fastbpe.FormatWarning, match="<stdin>: it begins like lines of JSON, and is read as text"):
+    with pytest.warns(fastbpe.FormatWarning, match="<stdin>: the file looks like JSON Lines, but is read as text"):
         assert streamed(LINES) == [LINES.decode()]
     assert streamed(LINES, format="text") == [LINES.decode()]
 
@@ -379,12 +379,12 @@ def test_hidden_files_and_folders_are_left_out_of_folders_and_patterns(tmp_path:
 def test_file_given_twice_is_said(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     put(tmp_path, {"a.txt": b"x", "b.txt": b"y"})
     for inputs in ([tmp_path / "a.txt", str(tmp_path / "a.txt")], [tmp_path, tmp_path / "a.txt"]):
-        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: given twice, and read twice"):
+        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: listed twice, so it is read twice"):
             code_tokenizer.encode_files(inputs, tmp_path / "out.bin", progress=False, overwrite=True)
-        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: given twice, and read twice"):
+        with pytest.warns(fastbpe.FormatWarning, match=r"a\.txt: listed twice, so it is read twice"):
             fastbpe.count_pieces([Path(path) for path in inputs], progress=False)
     (tmp_path / "c.txt").symlink_to(tmp_path / "b.txt")
-    with pytest.warns(fastbpe.FormatWarning, match=r"c\.txt: given twice"):
+    with pytest.warns(fastbpe.FormatWarning, match=r"c\.txt: listed twice"):
         fastbpe.count_pieces(tmp_path, progress=False)
 
 

@@ -350,7 +350,7 @@ def test_invalid_arguments_are_refused_before_writing(
 
 def test_output_that_is_also_an_input_is_refused(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"a\.parquet is the output and one of the inputs"):
+    with pytest.raises(ValueError, match=r"a\.parquet is both the output and an input"):
         code_tokenizer.encode_files(tmp_path, tmp_path / "a.parquet", overwrite=True)
 
 

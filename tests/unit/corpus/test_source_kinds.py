@@ -164,7 +164,7 @@ def test_counts_in_code_point_mode_count_sentences() -> None:
             {"a": 1},
             {"input_format": "text"},
             TrainingError,
-            "input_format='text': sentences with counts have the format 'tsv'",
+            "input_format='text': for sentences with counts, use 'tsv'",
         ),
         ({"a": 1}, {"separator": "x"}, TrainingError, "counted already: leave out separator"),
         (PieceCounts({"a": 1}), {}, TrainingError, "these PieceCounts are for"),

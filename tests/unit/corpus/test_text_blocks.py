@@ -189,7 +189,9 @@ def test_file_that_becomes_shorter_raises_format_error(tmp_path: Path, monkeypat
     path.write_bytes(b"one two\n" * 9)
     stretches = list(read(path, separator=b"\n"))
     path.write_bytes(b"one")
-    with pytest.raises(FormatError, match=r"a\.txt: it ends at byte 3 and was longer when reading began"):
+    with pytest.raises(
+        FormatError, match=r"a\.txt: the file now ends at byte 3, but was longer when reading began"
+    ):
         joined(iter(stretches))
 
 

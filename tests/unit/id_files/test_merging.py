@@ -81,7 +81,7 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
         ([one, raw], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
         ([raw, one], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
         ([raw, long], r"long\.npy: its dtype is int64, but uint16 in raw\.npy"),
-        ([long], r"long\.npy: its ids are int64; written are uint16 and uint32"),
+        ([long], r"long\.npy: its ids are int64; only uint16 and uint32 can be written"),
     ):
         with pytest.raises(FormatError, match=message):
             merge_shards(runs, tmp_path / "all.bin", progress=False)
@@ -89,7 +89,7 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
         merge_shards([], tmp_path / "all.bin")
     with pytest.raises(FileNotFoundError):
         merge_shards([one, tmp_path / "no.bin"], tmp_path / "all.bin")
-    with pytest.raises(ValueError, match="is the output and one of the inputs"):
+    with pytest.raises(ValueError, match="is both the output and an input"):
         merge_shards([raw, raw.with_name("raw2.npy")], raw, overwrite=True)
     assert sorted(tmp_path.iterdir()) == before
 

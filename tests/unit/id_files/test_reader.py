@@ -133,7 +133,7 @@ def test_file_without_neighbours_is_one_document_of_the_given_dtype(tmp_path: Pa
     assert [document.tolist() for document in open_ids(tmp_path / "raw.bin", dtype="uint16")] == [[1, 2, 65535]]
     assert open_ids(tmp_path / "raw.bin", dtype="int16")[0].tolist() == [1, 2, -1]
     assert len(open_ids(tmp_path / "raw.bin", dtype="uint8")[0]) == 6
-    with pytest.raises(ValueError, match="nothing beside it says the dtype"):
+    with pytest.raises(ValueError, match="no file next to it names the dtype"):
         open_ids(tmp_path / "raw.bin")
     with pytest.raises(FormatError, match="6 bytes are not a whole number of uint32 ids"):
         open_ids(tmp_path / "raw.bin", dtype="uint32")
@@ -176,7 +176,7 @@ def damage(path: Path, **change: Any) -> None:
             r"\.offsets: it has 48 bytes, but the 9 documents of out",
         ),
         (lambda out: Path(f"{out}.json").write_text("{"), r"out\.bin\.json: not JSON"),
-        (lambda out: Path(f"{out}.json").write_text("[]"), r"out\.bin\.json: no JSON object, but list"),
+        (lambda out: Path(f"{out}.json").write_text("[]"), r"out\.bin\.json: expected a JSON object, found list"),
         (
             lambda out: Path(f"{out}.offsets").write_bytes(bytes(48)),
             r"\.offsets: its offsets run from 0 to 0, but should run from 0",
@@ -230,7 +230,7 @@ def test_folder_holds_one_set_of_files(code_tokenizer: Tokenizer, text: Path, tm
     code_tokenizer.encode_files(text, folder / "train.bin")
     assert [document.tolist() for document in open_ids(folder)] == wanted(code_tokenizer)
     code_tokenizer.encode_files(text, folder / "val.bin")
-    with pytest.raises(FormatError, match=r"files of several sets \(train\.bin, val\.bin\): pass the path of one"):
+    with pytest.raises(FormatError, match=r"several sets of files \(train\.bin, val\.bin\): pass the path of one"):
         open_ids(folder)
 
 

@@ -152,7 +152,7 @@ def test_finished_shard_is_not_encoded_again(code_tokenizer: Tokenizer, corpus: 
     with pytest.raises(FileExistsError, match=r"other settings \(tokenizer\)"):
         Tokenizer.from_merges([], pattern=None).encode_files(corpus, tmp_path / "out.bin", shard=(0, 2))
     Path(f"{first.path}.offsets").unlink()
-    with pytest.raises(FileExistsError, match=r"\.offsets: missing, or not of the \d+ bytes of"):
+    with pytest.raises(FileExistsError, match=r"\.offsets: missing, or its size is not the \d+ bytes in"):
         code_tokenizer.encode_files(corpus, tmp_path / "out.bin", shard=(0, 2))
 
 
@@ -183,7 +183,7 @@ def test_wrong_arguments_are_refused_before_anything_is_written(code_tokenizer: 
         with pytest.raises(ValueError, match=r"there is no such shard; shards of"):
             code_tokenizer.encode_files(corpus, corpus / "out.bin", shard=shard)
     (corpus / "out-00001-of-00002.parquet").touch()
-    with pytest.raises(ValueError, match="is a shard of the output and one of the inputs"):
+    with pytest.raises(ValueError, match="is both a shard of the output and an input"):
         code_tokenizer.encode_files(corpus, corpus / "out.parquet", shard=(0, 2))
     with pytest.raises(ValueError, match=r"ids are written to \.bin"):
         fastbpe.write_shard(code_tokenizer, ["a"], corpus / "out.txt", (0, 1))
@@ -304,7 +304,7 @@ def test_mixed_tokenizers_dtypes_and_counts_in_one_folder_are_named(
     fastbpe.write_shard(code_tokenizer, WORDS[:3], three / "out.bin", (0, 2))
     with pytest.raises(FormatError, match=r"sets of 2 and of 3 shards are in one folder"):
         open_ids(three / "out.bin")
-    with pytest.raises(FormatError, match=r"files of several sets \(out\.bin, out\.bin\)"):
+    with pytest.raises(FormatError, match=r"several sets of files \(out\.bin, out\.bin\)"):
         open_ids(three)
 
 
@@ -344,7 +344,7 @@ def test_merge_refuses_bad_outputs_and_writes_nothing(three: Path, tmp_path: Pat
     for out, error, message in (
         ("all.txt", ValueError, r"ids are written to \.bin"),
         ("no/all.bin", FileNotFoundError, "no such folder"),
-        ("ids/out-00000-of-00003.bin", ValueError, "is the output and one of the inputs"),
+        ("ids/out-00000-of-00003.bin", ValueError, "is both the output and an input"),
     ):
         with pytest.raises(error, match=message):
             merge_shards(three, tmp_path / out)

@@ -86,7 +86,7 @@ def test_damaged_cached_copy_is_downloaded_again(server: Server, tmp_path: Path)
 
 def test_wrong_or_truncated_download_raises_and_is_not_cached(server: Server, tmp_path: Path) -> None:
     server.files["/small"] = b"<html>"
-    with pytest.raises(FormatError, match=f"Hash mismatch .*expected {SHA256}, found .*nothing of it is kept"):
+    with pytest.raises(FormatError, match=f"Hash mismatch .*expected {SHA256}, found .*the download is discarded"):
         fetch("small")
     server.files["/small"] = DATA
     server.halved.add("/small")
@@ -98,7 +98,7 @@ def test_wrong_or_truncated_download_raises_and_is_not_cached(server: Server, tm
 def test_offline_mode_forbids_downloads(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     for name in ("small", "org/model"):
-        with pytest.raises(DownloadError, match="is not downloaded: FASTBPE_OFFLINE=1 forbids it"):
+        with pytest.raises(DownloadError, match="is not downloaded: FASTBPE_OFFLINE=1 forbids downloads"):
             fetch(name)
     assert not server.asked
     monkeypatch.setenv("FASTBPE_OFFLINE", "0")
@@ -144,7 +144,8 @@ def test_cache_folder_of_another_user_is_refused(
     (tmp_path / "caches" / "fastbpe").mkdir(parents=True)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(
-        PermissionError, match=r"fastbpe: it is another user's \(uid .*; remove it, or set XDG_CACHE_HOME"
+        PermissionError,
+        match=r"fastbpe: this folder belongs to another user \(uid .*; remove it, or set XDG_CACHE_HOME",
     ):
         fetch("small")
     assert not files_below(tmp_path)

@@ -246,7 +246,7 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        (r"\p{N}{1,3}+", r"repeats the repetition in tokenizers; write \(\?:\.\.\.\{1,3\}\)\+"),
+        (r"\p{N}{1,3}+", r"repeats the repeated part in tokenizers; write \(\?:\.\.\.\{1,3\}\)\+"),
         ("a{2}?", r"position 1: \{2\}\? repeats"),
         (r"(a)\1", r"\\1 is unknown"),
         (r"\pL", r"expected \\p{...}"),
@@ -263,7 +263,7 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
         ("(?s:.)", "kind of group is unknown"),
         ("(?P<x>a)", "kind of group is unknown"),
         ("(?~a)", "kind of group is unknown"),
-        ("a(?i)b", "reach further"),
+        ("a(?i)b", "apply to more"),
         ("(?i:ss)", "matches one character too"),
         ("(?i:s(?:T))", "matches one character too"),
         ("(?i:ß)", "several characters"),

@@ -107,7 +107,7 @@ def test_errors_name_the_row(tokenizer: Tokenizer) -> None:
         tokenizer.to_arrow("ab")
     with pytest.raises(ValueError, match="batch\\[1\\] is null"):
         tokenizer.decode_batch(pyarrow.array([[97], None]))
-    with pytest.raises(ValueError, match="batch\\[1\\] is null, or holds a null"):
+    with pytest.raises(ValueError, match="batch\\[1\\] is null or contains null"):
         tokenizer.decode_batch(pyarrow.array([[97], [97, None]]))
     with pytest.raises(TypeError, match="lists of integers"):
         tokenizer.decode_batch(pyarrow.array(["a"]))

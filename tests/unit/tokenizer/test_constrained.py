@@ -43,7 +43,7 @@ def test_ids_without_a_token_have_no_bytes() -> None:
 
 
 def test_tokenizer_without_an_end_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ValueError, match="names no token that ends a text: pass eos_token_id="):
+    with pytest.raises(ValueError, match=r"has no end-of-text token \(role eos\): pass eos_token_id="):
         GuidedTokenizer(Tokenizer.from_merges([], pattern=None))
 
 

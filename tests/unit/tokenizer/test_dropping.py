@@ -110,7 +110,7 @@ def test_part_that_cannot_be_dropped_is_refused(drop: Any, error: type, said: st
 
 def test_drop_without_a_normalizer_is_refused(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
-    with pytest.raises(FormatError, match="this tokenizer has none; leave drop= out"):
+    with pytest.raises(FormatError, match="this tokenizer has no normalizer; leave drop= out"):
         tokenizer.export(tmp_path / "a.gguf", drop=["normalizer"])
     points = fastbpe.train(
         ["ab abc"] * 3,

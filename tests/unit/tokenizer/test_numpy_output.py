@@ -104,7 +104,7 @@ def test_offsets_of_other_ids_are_refused(tokenizer: Tokenizer) -> None:
         ([0, n - 1], f"they go from 0 to {n - 1}"),
         ([1, n], "they go from 1"),
         ([-1, n], "they go from -1"),
-        ([0, n, 0, n], f"must not fall: offsets\\[1\\] is {n} and offsets\\[2\\] is 0"),
+        ([0, n, 0, n], f"must not decrease: offsets\\[1\\] is {n} and offsets\\[2\\] is 0"),
         ([], "they are empty"),
     ):
         with pytest.raises(ValueError, match=message):

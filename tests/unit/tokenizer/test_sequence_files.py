@@ -216,7 +216,7 @@ def test_bytes_are_exported_in_the_formats_of_bytes(tmp_path: Path) -> None:
 
 
 def test_integers_have_no_format_but_the_native_one(tokenizer: SequenceTokenizer, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"a\.json: huggingface has bytes for symbols, and this .* 4 integers"):
+    with pytest.raises(FormatError, match=r"a\.json: huggingface stores bytes as symbols, but this .* 4 integers"):
         tokenizer.export(tmp_path / "a.json")
     assert [*tmp_path.iterdir()] == []
     assert tokenizer.export(tmp_path / "a.fbpe") is None

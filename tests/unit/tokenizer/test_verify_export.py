@@ -136,7 +136,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "no JSON": (
         lambda made: made.update(version="2.0"),
-        r"what would be written as huggingface could not be read again: <bytes>: version '2.0'",
+        r"the huggingface file to be written cannot be read back: <bytes>: version '2.0'",
     ),
 }
 

@@ -148,9 +148,9 @@ def test_dropout_removal_and_bases_raise_named_errors() -> None:
         tokenizer.without_tokens([260])
     with pytest.raises(fastbpe.VocabularyError, match="cannot be merged with another vocabulary"):
         fastbpe.merge_vocabularies(tokenizer, tokenizer)
-    with pytest.raises(TrainingError, match="none can be learned after them"):
+    with pytest.raises(TrainingError, match="no merges can be learned after them"):
         train(TEXTS, vocab_size="+1", base=tokenizer)
-    with pytest.raises(TrainingError, match="none can be learned after them"):
+    with pytest.raises(TrainingError, match="no merges can be learned after them"):
         train(TEXTS, vocab_size="+1", base=tokenizer, superwords=Superwords())
 
 

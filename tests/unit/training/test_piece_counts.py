@@ -435,7 +435,7 @@ def test_training_from_counts_equals_training_from_texts() -> None:
     with pytest.raises(TrainingError, match="counted with the split pattern"):
         fastbpe.train(shards[0], vocab_size=300, pattern="gpt2", progress=False)
     whole = fastbpe.count_pieces(["a b"], pattern=None, progress=False)
-    with pytest.raises(TrainingError, match=r"counted with the split pattern none, not .*: leave that option out"):
+    with pytest.raises(TrainingError, match=r"counted with the split pattern none, not .*: leave this option out"):
         fastbpe.train(whole, vocab_size=300, pattern="gpt2", progress=False)
     with pytest.raises(TrainingError, match="counted with the special tokens"):
         fastbpe.train(shards[0], vocab_size=300, special_tokens=["<|x|>"], progress=False)

@@ -454,7 +454,7 @@ def test_damaged_gzip_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.xz", "a.txt.bz2", "a.zip"])
 def test_unsupported_compression_is_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"whatever")
-    with pytest.raises(FormatError, match=f"{name}: fastbpe reads no {Path(name).suffix} files; unpack it"):
+    with pytest.raises(FormatError, match=f"{name}: fastbpe reads no {Path(name).suffix} files; decompress it"):
         train(tmp_path / name)
 
 

@@ -161,7 +161,7 @@ def test_empty_vocabularies_have_maps() -> None:
         (-1, [], None, "n_old=-1"),
         (2, [2], None, "the old id 2 .*must be 0 to 1, or -1"),
         (2, [-2], None, "the old id -2"),
-        (2, [2**70], None, "not an id of the old ones"),
+        (2, [2**70], None, "not an old id"),
         (2, [0, 1, 0], None, "the old id 0 to the new ids 0 and 2"),
         (2, [0], [[0], [1]], "2 entries for 1 new ids"),
         (2, [0], {1: [0]}, "the new id 1: not in"),
@@ -213,7 +213,7 @@ def test_new_row_without_any_old_row_raises_value_error() -> None:
 
 
 def test_maps_without_common_vocabulary_raise_value_error() -> None:
-    with pytest.raises(ValueError, match="leads to 2 ids and the second begins with 3"):
+    with pytest.raises(ValueError, match="has 2 new ids, but the second has 3 old ids"):
         IdMap(2, [0, 1]).then(IdMap(3, [0]))
     with pytest.raises(TypeError, match="must be an IdMap"):
         IdMap(2, [0, 1]).then([0, 1])  # type: ignore[arg-type]

@@ -100,7 +100,7 @@ def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
     """Fail if a merge names the token of a byte, which llama.cpp merges in texts like "<0x0A>" only."""
     for i, line in enumerate(merges):
         if "<0x" in line and not {*line.split(" ")}.isdisjoint(_BYTES):
-            keys.fail("merges", f"merge {i}, {line!r:.80}: a token of a byte merges with no other")
+            keys.fail("merges", f"merge {i}, {line!r:.80}: byte tokens cannot be merged")
 
 
 def _check_lines(
@@ -119,7 +119,7 @@ def _check_lines(
         if len(token) > _MAX_LINES or _merged(len(token), ranks) != [token]:
             keys.fail(
                 "tokens",
-                f"llama.cpp takes {token!r:.60} whole, and the merges make other tokens of it; fastbpe merges",
+                f"llama.cpp takes {token!r:.60} as one token, but the merges split it; fastbpe follows the merges",
             )
 
 

@@ -51,13 +51,13 @@ def parse(
     if kind == "gpt2" and not is_characters:
         return _byte_level(keys, pattern, special_tokens)
     if pattern is not None:
-        raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
+        raise FormatError(f"{where}: the file contains its own split pattern; load it without pattern=")
     if is_characters:
         return characters.read(keys, str(pre), special_tokens)
     if kind == words.KIND:
         return words.read(keys, special_tokens)
     if special_tokens is not None:
-        raise FormatError(f"{where}: holds its own special tokens; load it without special_tokens=")
+        raise FormatError(f"{where}: the file contains its own special tokens; load it without special_tokens=")
     return _code_points(keys, is_unigram=kind == UNIGRAM)
 
 
@@ -94,14 +94,16 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     name = keys.text("pre", None)
     if name is not None and name in PRE_TOKENIZERS:
         if pattern is not None:
-            raise FormatError(f"{keys.where}: holds its own split pattern ({name}); load it without pattern=")
+            raise FormatError(
+                f"{keys.where}: the file contains its own split pattern ({name}); load it without pattern="
+            )
         return PRE_TOKENIZERS[name]
     if pattern is not None:
         return PreTokenizer(pattern)  # type: ignore[arg-type]  # resolved with the model
     if name is None:
         warnings.warn(
-            f"{keys.where}: GGUF: {PREFIX}pre is missing: text is split as llama.cpp does then, which few models "
-            "were trained with; pass the split pattern as pattern=...",
+            f"{keys.where}: GGUF: {PREFIX}pre is missing, so text is split by llama.cpp's default pattern, which "
+            "few models were trained with; pass the split pattern as pattern=...",
             FormatWarning,
             stacklevel=2,
         )
@@ -145,7 +147,7 @@ def _merges(keys: Keys, ids: Mapping[bytes, int]) -> bytes:
         left, right = (line[:at], line[at + 1 :]) if at > 0 else (line, b"")
         triple = ids.get(left), ids.get(right), ids.get(left + right)
         if None in triple:
-            keys.fail("merges", f"merge {i}, {line!r:.80}: expected two tokens that are a token together")
+            keys.fail("merges", f"merge {i}, {line!r:.80}: expected two tokens whose concatenation is a token")
         merges.append(triple)  # type: ignore[arg-type]  # none is None
     return pack_merges(merges)
 

@@ -40,7 +40,7 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
     vocabulary: dict[str, int] = {}
     for i, text in enumerate(texts):
         if vocabulary.setdefault(text, i) != i:
-            keys.fail("tokens", f"tokens {vocabulary[text]} and {i} are both {text!r:.80} for BERT")
+            keys.fail("tokens", f"tokens {vocabulary[text]} and {i} are both {text!r:.80} to BERT")
     roles = keys.role_ids(len(texts), _ROLES)
     for role in ("bos", "unk", "sep"):
         if role not in roles:

@@ -58,7 +58,7 @@ def dump_byte_level(
     for name, token_id, kind in named:
         if texts[token_id] or not name:
             raise FormatError(
-                f"the id {token_id} is {texts[token_id]!r:.60} and {name!r:.60}; a GGUF file has one text for an "
+                f"the id {token_id} is {texts[token_id]!r:.60} and {name!r:.60}; a GGUF file has one text per "
                 "id: export it as native or huggingface"
             )
         texts[token_id], types[token_id] = name, int(kind)
@@ -125,11 +125,12 @@ def dump_code_points(model: CodePointModel) -> bytes:
         for piece, kind in zip(plain.pieces, plain.types, strict=True)
     ):
         raise FormatError(
-            "a GGUF file cannot hold a model of characters with pieces of several, which llama.cpp would merge; "
+            "a GGUF file cannot hold a character model with pieces of several characters, which llama.cpp would "
+            "merge; "
             "export it as native"
         )
     if PieceType.BYTE not in plain.types:
-        raise FormatError("a GGUF file needs byte_fallback, and this tokenizer is without; export it as native")
+        raise FormatError("a GGUF file needs byte_fallback, which this tokenizer lacks; export it as native")
     pieces = [
         piece.replace(METASPACE, b" ") if kind == PieceType.USER_DEFINED else piece
         for piece, kind in zip(plain.pieces, plain.types, strict=True)
@@ -225,7 +226,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
             texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
     marked = words.texts_of(texts, names)
     if len({*marked}) != n_ids:
-        raise FormatError("two tokens would be written as one text; export it as native or huggingface")
+        raise FormatError("two tokens would be written as the same text; export it as native or huggingface")
     named = {role: i for role, i in roles.items() if i is not None}
     if spelling.unknown >= 0:
         named["unk"] = spelling.unknown

@@ -87,7 +87,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
     else:
         found = None
     if found is None:
-        _fail(place, f"{described!r:.60} is no decoder; tokenizers knows {', '.join(OPTIONS)} and Sequence")
+        _fail(place, f"{described!r:.60} is not a decoder; tokenizers has {', '.join(OPTIONS)} and Sequence")
     return found
 
 

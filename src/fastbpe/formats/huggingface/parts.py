@@ -127,8 +127,8 @@ def warn_of_settings(top: Part) -> None:
     dropout = None if model is None else dropout_of(model)
     if dropout is not None:
         warnings.warn(
-            f"{top.where}: its dropout is not applied: encode gives the same ids each time; to leave out merges "
-            f"at random, pass dropout={dropout} to encode",
+            f"{top.where}: its dropout is not applied: encode returns the same ids each time; to skip merges at "
+            f"random, pass dropout={dropout} to encode",
             FormatWarning,
             stacklevel=2,
         )
@@ -208,7 +208,7 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
         yield part
         return
     if depth > 16:
-        part.fail("sequences within sequences, 16 deep and more")
+        part.fail("sequences are nested more than 15 levels deep")
     for inner in part.parts(key):
         yield from flat(inner, key, depth + 1)
 

@@ -134,7 +134,9 @@ def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
     data = token.encode()
     rest = data[len(prefix) :].decode(errors="replace")
     if len(data) < len(prefix) or len(rest.encode()) != len(data) - len(prefix):
-        model.fail(f"{token!r:.60} cannot lose the {len(prefix)} bytes of continuing_subword_prefix", place)
+        model.fail(
+            f"{token!r:.60} is too short to remove the {len(prefix)} bytes of continuing_subword_prefix", place
+        )
     return rest
 
 

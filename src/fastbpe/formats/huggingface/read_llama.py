@@ -76,8 +76,8 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     for token in added:
         if conventions.escapes and token.normalized and (token.lstrip or token.rstrip):
             top.fail(
-                f"{token.content!r:.60} is normalized and takes white space along, which cannot be combined "
-                "if spaces are U+2581 by then",
+                f"{token.content!r:.60} is normalized and strips white space, which cannot be combined, because "
+                "spaces have become U+2581 by then",
                 "added_tokens",
             )
     _refuse_stand_ins(model, types, piece_bytes, merges)
@@ -143,7 +143,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
         model.fail("it has no tokens", "vocab")
     if max(vocabulary.values()) >= len(vocabulary):  # ids are distinct, so one below is missing
         gap = min({*range(len(vocabulary))} - {*vocabulary.values()})
-        model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
+        model.fail(f"no token has the id {gap}, though greater ids are used; renumber the vocabulary", "vocab")
     pieces = [""] * len(vocabulary)
     for piece, i in vocabulary.items():
         pieces[i] = piece
@@ -334,7 +334,7 @@ def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges
     for n, merge in enumerate(zip(ids[::3], ids[1::3], strict=True)):
         if not stand_ins.isdisjoint(merge):
             model.fail(
-                f"merge {n} takes a token that stands for text without a token; it is not supported", "merges"
+                f"merge {n} joins a token that stands for text without a token; this is not supported", "merges"
             )
 
 
@@ -346,7 +346,7 @@ def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
     if name not in vocabulary:
         model.fail(f"{name!r:.60} is not a token", "unk_token")
     if len(name) == 1:
-        model.fail(f"{name!r} is not supported: it is a character, which text may hold", "unk_token")
+        model.fail(f"{name!r} is not supported: it is a character, which a text may contain", "unk_token")
     return vocabulary.get(name, -1)
 
 

@@ -91,11 +91,11 @@ def _fill(step: Part, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
             item.fail(f"{name!r} is not among the template's special_tokens")
         ids = token.get("ids", list)
         if not all(type(i) is int and i >= 0 for i in ids):
-            token.fail(f"must hold ids, not {ids!r:.60}", "ids")
+            token.fail(f"must be ids, not {ids!r:.60}", "ids")
         made.append(ids)
     n_texts = sum(item == TEXT for part in made for item in part)
     if key == "single" and n_texts != 1:
-        step.fail(f"it must hold the text once, not {n_texts} times", "single")
+        step.fail(f"it must contain the text once, not {n_texts} times", "single")
     return made
 
 

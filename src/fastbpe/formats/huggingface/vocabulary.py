@@ -281,7 +281,7 @@ def lay_out(
         tokens[token_id] = token.encode() if data is None else data
     misses_bytes = check_missing_bytes(model, tokens.values(), whole_piece_first)
     if not tokens:
-        model.fail("none of its tokens can result from a text", "vocab")
+        model.fail("no text can produce any of its tokens", "vocab")
     listed = [b""] * (max(tokens) + 1)
     for token_id, data in tokens.items():
         listed[token_id] = data

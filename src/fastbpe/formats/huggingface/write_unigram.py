@@ -89,7 +89,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
             unknown_names.append(name)  # one unknown piece, as its first character is
         else:
             kind = PieceType(model.types[listed.index(name)])
-            write_llama.cannot(f"the piece {name!r} of type {kind.name}, which text may hold,")
+            write_llama.cannot(f"the piece {name!r} of type {kind.name}, which a text may contain,")
     rules += llama_spaces.describe(write_llama.spaces_of(model))
     rules += [
         {"type": "Replace", "pattern": {"String": name}, "content": name[0]}

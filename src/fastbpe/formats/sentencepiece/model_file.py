@@ -62,7 +62,7 @@ def parse(
         model = _read(data, where, any_text)
     except protobuf.Damaged as damaged:
         raise FormatError(
-            f"{where}: no sentencepiece model: byte {damaged.at}: {damaged.reason}; fetch the file again"
+            f"{where}: not a sentencepiece model: byte {damaged.at}: {damaged.reason}; download the file again"
         ) from None
     _check(model, where, any_text, model_types)
     return model
@@ -152,7 +152,7 @@ def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> Non
     if any_text:
         return
     if 0 in text:
-        raise FormatError(f"{where}: piece {i}, {text[:40]!r}, holds a NUL, which no piece may hold")
+        raise FormatError(f"{where}: piece {i}, {text[:40]!r}, contains a NUL, which no piece may contain")
     if len(text) > _MAX_PIECE_BYTES:
         raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} is the limit")
 
@@ -162,7 +162,7 @@ def _check(
 ) -> None:
     """Raise FormatError for a model that sentencepiece would not load, and for models of other types."""
     if not model.n_pieces:
-        raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
+        raise FormatError(f"{where}: not a sentencepiece model: it contains no pieces")
     model_type = model.trainer["model_type"]
     if model_type not in model_types:
         raise OtherTypeError(

@@ -47,7 +47,7 @@ def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
         return _of_code_points(tokenizer, source)
     change = make_change(source.normalizers)
     if change is None:
-        raise FormatError('drop="normalizer": this tokenizer has none; leave drop= out')
+        raise FormatError('drop="normalizer": this tokenizer has no normalizer; leave drop= out')
     kept = {name: value for name, value in source.huggingface.items() if name != "normalizer"}
     plain: Model = source._replace(normalizers=(), huggingface=kept, fingerprint="")
     return tokenizer._remake(plain), change

@@ -294,8 +294,8 @@ def _gguf(tokenizer: Exportable) -> Files:
     alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)
     if alike is None and not vocabulary.whole_piece_first:
         raise FormatError(
-            f"with the split pattern {names[0]}, llama.cpp looks pieces up whole first, and this tokenizer merges "
-            "them; export it as native or huggingface"
+            f"with the split pattern {names[0]}, llama.cpp first looks up whole pieces, but this tokenizer "
+            "merges them; export it as native or huggingface"
         )
     listed = model.merge_list() if alike else _made_by_merging(tokenizer)
     pairs = (

@@ -210,7 +210,7 @@ def read_back(tokenizer: Exportable, files: Files, format: str) -> Exportable:
             model = gpt2.parse(vocab, merges, gpt2.NAMES, pattern=pattern, special_tokens=special)
         return tokenizer._remake(by_ranks(model) if isinstance(model, Model) else model)
     except FastbpeError as error:
-        raise FormatError(f"what would be written as {format} could not be read again: {error}") from error
+        raise FormatError(f"the {format} file to be written cannot be read back: {error}") from error
 
 
 def compare(

@@ -50,7 +50,7 @@ class SentencePieceDecoding:
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
         """Make a stream. Raises ValueError if rules need all of the text."""
         if self._rules is not None:
-            raise ValueError("this model changes decoded text by rules, which need all of it: use decode")
+            raise ValueError("this model changes decoded text by rules that need the whole text: use decode")
         parts = self._parts
         return StreamDecoder(
             self._decoder,

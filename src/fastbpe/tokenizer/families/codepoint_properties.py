@@ -140,7 +140,8 @@ def check_merges(model: CodePointModel) -> None:
     bad = merges_as_scores.first_bad(model.piece_bytes, model.piece_ends, merges)
     if bad == -1:
         raise VocabularyError(
-            f"piece_ends must be uint32s that do not fall, and are at most {len(model.piece_bytes)}, the length "
+            f"piece_ends must be uint32s that do not decrease and are at most {len(model.piece_bytes)}, the "
+            "length "
             "of piece_bytes"
         )
 

@@ -25,7 +25,7 @@ def write_shard(
     on_error: OnError = "raise",
     errors: ReadErrors = "strict",
 ) -> FilesSummary:
-    """Encode texts into one shard of an output, as a task of Spark, Ray or another engine does.
+    """Encode texts into one shard of an output, in a task of Spark, Ray or another engine.
 
     The shard has the files that `Tokenizer.encode_files` with `shard` writes, but its manifest lists no inputs.
     The files are written under other names first, and replace those of an earlier try: a task may run twice, even

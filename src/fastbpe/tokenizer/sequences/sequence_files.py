@@ -148,7 +148,9 @@ def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
             for batch in batches:
                 for row in batch.column(batch.schema.get_field_index(field)):
                     if not row.is_valid or row.values.null_count:
-                        raise FormatError(f"{path}: row {number}: its {field!r} is or holds null, not integers")
+                        raise FormatError(
+                            f"{path}: row {number}: its {field!r} is null or contains null, not integers"
+                        )
                     yield f"{path}, row {number}", row.values.to_pylist()
                     number += 1
     except (arrow.ArrowException, OSError) as error:

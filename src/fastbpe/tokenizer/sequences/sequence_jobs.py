@@ -87,7 +87,7 @@ def encode_files(
     made = job_of(tokenizer.fingerprint, tokenizer.n_vocab, tokenizer.special_tokens, text_field=field, **job)
     files = sequence_files.files_of(inputs)
     if (same := next((file for file in files if file.resolve() == ids_path(path).resolve()), None)) is not None:
-        raise ValueError(f"{same} is the output and one of the inputs; write to another place")
+        raise ValueError(f"{same} is both the output and an input; choose another output")
 
     def merged(sequences: Sequences, n_threads: int) -> tuple[Any, Any]:
         result = Merged(vocabulary)
@@ -119,7 +119,7 @@ def export(
         return None
     if tokenizer.base_size != _BYTES:
         raise FormatError(
-            f"{os.fspath(path)}: {chosen} has bytes for symbols, and this tokenizer has {tokenizer.base_size} "
+            f"{os.fspath(path)}: {chosen} stores bytes as symbols, but this tokenizer has {tokenizer.base_size} "
             'integers; format="native" (.fbpe) holds them'
         )
     special = tokenizer.special_tokens

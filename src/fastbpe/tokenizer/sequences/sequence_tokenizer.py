@@ -247,8 +247,8 @@ class SequenceTokenizer:
             if found is None or skip_special_tokens:
                 raise
             raise InvalidTokenError(
-                f"id {found} is the special token {names[found]!r}, which stands for no symbols; leave it out by "
-                "skip_special_tokens=True"
+                f"id {found} is the special token {names[found]!r}, which stands for no symbols; to leave it "
+                "out, pass skip_special_tokens=True"
             ) from error
 
     # Tokens and ids

@@ -105,7 +105,7 @@ def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
             if not isinstance(getattr(token, flag), bool):
                 raise TypeError(f"{flag} of the added token {token.content!r} must be a bool")
         if token.id == NEXT and isinstance(tokens, Mapping):
-            raise SpecialTokenError(f"special token {token.content!r} has the id {NEXT}: ids begin with 0")
+            raise SpecialTokenError(f"special token {token.content!r} has the id {NEXT}: the least id is 0")
     return listed
 
 

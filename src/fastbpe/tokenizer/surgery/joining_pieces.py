@@ -110,8 +110,8 @@ def _scored(model: CodePointModel) -> CodePointModel:
     symbols = model.conventions is not None and model.conventions.symbols
     if scored.merges or (symbols and scored.types != model.types):
         raise VocabularyError(
-            "the merges of this tokenizer.json cannot be said by scores, so its pieces cannot be put in one order "
-            "with others"
+            "the merges of this tokenizer.json cannot be expressed as scores, so its pieces cannot be ranked "
+            "together with others"
         )
     return scored
 

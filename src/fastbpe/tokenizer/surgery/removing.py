@@ -154,7 +154,7 @@ def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | 
         ValueError: they do not say what to keep, or contradict each other.
     """
     if keep is None and corpus is None:
-        raise ValueError("prune needs keep= (a number of tokens) or corpus= (the tokens that it uses stay)")
+        raise ValueError("prune needs keep= (a number of tokens) or corpus= (keep the tokens that occur in it)")
     if min_count is not None and corpus is None:
         raise ValueError(f"min_count={min_count!r} counts tokens in a corpus: pass corpus=, too")
     if min_count is not None and keep is not None:

@@ -115,8 +115,8 @@ def _check_covered(model: CodePointModel, gone: Collection[int]) -> None:
     bad = next((i for i in uncovered(model) if i in gone), None)
     if bad is not None:
         raise VocabularyError(
-            f"the piece {bad}, {model.piece(bad).decode('utf-8', 'replace')!r}, holds a character that no other "
-            "piece spells, and the model has no byte fallback: without it a text with this piece would be lost"
+            f"the piece {bad}, {model.piece(bad).decode('utf-8', 'replace')!r}, contains a character that is in "
+            "no other piece, and the model has no byte fallback: without it a text with this piece would be lost"
         )
 
 
