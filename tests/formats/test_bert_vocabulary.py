@@ -47,8 +47,8 @@ def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
     [
         (LINES, {"tokenizer_class": "MPNetTokenizer"}, "for the class MPNetTokenizer, which has rules of its own"),
         (LINES, {"do_lower_case": 1}, "do_lower_case: must be true or false, not 1"),
-        (LINES[:2], {}, r"no line is '\[CLS\]', the token of cls_token"),
-        (LINES, {"sep_token": None}, "no line is None, the token of sep_token"),
+        (LINES[:2], {}, r"no line is '\[CLS\]', the cls_token"),
+        (LINES, {"sep_token": None}, "no line is None, the sep_token"),
         ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, and '<p>' has no line"),
         (["[UNK]\ud800", *LINES], {}, "byte 5: not UTF-8"),
     ],

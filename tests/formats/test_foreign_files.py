@@ -35,47 +35,50 @@ ENCODING = tiktoken.Encoding(
     "mine", pat_str=r"\w+|\W+", mergeable_ranks={bytes([i]): i for i in range(256)}, special_tokens={"<e>": 256}
 )
 FILES = {
-    "pointer": (POINTER, "a Git LFS pointer, no vocabulary: it stands for 17,209,920 bytes with the SHA-256 abab"),
-    "empty": (b"", "an empty file, no vocabulary: it was not copied or downloaded to its end; fetch it again"),
-    "blank": (b" \n\n", "an empty file, no vocabulary"),
+    "pointer": (
+        POINTER,
+        "a Git LFS pointer, not a vocabulary: it stands for 17,209,920 bytes with the SHA-256 abab",
+    ),
+    "empty": (b"", "an empty file, not a vocabulary: it was not copied or downloaded to its end; fetch it again"),
+    "blank": (b" \n\n", "an empty file, not a vocabulary"),
     "html": (
         b"\n<!DOCTYPE html>\n<html>",
-        "an HTML page, no vocabulary: the address leads to a page, or asked for",
+        "an HTML page, not a vocabulary: the address leads to a page, or asked for",
     ),
     "html without doctype": (b"<html lang=en>", "download the file itself (/resolve/ on huggingface.co, /raw/ on"),
     "xml": (
         b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>",
-        "an XML message, no vocabulary: a server",
+        "an XML message, not a vocabulary: a server",
     ),
     "xml alone": (b"<Error>no</Error>", "a server answered '<Error>no</Error>'; download the file again"),
     "json": (
         b'{"error": "Invalid credentials"}',
-        "a JSON message, no vocabulary: a server answered error: 'Invalid",
+        "a JSON message, not a vocabulary: a server answered error: 'Invalid",
     ),
     "json of github": (b'{"message": "Not Found", "status": "404"}', "a server answered message: 'Not Found'"),
     "settings": (
         b'{"tokenizer_class": "GPT2Tokenizer"}',
-        "a model's settings, no vocabulary: pass tokenizer.json, or",
+        "a model's settings, not a vocabulary: pass tokenizer.json, or",
     ),
-    "safetensors": (safetensors(), f"a safetensors file, no vocabulary: {WEIGHTS}"),
+    "safetensors": (safetensors(), f"a safetensors file, not a vocabulary: {WEIGHTS}"),
     "BoundlessBPE 1": (
         b'word v1\n"\\\\w+"\n256\n',
         "a model of the first version of BoundlessBPE ('word v1'). fastbpe runs only the second",
     ),
-    "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, no vocabulary: {WEIGHTS}"),
-    "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and pass the vocabulary in it"),
-    "pickle": (pickle.dumps({"a": 1}), f"a pickle, no vocabulary: as older PyTorch files are: {WEIGHTS}"),
+    "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, not a vocabulary: {WEIGHTS}"),
+    "zip": (archive("vocab.txt"), "a zip archive, not a vocabulary: unpack it, and pass the vocabulary in it"),
+    "pickle": (pickle.dumps({"a": 1}), f"a pickle, not a vocabulary: as older PyTorch files are: {WEIGHTS}"),
     **{
         f"encoding of tiktoken, protocol {protocol}": (
             pickle.dumps(ENCODING, protocol),
-            "a pickled Encoding of tiktoken, no vocabulary: fastbpe unpickles nothing, since a pickle can run any "
-            "program. If you trust the file, read it in Python as encoding = pickle.load(file), with tiktoken",
+            "a pickled Encoding of tiktoken, not a vocabulary: fastbpe unpickles nothing, since a pickle can run "
+            "any program. If you trust the file, read it in Python as encoding = pickle.load(file), with tiktoken",
         )
         for protocol in (2, 3, 4, 5)
     },
-    "gzip": (b"\x1f\x8b\x08\0", "compressed by gzip, no vocabulary: decompress it first"),
-    "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed by zstd, no vocabulary: decompress it first"),
-    "numpy": (b"\x93NUMPY\x01\0", "a numpy array, no vocabulary"),
+    "gzip": (b"\x1f\x8b\x08\0", "compressed by gzip, not a vocabulary: decompress it first"),
+    "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed by zstd, not a vocabulary: decompress it first"),
+    "numpy": (b"\x93NUMPY\x01\0", "a numpy array, not a vocabulary"),
 }
 
 
@@ -118,7 +121,7 @@ def test_git_lfs_pointer_in_a_folder_is_named(tmp_path: Path) -> None:
         (tmp_path / "model" / name).write_bytes(POINTER)
         for path in (tmp_path / "model", tmp_path / "model" / "vocab.json"):
             with pytest.raises(
-                FormatError, match=rf"{name}: a Git LFS pointer, no vocabulary: .*run `git lfs pull`"
+                FormatError, match=rf"{name}: a Git LFS pointer, not a vocabulary: .*run `git lfs pull`"
             ):
                 fastbpe.load(path, pattern="gpt2")
         (tmp_path / "model" / name).write_bytes(kept)

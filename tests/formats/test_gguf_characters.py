@@ -118,7 +118,7 @@ def test_lines_that_merges_do_not_make_are_taken_by_one_kind_alone() -> None:
     }
     line = TOKENS.index("\n")
     assert fastbpe.load(written(**changes)).encode("\n\n") == [line, line]
-    with pytest.raises(FormatError, match=r"llama\.cpp takes '\\n\\n' whole"):
+    with pytest.raises(FormatError, match=r"llama\.cpp takes '\\n\\n' as one token"):
         fastbpe.load(written(merges=strings(MERGES[1:4])))
 
 

@@ -274,6 +274,6 @@ def test_junk_is_refused_before_all_of_it_is_read(name: str, tmp_path: Path) -> 
     path = tmp_path / name
     path.write_bytes(random.Random(1).randbytes(1 << 16) * 1024)
     error, mebibytes = measured(f"{str(path)!r}, pattern=None")
-    assert f"{path}: no " in error
+    assert f"{path}: not a " in error
     assert mebibytes < 30
     path.unlink()

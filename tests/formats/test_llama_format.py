@@ -197,7 +197,7 @@ def test_pieces_unknown_to_sentencepiece_load_but_are_not_exported() -> None:
     again = pickle.loads(pickle.dumps(tokenizer))
     assert again.encode("\0 ab") == tokenizer.encode("\0 ab")
     assert again.fingerprint == tokenizer.fingerprint
-    with pytest.raises(FormatError, match=r"as a \.model file: piece 264, .* holds a NUL"):
+    with pytest.raises(FormatError, match=r"as a \.model file: piece 264, .* contains a NUL"):
         model_file.dump(model._replace(merges=b"", added_tokens=()))
 
 

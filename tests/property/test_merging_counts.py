@@ -129,7 +129,7 @@ def test_bad_input_is_refused_and_nothing_written(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     out = tmp_path / "out"
     for paths, options, error, message in (
-        ([], {}, TrainingError, "no files"),
+        ([], {}, TrainingError, "no count files"),
         (tmp_path / "empty", {}, FileNotFoundError, "no file whose name"),
         (tmp_path / "missing", {}, FileNotFoundError, "missing"),
         ([good, tmp_path / "cut.pieces"], {}, FormatError, r"cut\.pieces: damaged"),

@@ -78,6 +78,6 @@ def format_of(
         shown = ending if ending == _FOLDER else f"a {ending} file"
         raise FormatError(
             f"{os.fsdecode(path)}: no {what} tokenizer can be written as {shown}; choose "
-            f"{choices}, or name another one by format="
+            f"{choices}, or name another format with format="
         )
     return formats[ending]

@@ -27,10 +27,9 @@ def load(
     """Load a tokenizer from a file, a folder or a file's bytes, or find a published vocabulary by its name.
 
     The contents decide the format of a file, not its extension. A name is searched for on this machine, never
-    downloaded: in the folders of FASTBPE_VOCAB_DIR (`o200k_base.tiktoken`, `NAME.fbpe`, a folder `NAME/`), in the
-        cache that `fastbpe fetch NAME` fills, in tiktoken's cache and in Hugging Face's. A published vocabulary
-        must
-    have its published SHA-256 there.
+    downloaded. The places are the folders of FASTBPE_VOCAB_DIR (`o200k_base.tiktoken`, `NAME.fbpe`, a folder
+    `NAME/`), the cache that `fastbpe fetch NAME` fills, tiktoken's cache and Hugging Face's. There, a published
+    vocabulary must have its published SHA-256.
 
     Args:
         path_or_bytes: one of these, or a file's contents as bytes:

@@ -193,7 +193,7 @@ def train(
             default; `fastbpe.sentencepiece` takes other numbers.
             With mode="ids":
             base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required
-                unless base= is given.
+            unless base= is given.
             ties, min_count: as in byte mode, without "huggingface".
             max_token_length: int – greatest length of a token in symbols. Default: None, no limit.
             special_tokens: names of tokens that stand for no symbols; part of vocab_size, with the last ids.

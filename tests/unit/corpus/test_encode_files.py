@@ -157,7 +157,7 @@ def test_wrong_separator_field_or_path_raises_and_writes_nothing(
     for wrong in ({"separator": b"-"}, {"separator": 5}, {"text_field": None}):
         with pytest.raises(TypeError, match=r"(separator|text_field) must be str, not (bytes|int|NoneType)"):
             code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", **wrong)  # type: ignore[arg-type]
-    with pytest.raises(FileNotFoundError, match='"" names no file'):
+    with pytest.raises(FileNotFoundError, match='"" is not a path'):
         code_tokenizer.encode_files("", tmp_path / "out.bin")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 

@@ -65,7 +65,7 @@ def test_rule_files_are_parsed(data: bytes, expected: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no line holds a rule"),
+        (b"", "no line contains a rule"),
         (b"61\t62\n\n", ":2: the rule has no left side"),
         (b"\t62\n", ":1: the rule has no left side"),
         (b"# c\n", ":1: '#' is not a character"),

@@ -215,7 +215,7 @@ def test_access_token_is_not_sent_to_other_hosts(
 
 def test_download_without_a_tokenizer_is_not_cached(server: Server, tmp_path: Path) -> None:
     server.files["/org/a/resolve/main/tokenizer.json"] = b"<!DOCTYPE html><html></html>"
-    with pytest.raises(FormatError, match="an HTML page, no vocabulary"):
+    with pytest.raises(FormatError, match="an HTML page, not a vocabulary"):
         fetch("org/a")
     assert not files_below(tmp_path)
 
