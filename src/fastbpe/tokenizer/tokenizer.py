@@ -1235,7 +1235,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of tokens, merges, split pattern, special tokens and rules: all that decides ids.
+        """SHA-256, in hexadecimal, of tokens, merges, split pattern, special tokens and rules, which decide ids.
 
         >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
         '118bb2f1d15b'
