@@ -39,7 +39,7 @@ def merge_shards(
     """Merge shards, or finished runs of one tokenizer, into the file that a single run would write.
 
     Documents keep their order. Files with a manifest are compared with its hashes first, and the vocabulary must
-    have every id. The output appears whole or not at all. Its format may differ from that of the inputs; merging
+    have every id. A run that fails leaves no output. The format may differ from that of the inputs; merging
     one file converts it.
 
     Args:

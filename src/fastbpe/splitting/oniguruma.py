@@ -221,7 +221,7 @@ class _Translation:
         if self.ignore_case[-1]:
             self.refuse(f"{found[0]} where case is ignored", "take it out of the (?i:...)")
         if self.pattern[found.end() :].startswith("-") and not self.pattern.startswith("-]", found.end()):
-            self.refuse(f"{found[0]} is no end of a range", r"write \- for the character")
+            self.refuse(f"{found[0]} cannot be the end of a range", r"write \- for the character")
         self.give(found[0], f"[{found[1]}{_POSIX[found[2]]}]")
 
     def stands_alone(self) -> bool:

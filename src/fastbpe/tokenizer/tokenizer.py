@@ -607,7 +607,7 @@ class Tokenizer(TokenizerBase):
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
     ) -> StreamEncoder:
-        """Make a stream that encodes text as it arrives. Its ids equal those of `encode` for the whole text.
+        """Make a stream that encodes text as it arrives. `encode` of the whole text gives the same ids.
 
         Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest. It
         holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
@@ -1139,7 +1139,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def pad_token_id(self) -> int | None:
-        """Id of the token that pads the texts of a batch; None if there is none. `roles` says how it is found.
+        """Id of the padding token, which fills up a batch, or None. `roles` says how it is found.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<pad>": 256}).pad_token_id
         256
@@ -1351,7 +1351,7 @@ class Tokenizer(TokenizerBase):
         """Make a tokenizer that keeps the best tokens, or the tokens that a corpus uses. This one does not change.
 
         The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. The
-        tokens of which a kept token is made stay, too. So a text keeps its ids if all their tokens stay.
+        tokens that a kept token is made of stay, too. So a text keeps its ids if all its tokens stay.
 
         Args:
             keep: int – number of tokens that stay, with base and special tokens: those that a corpus uses most; of

@@ -172,8 +172,8 @@ class ByteOptions:
     Attributes:
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens. At most
             `MAX_VOCAB_SIZE`.
-        pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, or several regexes,
-            each of which splits the pieces of the one before. None: do not split.
+        pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, or several regexes
+            (each splits the pieces of the previous one). None: do not split.
         special_tokens: tuple of str – names that separate stretches of text before it is counted. They take no
             part in merges, and get the last ids.
         ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids, as rustbpe

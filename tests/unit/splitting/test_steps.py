@@ -255,7 +255,7 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
         (r"\xe9", "is unknown"),
         ("a\\", "is unknown"),
         ("[[:letter:]]", "no class of a known name; known are alnum"),
-        ("[[:alpha:]-z]", "no end of a range"),
+        ("[[:alpha:]-z]", "cannot be the end of a range"),
         ("(?i:[[:upper:]])", "case is ignored"),
         ("[]a]", "right after"),
         ("[a--b]", "operator"),
