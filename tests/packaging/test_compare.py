@@ -139,6 +139,14 @@ def test_load(tmp_path: Path) -> None:
     assert {row["row"].rpartition(", ")[2] for row in found} >= {"tokenizers", "none"}
 
 
+def test_import_times_the_module_of_a_peer_of_another_name(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    compare("import", "--rounds", "1", "--peers", "tokenizers_rc", "--json", str(tmp_path / "out.json"))
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    doors = [f"fastbpe.{door}" for door in ("tiktoken", "sentencepiece", "tokenizers")]
+    assert [row["row"] for row in found] == [f"import, {name}" for name in ("fastbpe", *doors, "tokenizers")]
+
+
 def test_unknown_peers_are_refused(files: list[str]) -> None:
     with pytest.raises(AssertionError, match="'nobody' is not one of fastbpe, tiktoken"):
         compare("encode", *files, "--peers", "nobody")
